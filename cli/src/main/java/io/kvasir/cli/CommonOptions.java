@@ -1,9 +1,10 @@
 package io.kvasir.cli;
 
-import java.io.PrintWriter;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
+
+import java.io.PrintWriter;
 
 /** Options every command has, and the two streams it writes to: results out, progress err. */
 final class CommonOptions {

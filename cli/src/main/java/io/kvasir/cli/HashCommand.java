@@ -2,16 +2,19 @@ package io.kvasir.cli;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import io.kvasir.core.hash.BlockHasher;
+
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.concurrent.Callable;
-import picocli.CommandLine.ArgGroup;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 /** {@code kvasir hash}: block hashes of a token list, for comparison with other programs. */
 @Command(
@@ -19,9 +22,9 @@ import picocli.CommandLine.Option;
         description = {
             "Print the block hashes of a token list.",
             "",
-            "One line per full block: index, local hash (the block's tokens alone: XXH3-64 of little-endian"
-                    + " u32, seed 1337), sequence hash (the block and everything before it). Tokens"
-                    + " after the last full block have no hash.",
+            "One line per full block: index, local hash (the block's tokens alone: XXH3-64 of"
+                + " little-endian u32, seed 1337), sequence hash (the block and everything before"
+                + " it). Tokens after the last full block have no hash.",
             ""
         },
         footer = {
@@ -111,11 +114,7 @@ final class HashCommand implements Callable<Integer> {
         out.flush();
         if (sequence.length == 0) {
             common.err()
-                    .println(
-                            "no full block: "
-                                    + tokenCount
-                                    + " tokens, --block-size "
-                                    + blockSize);
+                    .println("no full block: " + tokenCount + " tokens, --block-size " + blockSize);
             common.err().flush();
         }
     }

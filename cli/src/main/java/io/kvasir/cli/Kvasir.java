@@ -1,15 +1,16 @@
 package io.kvasir.cli;
 
-import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.net.BindException;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.NoSuchFileException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.net.BindException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.NoSuchFileException;
 
 /** The {@code kvasir} command: parses the command line, runs one sub-command, maps errors. */
 @Command(
@@ -27,7 +28,8 @@ import picocli.CommandLine.ParameterException;
         footer = {
             "",
             "Start here:",
-            "  kvasir demo                         simulated engines, three routing modes, one table",
+            "  kvasir demo                         simulated engines, three routing modes, one"
+                + " table",
             "  kvasir serve --worker http://127.0.0.1:9000,events=tcp://127.0.0.1:5557 --model m"
                     + " --tokenizer DIR",
             "  kvasir COMMAND --help",
@@ -45,7 +47,7 @@ public final class Kvasir implements Runnable {
             names = {"-V", "--version"},
             versionHelp = true,
             description = "Show the version and end.")
-    private boolean version;
+    boolean version;
 
     private Kvasir() {}
 
@@ -105,8 +107,10 @@ public final class Kvasir implements Runnable {
     }
 
     private static void printTrace(Throwable thrown, PrintWriter err) {
+        String prefix = "";
         for (Throwable t = thrown; t != null; t = t.getCause()) {
-            err.println((t == thrown ? "" : "caused by: ") + t);
+            err.println(prefix + t);
+            prefix = "caused by: ";
             for (StackTraceElement frame : t.getStackTrace()) {
                 err.println("    at " + frame);
             }

@@ -16,9 +16,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 
 /**
- * Sends streaming completion requests to one gateway over HTTP/1.1 and reads the answers. Any thread;
- * every request runs on its own virtual threads and never blocks the sender. A request that fails gives
- * an {@link Outcome} with an error, never an exception.
+ * Sends streaming completion requests to one gateway over HTTP/1.1 and reads the answers. Any
+ * thread; every request runs on its own virtual threads and never blocks the sender. A request that
+ * fails gives an {@link Outcome} with an error, never an exception.
  */
 final class LoadClient implements AutoCloseable {
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);

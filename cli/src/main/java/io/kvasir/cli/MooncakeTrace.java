@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -11,8 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Reader of request traces in Mooncake's format: one JSON object a line with {@code timestamp} (ms),
- * {@code input_length}, {@code output_length} (tokens) and {@code hash_ids}, one per {@value
+ * Reader of request traces in Mooncake's format: one JSON object a line with {@code timestamp}
+ * (ms), {@code input_length}, {@code output_length} (tokens) and {@code hash_ids}, one per {@value
  * #TOKENS_PER_HASH_ID} prompt tokens; equal ids at equal places mean equal prefixes.
  *
  * @see <a href="https://github.com/kvcache-ai/Mooncake">Mooncake</a>
@@ -31,6 +32,7 @@ final class MooncakeTrace {
      * @param outputLength tokens to generate, at least 1
      * @param hashIds one id per {@value #TOKENS_PER_HASH_ID} tokens; not copied
      */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     record Request(long timestampMs, int inputLength, int outputLength, long[] hashIds) {}
 
     /**
@@ -53,7 +55,11 @@ final class MooncakeTrace {
                     if (!requests.isEmpty()
                             && request.timestampMs < requests.getLast().timestampMs) {
                         throw new CommandFailure(
-                                file + ":" + number + ": timestamp " + request.timestampMs
+                                file
+                                        + ":"
+                                        + number
+                                        + ": timestamp "
+                                        + request.timestampMs
                                         + " is before the previous line's; sort the trace");
                     }
                     requests.add(request);
@@ -78,8 +84,14 @@ final class MooncakeTrace {
         final int needed = Math.ceilDiv(inputLength, TOKENS_PER_HASH_ID);
         if (ids.size() < needed) {
             throw new CommandFailure(
-                    place + ": input_length " + inputLength + " needs " + needed
-                            + " hash_ids of " + TOKENS_PER_HASH_ID + " tokens, found "
+                    place
+                            + ": input_length "
+                            + inputLength
+                            + " needs "
+                            + needed
+                            + " hash_ids of "
+                            + TOKENS_PER_HASH_ID
+                            + " tokens, found "
                             + ids.size());
         }
         final long[] hashIds = new long[needed];

@@ -4,10 +4,10 @@ package io.kvasir.cli;
  * What became of one request, as its client saw it.
  *
  * @param error what went wrong in one line, or null when the stream ended as it should
- * @param worker who served it: the gateway's worker name, with {@code /rank} when the rank is not 0;
- *     empty when the answer did not say
- * @param scheduledNs when the request was due ({@link System#nanoTime()}); latencies count from here,
- *     so waiting in the client counts too
+ * @param worker who served it: the gateway's worker name, with {@code /rank} when the rank is not
+ *     0; empty when the answer did not say
+ * @param scheduledNs when the request was due ({@link System#nanoTime()}); latencies count from
+ *     here, so waiting in the client counts too
  * @param sentNs when the client sent it
  * @param firstTokenNs when the first generated text arrived
  * @param doneNs when the stream ended
@@ -16,7 +16,8 @@ package io.kvasir.cli;
  * @param outputTokens generated tokens by the engine's usage
  * @param predictedCachedTokens the gateway's forecast of {@code cachedTokens}; -1 when it made none
  * @param routerSequence last event of the worker the gateway had applied when it chose; -1 unknown
- * @param engineSequence last event the engine had published when it looked up the prompt; -1 unknown
+ * @param engineSequence last event the engine had published when it looked up the prompt; -1
+ *     unknown
  * @param text generated text when it was asked for, else empty
  */
 record Outcome(

@@ -1,26 +1,26 @@
 package io.kvasir.cli;
 
-import java.io.Console;
 import java.io.PrintWriter;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
- * Shows how a run is going: one line that is rewritten on a terminal, a line now and then elsewhere.
- * Asks {@code state} for its text on a thread of its own until closed, then shows the last state.
+ * Shows how a run is going: one line that is rewritten on a terminal, a line now and then
+ * elsewhere. Asks {@code state} for its text on a thread of its own until closed, then shows the
+ * last state.
  */
 final class Progress implements AutoCloseable {
-    private static final long TERMINAL_PERIOD_MS = 200;
-    private static final long PLAIN_PERIOD_MS = 5_000;
+    private static final Duration TERMINAL_PERIOD = Duration.ofMillis(200);
+    private static final Duration PLAIN_PERIOD = Duration.ofSeconds(5);
     private static final String ERASE_REST = "\u001b[K";
 
-    private final ScheduledExecutorService timer =
-            Executors.newSingleThreadScheduledExecutor(Thread.ofVirtual().factory());
+    private final CountDownLatch closed = new CountDownLatch(1);
     private final PrintWriter err;
     private final Supplier<String> state;
     private final boolean terminal;
+    private final Thread shower;
 
     Progress(PrintWriter err, Supplier<String> state) {
         this(err, state, onTerminal());
@@ -30,14 +30,23 @@ final class Progress implements AutoCloseable {
         this.err = err;
         this.state = state;
         this.terminal = terminal;
-        final long periodMs = terminal ? TERMINAL_PERIOD_MS : PLAIN_PERIOD_MS;
-        timer.scheduleAtFixedRate(this::show, periodMs, periodMs, TimeUnit.MILLISECONDS);
+        this.shower = Thread.ofVirtual().name("progress").start(this::showUntilClosed);
     }
 
     /** True when a person looks at the output; the JDK can tell for input and standard output. */
     static boolean onTerminal() {
-        final Console console = System.console();
-        return console != null && console.isTerminal();
+        return System.console().isTerminal();
+    }
+
+    private void showUntilClosed() {
+        final long periodMs = (terminal ? TERMINAL_PERIOD : PLAIN_PERIOD).toMillis();
+        try {
+            while (!closed.await(periodMs, TimeUnit.MILLISECONDS)) {
+                show();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void show() {
@@ -51,7 +60,12 @@ final class Progress implements AutoCloseable {
 
     @Override
     public void close() {
-        timer.close();
+        closed.countDown();
+        try {
+            shower.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         show();
         if (terminal) {
             err.println();

@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Locale;

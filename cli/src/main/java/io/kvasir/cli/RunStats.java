@@ -1,16 +1,18 @@
 package io.kvasir.cli;
 
+import org.HdrHistogram.Histogram;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import org.HdrHistogram.Histogram;
 
 /**
- * Collects the outcomes of one run. Any thread may record; {@link #result} is called when all are in.
+ * Collects the outcomes of one run. Any thread may record; {@link #result} is called when all are
+ * in.
  *
- * <p>Times are kept in trace time: wall time × speed-up. Latencies count from when a request was due, so
- * a client or gateway that falls behind is not flattered.
+ * <p>Times are kept in trace time: wall time × speed-up. Latencies count from when a request was
+ * due, so a client or gateway that falls behind is not flattered.
  */
 final class RunStats {
     private static final int DIGITS = 3;
@@ -57,7 +59,8 @@ final class RunStats {
      * @param errors those that failed
      * @param hitRate cached ÷ prompt tokens, by the engines' usage
      * @param ttftP50Ms median time to first token, trace time
-     * @param loadSpread busiest worker's computed prompt tokens ÷ the mean over all workers; 1 = even
+     * @param loadSpread busiest worker's computed prompt tokens ÷ the mean over all workers; 1 =
+     *     even
      * @param wallSeconds real time from the first arrival to the last answer
      * @param issueLagP99Ms how late the client sent, wall time: the measurement's own error
      * @param computedTokens prompt tokens computed (not cached) per worker name
@@ -185,7 +188,8 @@ final class RunStats {
 
     private double loadSpread(int workers) {
         final long sum = computedTokens.values().stream().mapToLong(Long::longValue).sum();
-        final long max = computedTokens.values().stream().mapToLong(Long::longValue).max().orElse(0);
+        final long max =
+                computedTokens.values().stream().mapToLong(Long::longValue).max().orElse(0);
         final int count = Math.max(workers, computedTokens.size());
         return sum == 0 ? 1 : (double) max * count / sum;
     }

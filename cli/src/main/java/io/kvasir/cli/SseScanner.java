@@ -4,9 +4,9 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * Cuts a stream of server-sent events into the values of its {@code data} lines, wherever the network
- * cut the bytes. Other fields and comments are skipped. One thread at a time; no copy per line once the
- * line buffer has grown to the longest line.
+ * Cuts a stream of server-sent events into the values of its {@code data} lines, wherever the
+ * network cut the bytes. Other fields and comments are skipped. One thread at a time; no copy per
+ * line once the line buffer has grown to the longest line.
  */
 final class SseScanner {
     private static final byte[] FIELD = {'d', 'a', 't', 'a', ':'};
@@ -44,8 +44,7 @@ final class SseScanner {
     private void endLine() {
         final int end = length > 0 && line[length - 1] == '\r' ? length - 1 : length;
         length = 0;
-        if (end >= FIELD.length
-                && Arrays.equals(line, 0, FIELD.length, FIELD, 0, FIELD.length)) {
+        if (end >= FIELD.length && Arrays.equals(line, 0, FIELD.length, FIELD, 0, FIELD.length)) {
             final int from =
                     end > FIELD.length && line[FIELD.length] == ' '
                             ? FIELD.length + 1

@@ -1,6 +1,7 @@
 package io.kvasir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
+
 import java.io.IOException;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse.BodySubscriber;
@@ -12,9 +13,9 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 
 /**
- * Reads one streamed OpenAI answer into an {@link Outcome}. Parses JSON only until the first token is
- * seen and in the event with the usage, unless the text is wanted: an answer of hundreds of tokens costs
- * the client little more than its bytes. Called by one thread at a time.
+ * Reads one streamed OpenAI answer into an {@link Outcome}. Parses JSON only until the first token
+ * is seen and in the event with the usage, unless the text is wanted: an answer of hundreds of
+ * tokens costs the client little more than its bytes. Called by one thread at a time.
  */
 final class StreamReader implements BodySubscriber<Outcome> {
     private static final byte[] DONE = "[DONE]".getBytes(StandardCharsets.US_ASCII);

@@ -26,18 +26,22 @@ final class TextTable {
 
     void print(PrintWriter out) {
         final int[] widths = widths();
-        for (String[] row : rows) {
-            final StringBuilder line = new StringBuilder();
-            for (int i = 0; i < row.length; i++) {
-                final String padding = " ".repeat(widths[i] - row[i].length());
-                line.append(i == 0 ? "" : GAP);
-                line.append(i == 0 ? row[i] + padding : padding + row[i]);
-            }
-            out.println(line.toString().stripTrailing());
-            if (row == rows.getFirst()) {
-                out.println("-".repeat(line.length()));
-            }
+        final String titles = line(rows.getFirst(), widths);
+        out.println(titles);
+        out.println("-".repeat(titles.length()));
+        for (String[] row : rows.subList(1, rows.size())) {
+            out.println(line(row, widths));
         }
+    }
+
+    private static String line(String[] row, int[] widths) {
+        final StringBuilder line = new StringBuilder();
+        for (int i = 0; i < row.length; i++) {
+            final String padding = " ".repeat(widths[i] - row[i].length());
+            line.append(i == 0 ? "" : GAP);
+            line.append(i == 0 ? row[i] + padding : padding + row[i]);
+        }
+        return line.toString();
     }
 
     private int[] widths() {

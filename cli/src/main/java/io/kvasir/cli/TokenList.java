@@ -15,16 +15,15 @@ final class TokenList {
     /** Reads a file, or standard input when {@code file} is {@code -}. */
     static int[] read(Path file) throws IOException {
         final byte[] bytes =
-                file.toString().equals("-")
-                        ? System.in.readAllBytes()
-                        : Files.readAllBytes(file);
+                file.toString().equals("-") ? System.in.readAllBytes() : Files.readAllBytes(file);
         return parse(new String(bytes, StandardCharsets.UTF_8));
     }
 
     /**
      * Parses token ids.
      *
-     * @param text ids in order; an id above 2^31 - 1 keeps its bits and so is negative in the result
+     * @param text ids in order; an id above 2^31 - 1 keeps its bits and so is negative in the
+     *     result
      * @return one int per id; empty for a text without ids
      * @throws CommandFailure for anything that is not an unsigned 32-bit decimal number
      */

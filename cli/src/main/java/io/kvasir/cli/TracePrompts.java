@@ -4,9 +4,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Turns trace requests into request bodies. Token {@code j} of the 512 that a hash id stands for is a
- * fixed function of (hash id, j): equal ids give equal tokens, different ids different ones. Bodies are
- * written straight as bytes. One thread.
+ * Turns trace requests into request bodies. Token {@code j} of the 512 that a hash id stands for is
+ * a fixed function of (hash id, j): equal ids give equal tokens, different ids different ones.
+ * Bodies are written straight as bytes. One thread.
  */
 final class TracePrompts {
     private static final int TOKENS_PER_DRAW = 4;
@@ -52,7 +52,8 @@ final class TracePrompts {
         }
         length--; // the comma behind the last id
         append(
-                ("],\"max_tokens\":" + maxTokens
+                ("],\"max_tokens\":"
+                                + maxTokens
                                 + ",\"temperature\":0,\"ignore_eos\":true,\"stream\":true,"
                                 + "\"stream_options\":{\"include_usage\":true}}")
                         .getBytes(StandardCharsets.US_ASCII));
@@ -62,8 +63,7 @@ final class TracePrompts {
     private int token(MooncakeTrace.Request request, int position) {
         final long hashId = request.hashIds()[position / MooncakeTrace.TOKENS_PER_HASH_ID];
         final int inside = position % MooncakeTrace.TOKENS_PER_HASH_ID;
-        final long draw =
-                mix(hashId * MooncakeTrace.TOKENS_PER_HASH_ID + inside / TOKENS_PER_DRAW);
+        final long draw = mix(hashId * MooncakeTrace.TOKENS_PER_HASH_ID + inside / TOKENS_PER_DRAW);
         final long bits =
                 (draw >>> (inside % TOKENS_PER_DRAW * BITS_PER_TOKEN))
                         & ((1L << BITS_PER_TOKEN) - 1);
