@@ -1,0 +1,30 @@
+package io.kvasir.core.hash;
+
+import com.dynatrace.hash4j.hashing.Hasher64;
+import com.dynatrace.hash4j.hashing.Hashing;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+
+/**
+ * XXH3-64 functions by seed. A function costs an object to make, so the last ones used are kept;
+ * two seeds that meet in one place push each other out, which costs time and nothing else.
+ */
+final class SeededHashers {
+    private static final int KEPT = 256;
+    private static final AtomicReferenceArray<Seeded> HASHERS = new AtomicReferenceArray<>(KEPT);
+
+    private record Seeded(long seed, Hasher64 hasher) {}
+
+    private SeededHashers() {}
+
+    static Hasher64 of(long seed) {
+        final int place = (int) ((seed ^ (seed >>> 32)) & (KEPT - 1));
+        final Seeded kept = HASHERS.getAcquire(place);
+        if (kept != null && kept.seed == seed) {
+            return kept.hasher;
+        }
+        final Hasher64 made = Hashing.xxh3_64(seed);
+        HASHERS.setRelease(place, new Seeded(seed, made));
+        return made;
+    }
+}

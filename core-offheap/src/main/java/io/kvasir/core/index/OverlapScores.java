@@ -1,0 +1,165 @@
+package io.kvasir.core.index;
+
+import java.util.Arrays;
+
+/**
+ * How many leading blocks of one prompt each worker slot holds: the result of a match. Owned and
+ * reused by the caller; one thread at a time.
+ */
+public final class OverlapScores {
+    /** Slots that held every block so far, while a match runs; one bit a slot. */
+    final long[] alive;
+
+    /** Holders of the block just read, while a match runs. */
+    final long[] holders;
+
+    private final int[] depths;
+    private final int[] slots;
+    private int matched;
+    private int deepest;
+
+    /**
+     * Makes an empty result.
+     *
+     * @param maxSlots worker slots that it has room for; at least the index's
+     * @throws IllegalArgumentException if {@code maxSlots} is outside 1..{@value
+     *     PrefixIndexConfig#MAX_WORKER_SLOTS}
+     */
+    public OverlapScores(int maxSlots) {
+        if (maxSlots < 1 || maxSlots > PrefixIndexConfig.MAX_WORKER_SLOTS) {
+            throw new IllegalArgumentException(
+                    "maxSlots out of range: value="
+                            + maxSlots
+                            + ", limits=1.."
+                            + PrefixIndexConfig.MAX_WORKER_SLOTS);
+        }
+        depths = new int[maxSlots];
+        slots = new int[maxSlots];
+        alive = new long[BlockEntryDescriptor.holderWords(maxSlots)];
+        holders = new long[alive.length];
+    }
+
+    /** Forgets everything. */
+    public void clear() {
+        for (int i = 0; i < matched; i++) {
+            depths[slots[i]] = 0;
+        }
+        matched = 0;
+        deepest = 0;
+    }
+
+    /**
+     * Records a slot; what a match does for each slot that it finds.
+     *
+     * @param slot worker slot, not recorded yet
+     * @param depth leading blocks that it holds, at least 1
+     * @throws IllegalArgumentException if the slot is recorded already or {@code depth} is not
+     *     positive
+     */
+    public void add(int slot, int depth) {
+        if (depth < 1 || depths[slot] != 0) {
+            throw new IllegalArgumentException(
+                    "slot is recorded once, with a positive depth: slot="
+                            + slot
+                            + ", depth="
+                            + depth
+                            + ", recorded="
+                            + depths[slot]);
+        }
+        depths[slot] = depth;
+        slots[matched++] = slot;
+        deepest = Math.max(deepest, depth);
+    }
+
+    /** Leading blocks that a slot holds; 0 when it does not hold the first one. */
+    public int depth(int slot) {
+        return depths[slot];
+    }
+
+    /** Largest depth of any slot. */
+    public int deepest() {
+        return deepest;
+    }
+
+    /** Number of slots with a depth above 0. */
+    public int matchedSlots() {
+        return matched;
+    }
+
+    /**
+     * A slot with a depth above 0; in no particular order.
+     *
+     * @param i 0..{@link #matchedSlots()} - 1
+     */
+    public int slotAt(int i) {
+        if (i >= matched) {
+            throw new IndexOutOfBoundsException("i=" + i + ", matchedSlots=" + matched);
+        }
+        return slots[i];
+    }
+
+    /** Number of slots that it has room for. */
+    public int maxSlots() {
+        return depths.length;
+    }
+
+    @Override
+    public String toString() {
+        final StringBuilder text = new StringBuilder("{");
+        Arrays.stream(slots, 0, matched)
+                .sorted()
+                .forEach(
+                        slot ->
+                                text.append(text.length() == 1 ? "" : ", ")
+                                        .append(slot)
+                                        .append('=')
+                                        .append(depths[slot]));
+        return text.append('}').toString();
+    }
+
+    /** Empties the result for an index with that many slots. */
+    void begin(int workerSlots) {
+        if (workerSlots > depths.length) {
+            throw new IllegalArgumentException(
+                    "overlap scores are too small: maxSlots="
+                            + depths.length
+                            + ", worker slots of the index="
+                            + workerSlots);
+        }
+        clear();
+    }
+
+    /**
+     * Records the slots that held everything so far and do not hold the block just read.
+     *
+     * @param words words of {@link #alive} and {@link #holders} in use
+     * @param depth blocks that the dropped slots held
+     * @return whether any slot is left
+     */
+    boolean keepHolders(int words, int depth) {
+        long left = 0;
+        for (int i = 0; i < words; i++) {
+            final long before = alive[i];
+            final long kept = before & holders[i];
+            if (kept != before) {
+                addAll(i, before & ~kept, depth);
+                alive[i] = kept;
+            }
+            left |= kept;
+        }
+        return left != 0;
+    }
+
+    /** Records the slots that held everything up to the end. */
+    void finish(int words, int depth) {
+        for (int i = 0; i < words; i++) {
+            addAll(i, alive[i], depth);
+        }
+    }
+
+    private void addAll(int word, long bits, int depth) {
+        for (long rest = bits; rest != 0; rest &= rest - 1) {
+            add(word * Long.SIZE + Long.numberOfTrailingZeros(rest), depth);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+package io.kvasir.core.index;
+
+import java.util.Arrays;
+
+/**
+ * Says whether a list of hashes names one twice. Keeps its scratch between calls; it grows to the
+ * longest list seen. One thread.
+ */
+final class RepeatCheck {
+    private static final int SHORT_LIST = 8;
+    private static final long SPREAD = 0x9E3779B97F4A7C15L;
+
+    private long[] keys = new long[64];
+    private int[] rounds = new int[64];
+    private int round;
+
+    boolean repeats(long[] hashes, int count) {
+        return count <= SHORT_LIST ? repeatsShort(hashes, count) : repeatsLong(hashes, count);
+    }
+
+    private static boolean repeatsShort(long[] hashes, int count) {
+        for (int i = 1; i < count; i++) {
+            for (int j = 0; j < i; j++) {
+                if (hashes[i] == hashes[j]) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private boolean repeatsLong(long[] hashes, int count) {
+        startRound(count);
+        final int mask = keys.length - 1;
+        for (int i = 0; i < count; i++) {
+            final long hash = hashes[i];
+            int place = (int) ((hash * SPREAD) >>> 32) & mask;
+            while (rounds[place] == round) {
+                if (keys[place] == hash) {
+                    return true;
+                }
+                place = (place + 1) & mask;
+            }
+            rounds[place] = round;
+            keys[place] = hash;
+        }
+        return false;
+    }
+
+    private void startRound(int count) {
+        if (keys.length < 2 * count) {
+            final int length = Integer.highestOneBit(2 * count - 1) << 1;
+            keys = new long[length];
+            rounds = new int[length];
+            round = 0;
+        }
+        if (++round == 0) {
+            Arrays.fill(rounds, 0);
+            round = 1;
+        }
+    }
+}

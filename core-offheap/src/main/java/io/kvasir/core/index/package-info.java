@@ -1,0 +1,2 @@
+/** Which worker holds which prefix block: one writer, any number of optimistic readers. */
+package io.kvasir.core.index;
