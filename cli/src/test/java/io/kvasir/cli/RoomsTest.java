@@ -1,0 +1,100 @@
+package io.kvasir.cli;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The direction of the rooms: who may know whom. */
+class RoomsTest {
+    /** Room to the rooms that it may know; itself and libraries aside. */
+    private static final Map<String, Set<String>> MAY_KNOW =
+            Map.of(
+                    "core", Set.of(),
+                    "pipeline", Set.of("core"),
+                    "panama", Set.of(),
+                    "nixl", Set.of("panama"),
+                    "router", Set.of("core", "pipeline"),
+                    "sim", Set.of("nixl"),
+                    "gateway", Set.of("core", "pipeline", "router", "nixl", "panama"),
+                    "cli",
+                            Set.of(
+                                    "core", "pipeline", "router", "gateway", "sim", "nixl", "panama"));
+
+    private static JavaClasses classes;
+
+    @BeforeAll
+    static void importClasses() {
+        classes =
+                new ClassFileImporter()
+                        .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                        .importPackages("io.kvasir");
+    }
+
+    static Set<String> rooms() {
+        return MAY_KNOW.keySet();
+    }
+
+    @ParameterizedTest
+    @MethodSource("rooms")
+    void aRoomKnowsOnlyTheRoomsBelowIt(String room) {
+        for (String other : MAY_KNOW.keySet()) {
+            if (!other.equals(room) && !MAY_KNOW.get(room).contains(other)) {
+                noClasses()
+                        .that()
+                        .resideInAPackage("io.kvasir." + room + "..")
+                        .should()
+                        .dependOnClassesThat()
+                        .resideInAPackage("io.kvasir." + other + "..")
+                        .allowEmptyShould(true)
+                        .check(classes);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("rooms")
+    void internalPackagesAreNobodyElsesBusiness(String room) {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("io.kvasir." + room + "..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("io.kvasir." + room + "..internal..")
+                .allowEmptyShould(true)
+                .check(classes);
+    }
+
+    @Test
+    void theCoreKnowsNoThreadAndNoClock() {
+        noClasses()
+                .that()
+                .resideInAPackage("io.kvasir.core..")
+                .should()
+                .callMethod(System.class, "nanoTime")
+                .orShould()
+                .callMethod(System.class, "currentTimeMillis")
+                .orShould()
+                .dependOnClassesThat()
+                .areAssignableTo(java.util.concurrent.Executor.class)
+                .check(classes);
+    }
+
+    @Test
+    void noRoomHasACycleAmongItsPackages() {
+        SlicesRuleDefinition.slices()
+                .matching("io.kvasir.(*).(**)")
+                .should()
+                .beFreeOfCycles()
+                .allowEmptyShould(true)
+                .check(classes);
+    }
+}
