@@ -66,6 +66,21 @@ public record SourceConfig(
                 name, slot, 0, blockSize, endpoint, false, null, "", RemovalRule.AUTO, false);
     }
 
+    /** The same source feeding another worker slot. */
+    public SourceConfig withSlot(int workerSlot) {
+        return new SourceConfig(
+                name,
+                workerSlot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh);
+    }
+
     /** The same source for another rank. */
     public SourceConfig withDpRank(int rank) {
         return new SourceConfig(

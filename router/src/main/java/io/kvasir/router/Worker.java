@@ -91,7 +91,7 @@ public final class Worker {
             return IndexState.GONE;
         }
         final EventSource events = source;
-        return events == null ? IndexState.DEGRADED : events.status().state();
+        return events == null ? IndexState.DEGRADED : events.state();
     }
 
     /**

@@ -18,7 +18,7 @@ final class EngineMessages {
     private EngineMessages() {}
 
     static SourceConfig source(String name, int blockSize) {
-        return SourceConfig.builder(name, blockSize).build();
+        return SourceConfig.of(name, 0, blockSize, "");
     }
 
     /** One batch {@code [0.0, [BlockStored as a map], 0]} of the prompt's first blocks, named from a base up. */
