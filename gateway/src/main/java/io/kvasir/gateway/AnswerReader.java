@@ -2,11 +2,13 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+
 import java.io.IOException;
 
 /**
- * Reads of an answer, or of one event of a streamed answer, what the gateway keeps: whether it carries an
- * output token and what usage the engine states. One per answer, reused for each event; not thread-safe.
+ * Reads of an answer, or of one event of a streamed answer, what the gateway keeps: whether it
+ * carries an output token and what usage the engine states. One per answer, reused for each event;
+ * not thread-safe.
  */
 final class AnswerReader {
     /** A count that the engine did not state. */
@@ -73,7 +75,10 @@ final class AnswerReader {
         }
     }
 
-    /** The opening event of a chat carries the role and no token yet; every other one carries a token. */
+    /**
+     * The opening event of a chat carries the role and no token yet; every other one carries a
+     * token.
+     */
     private void delta(JsonParser json) throws IOException {
         boolean role = false;
         boolean content = false;

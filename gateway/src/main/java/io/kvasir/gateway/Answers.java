@@ -1,11 +1,13 @@
 package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 
 /** Writes the gateway's own answers. */
 final class Answers {

@@ -2,15 +2,18 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import io.kvasir.router.RouteException;
+
 import java.nio.charset.StandardCharsets;
 
 /**
- * A request that ends with an error answer in OpenAI's shape. Carries no stack trace: it is an outcome.
+ * A request that ends with an error answer in OpenAI's shape. Carries no stack trace: it is an
+ * outcome.
  *
- * <p>Beside OpenAI's four members the error object has a member {@code kvasir} that says which leg failed
- * ({@code client}, {@code gateway}, {@code router} or {@code upstream}), the worker when one is to blame, the
- * kind of failure and whether trying again makes sense.
+ * <p>Beside OpenAI's four members the error object has a member {@code kvasir} that says which leg
+ * failed ({@code client}, {@code gateway}, {@code router} or {@code upstream}), the worker when one
+ * is to blame, the kind of failure and whether trying again makes sense.
  */
 final class ApiException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -59,7 +62,9 @@ final class ApiException extends Exception {
         this.retryable = retryable;
     }
 
-    /** 400: the request itself is wrong; {@code param} names the member, null for the whole body. */
+    /**
+     * 400: the request itself is wrong; {@code param} names the member, null for the whole body.
+     */
     static ApiException invalid(String param, String message) {
         return client(400, param, null, "invalid_request", message);
     }

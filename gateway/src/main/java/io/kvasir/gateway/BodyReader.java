@@ -1,16 +1,20 @@
 package io.kvasir.gateway;
 
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.InputStream;
-import java.util.concurrent.TimeoutException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.concurrent.TimeoutException;
+
 /** Reads request bodies up to a limit. Blocks: one virtual thread per request. */
 final class BodyReader {
-    /** So much of a body that is too long is read and thrown away, so that the client gets to read why. */
+    /**
+     * So much of a body that is too long is read and thrown away, so that the client gets to read
+     * why.
+     */
     private static final long DRAINED_BYTES = 64L << 20;
 
     private BodyReader() {}
@@ -18,7 +22,8 @@ final class BodyReader {
     /**
      * Reads the whole body.
      *
-     * @throws ApiException 413 if it is longer than the limit, 408 or 400 if the client stalls or breaks off
+     * @throws ApiException 413 if it is longer than the limit, 408 or 400 if the client stalls or
+     *     breaks off
      */
     static byte[] read(Request request, int limit) throws ApiException {
         final long announced = request.getHeaders().getLongField(HttpHeader.CONTENT_LENGTH);

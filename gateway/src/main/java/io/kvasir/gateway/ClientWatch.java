@@ -1,29 +1,28 @@
 package io.kvasir.gateway;
 
-import java.io.EOFException;
-import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.util.concurrent.CancellationException;
-import java.util.function.Consumer;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.Callback;
 
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.Consumer;
+
 /**
  * Notices that the client of an HTTP/1.1 request has gone while its answer is still being made.
  *
  * <p>Once a request's body is read the server does not read from its connection until the answer is
- * complete, so a closed connection would only show when a write fails: never while an engine is still
- * prefilling. The watch asks for the connection's next read event itself. It must be {@linkplain #cancel
- * cancelled} before the last byte of the answer is written: then the next request may arrive, and that is the
- * server's to read. Bytes that arrive earlier (a pipelined request) are handed to the connection, to be
- * parsed after this answer, and the watch ends.
+ * complete, so a closed connection would only show when a write fails: never while an engine is
+ * still prefilling. The watch asks for the connection's next read event itself. It must be
+ * {@linkplain #cancel cancelled} before the last byte of the answer is written: then the next
+ * request may arrive, and that is the server's to read. Bytes that arrive earlier (a pipelined
+ * request) are handed to the connection, to be parsed after this answer, and the watch ends.
  */
 final class ClientWatch implements Callback {
     private static final int PIPELINED_BYTES = 1024;
-    private static final CancellationException CANCELLED = new CancellationException("watch ended");
 
     private enum State {
         NEW,
@@ -47,9 +46,14 @@ final class ClientWatch implements Callback {
         this.whenGone = whenGone;
     }
 
-    /** Starts watching; nothing happens where the connection cannot be watched (HTTP/2 tells by itself). */
+    /**
+     * Starts watching; nothing happens where the connection cannot be watched (HTTP/2 tells by
+     * itself).
+     */
     synchronized void arm() {
-        if (state != State.NEW || endPoint == null || !(connection instanceof Connection.UpgradeTo)) {
+        if (state != State.NEW
+                || endPoint == null
+                || !(connection instanceof Connection.UpgradeTo)) {
             return;
         }
         state = State.ARMED;
@@ -69,7 +73,7 @@ final class ClientWatch implements Callback {
         }
         // takes this callback out; a no-op when the event was just taken by another thread,
         // which then finds the watch ended and leaves the bytes where they are
-        endPoint.getFillInterest().onFail(CANCELLED);
+        endPoint.getFillInterest().onFail(new WatchEnded());
     }
 
     @Override
@@ -116,5 +120,14 @@ final class ClientWatch implements Callback {
     @Override
     public InvocationType getInvocationType() {
         return InvocationType.NON_BLOCKING;
+    }
+
+    /** Tells {@link #failed} nothing; it is how a pending read event is taken back. */
+    private static final class WatchEnded extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        WatchEnded() {
+            super("watch ended", null, false, false);
+        }
     }
 }

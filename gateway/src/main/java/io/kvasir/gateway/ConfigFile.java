@@ -1,6 +1,16 @@
 package io.kvasir.gateway;
 
 import io.kvasir.router.RoutingMode;
+
+import org.snakeyaml.engine.v2.api.LoadSettings;
+import org.snakeyaml.engine.v2.api.lowlevel.Compose;
+import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
+import org.snakeyaml.engine.v2.nodes.MappingNode;
+import org.snakeyaml.engine.v2.nodes.Node;
+import org.snakeyaml.engine.v2.nodes.NodeTuple;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
+import org.snakeyaml.engine.v2.nodes.SequenceNode;
+
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
@@ -12,14 +22,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.snakeyaml.engine.v2.api.LoadSettings;
-import org.snakeyaml.engine.v2.api.lowlevel.Compose;
-import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
-import org.snakeyaml.engine.v2.nodes.MappingNode;
-import org.snakeyaml.engine.v2.nodes.Node;
-import org.snakeyaml.engine.v2.nodes.NodeTuple;
-import org.snakeyaml.engine.v2.nodes.ScalarNode;
-import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
 /** Reads a {@link GatewayConfig} from YAML; every complaint names file and line. */
 final class ConfigFile {
@@ -104,7 +106,8 @@ final class ConfigFile {
             case "port" -> builder.port((int) number(value, 0, 65_535));
             case "model" -> builder.model(text(value));
             case "lora-adapters" -> builder.loraAdapters(texts(value));
-            case "tokenizer" -> builder.tokenizer(file.toAbsolutePath().resolveSibling(text(value)));
+            case "tokenizer" ->
+                    builder.tokenizer(file.toAbsolutePath().resolveSibling(text(value)));
             case "block-size" -> builder.blockSize(integer(value));
             case "workers" -> workers(value);
             case "mode" -> builder.mode(RoutingMode.parse(text(value)));
@@ -221,8 +224,7 @@ final class ConfigFile {
     }
 
     private Located error(Node node, String message) {
-        final String line =
-                node.getStartMark().map(mark -> ":" + (mark.getLine() + 1)).orElse("");
+        final String line = node.getStartMark().map(mark -> ":" + (mark.getLine() + 1)).orElse("");
         return new Located(file + line + ": " + message);
     }
 

@@ -5,7 +5,10 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
-/** The last decisions, oldest overwritten. Any thread adds and reads; a reader may miss one just added. */
+/**
+ * The last decisions, oldest overwritten. Any thread adds and reads; a reader may miss one just
+ * added.
+ */
 final class DecisionLog {
     private final AtomicReferenceArray<DecisionRecord> ring;
     private final AtomicLong added = new AtomicLong();

@@ -3,15 +3,17 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.RoutingMode;
+
 import java.time.Instant;
 import java.util.Locale;
 
 /**
- * Why one attempt went where it went, and what came of it. The reasons are fixed when it is made; the outcome
- * is written by the exchange as it happens.
+ * Why one attempt went where it went, and what came of it. The reasons are fixed when it is made;
+ * the outcome is written by the exchange as it happens.
  */
 final class DecisionRecord {
     /** What was seen of one worker. */

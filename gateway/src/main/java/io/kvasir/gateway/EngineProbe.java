@@ -2,6 +2,14 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.eclipse.jetty.client.ContentResponse;
+import org.eclipse.jetty.client.HttpClient;
+import org.eclipse.jetty.client.Request;
+import org.eclipse.jetty.client.StringRequestContent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -11,12 +19,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.eclipse.jetty.client.ContentResponse;
-import org.eclipse.jetty.client.HttpClient;
-import org.eclipse.jetty.client.Request;
-import org.eclipse.jetty.client.StringRequestContent;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Asks each server now and then whether it is there and, on first contact, whether it is what the
@@ -52,7 +54,9 @@ final class EngineProbe implements AutoCloseable {
     void start() {
         for (Upstream upstream : fleet.upstreams()) {
             threads.add(
-                    Thread.ofVirtual().name("kvasir-probe-" + upstream.name()).start(() -> watch(upstream)));
+                    Thread.ofVirtual()
+                            .name("kvasir-probe-" + upstream.name())
+                            .start(() -> watch(upstream)));
         }
     }
 
@@ -96,7 +100,8 @@ final class EngineProbe implements AutoCloseable {
             } else if (blockSize != config.blockSize()) {
                 LOG.error(
                         "worker {} uses blocks of {} tokens, the gateway is configured for {}: its"
-                                + " events cannot be used and it is routed by load alone; set block-size to {}",
+                            + " events cannot be used and it is routed by load alone; set"
+                            + " block-size to {}",
                         upstream.name(),
                         blockSize,
                         config.blockSize(),

@@ -5,12 +5,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Passes a stream of server-sent events through in whole events, looking at each: the first output token,
- * the usage and the end mark. An event is held back until its blank line has arrived, so that a stream that
- * breaks off can still be ended by an error event. Lines end in LF or CR LF.
+ * Passes a stream of server-sent events through in whole events, looking at each: the first output
+ * token, the usage and the end mark. An event is held back until its blank line has arrived, so
+ * that a stream that breaks off can still be ended by an error event. Lines end in LF or CR LF.
  *
- * <p>Bytes of events are never changed; the one event that may be left out is the usage that the gateway
- * itself asked for. One thread at a time.
+ * <p>Bytes of events are never changed; the one event that may be left out is the usage that the
+ * gateway itself asked for. One thread at a time.
  */
 final class EventStream {
     /** An event longer than this is passed on in pieces and not looked at. */
@@ -56,8 +56,7 @@ final class EventStream {
                 continue;
             }
             final boolean blank =
-                    i == lineStart
-                            || (i == lineStart + 1 && i > 0 && buffer[i - 1] == '\r');
+                    i == lineStart || (i == lineStart + 1 && i > 0 && buffer[i - 1] == '\r');
             lineStart = i + 1;
             if (!blank) {
                 continue;

@@ -4,16 +4,19 @@ import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
 import java.util.List;
-import java.util.Map;
 
-/** The configured servers and the router's workers that they are. Fixed at start; safe from any thread. */
+/**
+ * The configured servers and the router's workers that they are. Fixed at start; safe from any
+ * thread.
+ */
 final class Fleet {
     private final List<Upstream> upstreams;
     private final List<Worker> workers;
-    private final Map<Worker, Upstream> byWorker = new IdentityHashMap<>();
+    private final IdentityHashMap<Worker, Upstream> byWorker = new IdentityHashMap<>();
 
     /** Registers every rank of every configured worker. */
     Fleet(GatewayConfig config, KvRouter router) {

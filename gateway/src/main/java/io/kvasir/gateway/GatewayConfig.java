@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import io.kvasir.router.RoutingMode;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -16,9 +17,11 @@ import java.util.Set;
  * @param host address to listen on
  * @param port port to listen on; 0 takes a free one
  * @param model name under which the model is served; requests for another one get a 404
- * @param loraAdapters names of LoRA adapters that are served beside the model, each as a model of its own
- * @param tokenizer folder with {@code tokenizer.json} (and {@code tokenizer_config.json}), or the file
- *     itself; null: only prompts given as token ids are routed by prefix, all others by load alone
+ * @param loraAdapters names of LoRA adapters that are served beside the model, each as a model of
+ *     its own
+ * @param tokenizer folder with {@code tokenizer.json} (and {@code tokenizer_config.json}), or the
+ *     file itself; null: only prompts given as token ids are routed by prefix, all others by load
+ *     alone
  * @param blockSize tokens per block; must be the engines' block size
  * @param workers the servers behind the gateway
  * @param mode default routing mode
@@ -30,12 +33,13 @@ import java.util.Set;
  * @param maxHeldBlocks (worker, block) pairs in the index
  * @param maxActiveRequests requests in flight at once; beyond it clients get a 429
  * @param maxBodyBytes longest request body; longer ones get a 413
- * @param injectIncludeUsage whether streams are asked for their usage when the client did not; the extra
- *     event is then kept from the client
+ * @param injectIncludeUsage whether streams are asked for their usage when the client did not; the
+ *     extra event is then kept from the client
  * @param retries further workers tried when one fails before the client got a byte
  * @param connectTimeout limit of opening a connection to a worker
  * @param upstreamIdleTimeout longest silence of a worker, time to first token included
- * @param clientIdleTimeout longest silence of a client while its request is read or its answer is written
+ * @param clientIdleTimeout longest silence of a client while its request is read or its answer is
+ *     written
  * @param healthInterval time between two probes of a worker
  * @param drainTimeout how long {@link GatewayServer#close} waits for running requests
  * @param decisionLogSize decisions kept for {@code GET /debug/decisions}
@@ -73,7 +77,8 @@ public record GatewayConfig(
         loraAdapters = List.copyOf(loraAdapters);
         workers = List.copyOf(workers);
         if (model == null || model.isBlank()) {
-            throw new IllegalArgumentException("model is not set; name the model that the workers serve");
+            throw new IllegalArgumentException(
+                    "model is not set; name the model that the workers serve");
         }
         if (port < 0 || port > 65_535) {
             throw new IllegalArgumentException("port=" + port + " is not in 0..65535");
@@ -88,7 +93,8 @@ public record GatewayConfig(
         positive("client-idle-timeout-ms", clientIdleTimeout);
         positive("health-interval-ms", healthInterval);
         if (drainTimeout.isNegative()) {
-            throw new IllegalArgumentException("drain-timeout-ms=" + drainTimeout.toMillis() + " is negative");
+            throw new IllegalArgumentException(
+                    "drain-timeout-ms=" + drainTimeout.toMillis() + " is negative");
         }
         int ranks = 0;
         final Set<String> names = new HashSet<>();
@@ -96,12 +102,17 @@ public record GatewayConfig(
             ranks += worker.dataParallelSize();
             if (!names.add(worker.name())) {
                 throw new IllegalArgumentException(
-                        "two workers are named '" + worker.name() + "'; tell them apart with name=");
+                        "two workers are named '"
+                                + worker.name()
+                                + "'; tell them apart with name=");
             }
         }
         if (ranks > maxWorkers) {
             throw new IllegalArgumentException(
-                    ranks + " workers (dp ranks counted) exceed max-workers=" + maxWorkers + "; raise it");
+                    ranks
+                            + " workers (dp ranks counted) exceed max-workers="
+                            + maxWorkers
+                            + "; raise it");
         }
     }
 
@@ -113,7 +124,8 @@ public record GatewayConfig(
 
     private static void positive(String key, Duration value) {
         if (value.toMillis() < 1) {
-            throw new IllegalArgumentException(key + "=" + value.toMillis() + " must be at least 1");
+            throw new IllegalArgumentException(
+                    key + "=" + value.toMillis() + " must be at least 1");
         }
     }
 
@@ -127,14 +139,14 @@ public record GatewayConfig(
     }
 
     /**
-     * Reads a configuration file. Its keys are those of the command line's flags, without the dashes in
-     * front; {@code workers} is a list of flag texts or of mappings with the same keys.
+     * Reads a configuration file. Its keys are those of the command line's flags, without the
+     * dashes in front; {@code workers} is a list of flag texts or of mappings with the same keys.
      *
      * @param file a YAML 1.2 mapping
      * @return the configuration
      * @throws IOException if the file cannot be read
-     * @throws IllegalArgumentException if it is not YAML, or a key or value is wrong; the message names file,
-     *     line, key and what is known
+     * @throws IllegalArgumentException if it is not YAML, or a key or value is wrong; the message
+     *     names file, line, key and what is known
      */
     public static GatewayConfig fromYaml(Path file) throws IOException {
         return ConfigFile.read(file).build();

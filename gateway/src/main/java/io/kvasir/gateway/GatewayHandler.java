@@ -3,11 +3,7 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.IOException;
-import java.util.HexFormat;
-import java.util.List;
-import java.util.Map;
-import java.util.concurrent.ThreadLocalRandom;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
@@ -17,7 +13,16 @@ import org.eclipse.jetty.util.Fields;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Finds the endpoint of a request and answers it. Runs on a virtual thread per request and may block. */
+import java.io.IOException;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ThreadLocalRandom;
+
+/**
+ * Finds the endpoint of a request and answers it. Runs on a virtual thread per request and may
+ * block.
+ */
 final class GatewayHandler extends Handler.Abstract {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayHandler.class);
     private static final Map<String, List<String>> PATHS =
@@ -54,11 +59,17 @@ final class GatewayHandler extends Handler.Abstract {
                 case "/v1/chat/completions" ->
                         infer(InferenceRequest.Route.CHAT, request, response, callback, requestId);
                 case "/v1/completions" ->
-                        infer(InferenceRequest.Route.COMPLETIONS, request, response, callback, requestId);
+                        infer(
+                                InferenceRequest.Route.COMPLETIONS,
+                                request,
+                                response,
+                                callback,
+                                requestId);
                 case "/tokenize" -> Answers.json(response, callback, 200, tokenize(request));
                 case "/v1/models" -> Answers.json(response, callback, 200, pages.models());
                 case "/health" ->
-                        Answers.json(response, callback, pages.healthy() ? 200 : 503, pages.health());
+                        Answers.json(
+                                response, callback, pages.healthy() ? 200 : 503, pages.health());
                 case "/metrics" ->
                         Answers.write(
                                 response,
@@ -80,7 +91,8 @@ final class GatewayHandler extends Handler.Abstract {
             Answers.error(
                     response,
                     callback,
-                    ApiException.internal("internal error; the gateway's log has request " + requestId),
+                    ApiException.internal(
+                            "internal error; the gateway's log has request " + requestId),
                     requestId);
         }
         return true;
@@ -98,7 +110,9 @@ final class GatewayHandler extends Handler.Abstract {
                     null,
                     "not_found",
                     "unknown_path",
-                    "no endpoint " + path + "; there are: "
+                    "no endpoint "
+                            + path
+                            + "; there are: "
                             + String.join(", ", PATHS.keySet().stream().sorted().toList()));
         }
         if (!methods.contains(method)) {
@@ -154,7 +168,8 @@ final class GatewayHandler extends Handler.Abstract {
         }
         final InferenceRequest inference =
                 RequestParser.parse(
-                        isChat ? InferenceRequest.Route.CHAT : InferenceRequest.Route.COMPLETIONS, body);
+                        isChat ? InferenceRequest.Route.CHAT : InferenceRequest.Route.COMPLETIONS,
+                        body);
         prompts.adapter(inference.model);
         final int[] tokens = prompts.tokens(inference);
         if (tokens == null) {
@@ -184,7 +199,9 @@ final class GatewayHandler extends Handler.Abstract {
         throw ApiException.invalid("limit", "limit=" + limit.getValue() + " must be at least 1");
     }
 
-    /** Errors that the server itself answers (bad HTTP, shutdown) in the same shape as all others. */
+    /**
+     * Errors that the server itself answers (bad HTTP, shutdown) in the same shape as all others.
+     */
     static boolean serverError(Request request, Response response, Callback callback) {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
         final Object message = request.getAttribute("org.eclipse.jetty.server.error_message");

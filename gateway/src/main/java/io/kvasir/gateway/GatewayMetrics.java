@@ -3,22 +3,22 @@ package io.kvasir.gateway;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.Worker;
+import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.util.List;
 import java.util.Locale;
 import java.util.function.ToDoubleFunction;
 
 /**
- * What {@code GET /metrics} shows. Counters and histograms are written by the requests; what the router and
- * the workers know is read when the page is asked for.
+ * What {@code GET /metrics} shows. Counters and histograms are written by the requests; what the
+ * router and the workers know is read when the page is asked for.
  */
 final class GatewayMetrics {
     /** Content type of {@link #text}. */
@@ -29,7 +29,8 @@ final class GatewayMetrics {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
     };
     private static final double[] ROUTING = {
-        0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25
+        0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.05,
+        0.25
     };
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
@@ -74,8 +75,7 @@ final class GatewayMetrics {
                         "kvasir_prompt_token_mismatch_total",
                         "Answers whose prompt_tokens differ from the tokens the gateway hashed",
                         "worker");
-        promptTokens =
-                counter("kvasir_prompt_tokens_total", "Prompt tokens routed", "worker");
+        promptTokens = counter("kvasir_prompt_tokens_total", "Prompt tokens routed", "worker");
         predictedTokens =
                 counter(
                         "kvasir_predicted_cached_tokens_total",
@@ -89,7 +89,8 @@ final class GatewayMetrics {
         comparisons =
                 counter(
                         "kvasir_cache_prediction_total",
-                        "Answers by how the prediction compares with the engine: exact, over, under",
+                        "Answers by how the prediction compares with the engine: exact, over,"
+                            + " under",
                         "worker",
                         "result");
         unknownPrompts =
@@ -155,7 +156,11 @@ final class GatewayMetrics {
         gauge(fleet, "active_requests", "Requests booked and not released", Worker::activeRequests);
         gauge(fleet, "prefill_tokens", "Tokens still to be prefilled", Worker::prefillTokens);
         gauge(fleet, "active_blocks", "Blocks in use by running requests", Worker::activeBlocks);
-        gauge(fleet, "index_blocks", "Blocks the index holds for the worker", Worker::indexedBlocks);
+        gauge(
+                fleet,
+                "index_blocks",
+                "Blocks the index holds for the worker",
+                Worker::indexedBlocks);
         gauge(fleet, "event_sequence", "Number of the last event applied", Worker::eventSequence);
         gauge(
                 fleet,
@@ -183,7 +188,10 @@ final class GatewayMetrics {
                                 final IndexState current = w.state();
                                 for (IndexState state : IndexState.values()) {
                                     out.call(
-                                            state == current ? 1 : 0, w.name(), rank(w), lower(state));
+                                            state == current ? 1 : 0,
+                                            w.name(),
+                                            rank(w),
+                                            lower(state));
                                 }
                             }
                         })
@@ -209,7 +217,10 @@ final class GatewayMetrics {
                         out -> {
                             for (Worker w : fleet.workers()) {
                                 final SourceStatus status = w.sourceStatus();
-                                out.call(status == null ? 0 : status.messages(), w.name(), rank(w));
+                                out.call(
+                                        status == null ? 0.0 : (double) status.messages(),
+                                        w.name(),
+                                        rank(w));
                             }
                         })
                 .register(registry);
@@ -225,7 +236,11 @@ final class GatewayMetrics {
                                     status.drops()
                                             .forEach(
                                                     (reason, count) ->
-                                                            out.call(count, w.name(), rank(w), reason));
+                                                            out.call(
+                                                                    (double) count,
+                                                                    w.name(),
+                                                                    rank(w),
+                                                                    reason));
                                 }
                             }
                         })
@@ -285,7 +300,12 @@ final class GatewayMetrics {
         firstToken.labelValues(route.label).observe(sinceStartNs / NANOS);
     }
 
-    void finished(InferenceRequest.Route route, boolean stream, int status, String mode, long durationNs) {
+    void finished(
+            InferenceRequest.Route route,
+            boolean stream,
+            int status,
+            String mode,
+            long durationNs) {
         requests.labelValues(route.label, Integer.toString(status), mode).inc();
         duration.labelValues(route.label, Boolean.toString(stream)).observe(durationNs / NANOS);
     }
@@ -309,7 +329,8 @@ final class GatewayMetrics {
         cachedTokens.labelValues(worker).inc(actual);
         comparisons
                 .labelValues(
-                        worker, predicted == actual ? "exact" : predicted > actual ? "over" : "under")
+                        worker,
+                        predicted == actual ? "exact" : predicted > actual ? "over" : "under")
                 .inc();
     }
 

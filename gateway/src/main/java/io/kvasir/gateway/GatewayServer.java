@@ -3,10 +3,7 @@ package io.kvasir.gateway;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RandomSource;
 import io.kvasir.router.RoutingMode;
-import java.io.IOException;
-import java.net.BindException;
-import java.time.Clock;
-import java.util.concurrent.Executors;
+
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
 import org.eclipse.jetty.http.HttpCookieStore;
@@ -20,14 +17,21 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.net.BindException;
+import java.time.Clock;
+import java.util.concurrent.Executors;
+
 /**
- * A running gateway: one listening port, one router, the workers of its configuration. Several live side by
- * side in one process. All methods may be called by any thread.
+ * A running gateway: one listening port, one router, the workers of its configuration. Several live
+ * side by side in one process. All methods may be called by any thread.
  */
 public final class GatewayServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayServer.class);
 
-    /** Engines behind uvicorn close connections that were idle for 5 s; the gateway lets go of them first. */
+    /**
+     * Engines behind uvicorn close connections that were idle for 5 s; the gateway lets go of them
+     * first.
+     */
     private static final long POOLED_IDLE_MS = 4_000;
 
     private static final int MAX_IO_THREADS = 64;
@@ -49,9 +53,9 @@ public final class GatewayServer implements AutoCloseable {
                 Executors.newThreadPerTaskExecutor(
                         Thread.ofVirtual().name("kvasir-request-", 0).factory()));
         server = new Server(threads);
-        connector = connector();
-        client = client(threads);
-        router = router();
+        connector = newConnector();
+        client = newClient(threads);
+        router = newRouter();
         final DecisionLog decisions = new DecisionLog(config.decisionLogSize());
         final GatewayMetrics metrics = new GatewayMetrics();
         final Fleet fleet = new Fleet(config, router);
@@ -71,15 +75,20 @@ public final class GatewayServer implements AutoCloseable {
                                 new PromptReader(config, encoder),
                                 decisions,
                                 new Pages(
-                                        config, router, fleet, decisions, Clock.systemUTC().instant()))));
+                                        config,
+                                        router,
+                                        fleet,
+                                        decisions,
+                                        Clock.systemUTC().instant()))));
         server.setStopTimeout(config.drainTimeout().toMillis());
         probe = new EngineProbe(client, fleet, config, encoder);
     }
 
-    private ServerConnector connector() {
+    private ServerConnector newConnector() {
         final HttpConfiguration http = new HttpConfiguration();
         http.setSendServerVersion(false);
-        final ServerConnector listening = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+        final ServerConnector listening =
+                new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
         listening.setHost(config.host());
         listening.setPort(config.port());
         listening.setIdleTimeout(config.clientIdleTimeout().toMillis());
@@ -87,7 +96,7 @@ public final class GatewayServer implements AutoCloseable {
         return listening;
     }
 
-    private HttpClient client(QueuedThreadPool threads) {
+    private HttpClient newClient(QueuedThreadPool threads) {
         final ClientConnector connections = new ClientConnector();
         connections.setSelectors(1);
         connections.setExecutor(threads);
@@ -104,7 +113,7 @@ public final class GatewayServer implements AutoCloseable {
         return http;
     }
 
-    private KvRouter router() {
+    private KvRouter newRouter() {
         final KvRouter.Builder builder =
                 KvRouter.builder()
                         .blockSize(config.blockSize())
@@ -125,8 +134,8 @@ public final class GatewayServer implements AutoCloseable {
      *
      * @param config what to serve and where
      * @return the listening gateway
-     * @throws GatewayException if it cannot listen or the tokenizer cannot be loaded; the message names the
-     *     knob to turn
+     * @throws GatewayException if it cannot listen or the tokenizer cannot be loaded; the message
+     *     names the knob to turn
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {
@@ -135,7 +144,6 @@ public final class GatewayServer implements AutoCloseable {
             gateway.start();
             return gateway;
         } catch (Exception e) {
-            gateway.config.drainTimeout();
             gateway.stop();
             throw startFailure(config, e);
         }
@@ -143,7 +151,8 @@ public final class GatewayServer implements AutoCloseable {
 
     private void start() throws Exception {
         server.start();
-        // answers go through as they come: the engine's encoding, redirects and refusals are the client's
+        // answers go through as they come: the engine's encoding, redirects and refusals are the
+        // client's
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         probe.start();
@@ -160,8 +169,14 @@ public final class GatewayServer implements AutoCloseable {
         for (Throwable t = e; t != null; t = t.getCause()) {
             if (t instanceof BindException) {
                 return new GatewayException(
-                        "cannot listen on " + config.host() + ":" + config.port() + ": " + t.getMessage()
-                                + "; is another gateway running? choose another --port, or 0 for a free one",
+                        "cannot listen on "
+                                + config.host()
+                                + ":"
+                                + config.port()
+                                + ": "
+                                + t.getMessage()
+                                + "; is another gateway running? choose another --port, or 0 for a"
+                                + " free one",
                         e);
             }
         }
@@ -196,8 +211,8 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Stops listening, waits for running requests up to the configured drain timeout, cuts what is left and
-     * frees everything. Safe to call twice.
+     * Stops listening, waits for running requests up to the configured drain timeout, cuts what is
+     * left and frees everything. Safe to call twice.
      */
     @Override
     public void close() {
@@ -209,7 +224,10 @@ public final class GatewayServer implements AutoCloseable {
         try {
             server.stop();
         } catch (Exception e) {
-            LOG.warn("requests were cut when the drain timeout of {} ended: {}", config.drainTimeout(), e.toString());
+            LOG.warn(
+                    "requests were cut when the drain timeout of {} ended: {}",
+                    config.drainTimeout(),
+                    e.toString());
         }
         router.close();
         if (encoder instanceof AutoCloseable closeable) {

@@ -2,12 +2,13 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What the gateway reads of a completion request; all else of the body passes through unread. Written by
- * {@link RequestParser} only.
+ * What the gateway reads of a completion request; all else of the body passes through unread.
+ * Written by {@link RequestParser} only.
  */
 final class InferenceRequest {
     /** The endpoints that run inference. */
@@ -24,7 +25,8 @@ final class InferenceRequest {
         }
     }
 
-    private static final byte[] WHOLE_OPTION = ascii("\"stream_options\":{\"include_usage\":true},");
+    private static final byte[] WHOLE_OPTION =
+            ascii("\"stream_options\":{\"include_usage\":true},");
     private static final byte[] OPTION = ascii("{\"include_usage\":true}");
     private static final byte[] MEMBER = ascii("\"include_usage\":true");
     private static final byte[] TRUE = ascii("true");
@@ -79,8 +81,8 @@ final class InferenceRequest {
     }
 
     /**
-     * The body with {@code stream_options.include_usage} set, all other bytes as the client sent them; a body
-     * whose members could not be located is written anew.
+     * The body with {@code stream_options.include_usage} set, all other bytes as the client sent
+     * them; a body whose members could not be located is written anew.
      */
     byte[] bodyWithUsage() throws IOException {
         if (usageValue >= 0 && isIn(usageValue)) {

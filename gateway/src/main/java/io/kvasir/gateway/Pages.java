@@ -2,9 +2,11 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
+
 import java.time.Instant;
 import java.util.Locale;
 
@@ -158,7 +160,10 @@ final class Pages {
         events.put("replays", status.replays());
         events.put("restarts", status.restarts());
         events.put("removals", lower(status.removals()));
-        known(events, "block_size", status.learnedBlockSize() == 0 ? -1 : status.learnedBlockSize());
+        known(
+                events,
+                "block_size",
+                status.learnedBlockSize() == 0 ? -1 : status.learnedBlockSize());
         final ObjectNode drops = events.putObject("drops");
         status.drops().forEach(drops::put);
     }

@@ -10,7 +10,8 @@ interface PromptEncoder {
     /**
      * Ids of a chat.
      *
-     * @param members the members of the request body that shape the prompt, {@code messages} among them
+     * @param members the members of the request body that shape the prompt, {@code messages} among
+     *     them
      */
     int[] chat(ObjectNode members, boolean addSpecialTokens);
 }

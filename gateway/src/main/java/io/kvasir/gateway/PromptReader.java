@@ -1,15 +1,18 @@
 package io.kvasir.gateway;
 
-import java.util.Arrays;
-import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any thread. */
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any
+ * thread.
+ */
 final class PromptReader {
     private static final Logger LOG = LoggerFactory.getLogger(PromptReader.class);
-    private static final int[] NONE = {};
 
     private final String model;
     private final List<String> loraAdapters;
@@ -37,14 +40,11 @@ final class PromptReader {
     RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides) throws ApiException {
         final String lora = adapter(request.model);
         final int[] tokens = tokens(request);
-        if (tokens == null) {
-            return new RoutedPrompt(NONE, false, lora, request.cacheSalt, overrides);
-        }
-        if (tokens.length == 0) {
+        if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(
                     request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
         }
-        return new RoutedPrompt(tokens, true, lora, request.cacheSalt, overrides);
+        return new RoutedPrompt(tokens, lora, request.cacheSalt, overrides);
     }
 
     /** The adapter that a model name stands for, null for the base model. */
@@ -73,13 +73,15 @@ final class PromptReader {
                                         request.promptText,
                                         !Boolean.FALSE.equals(request.addSpecialTokens))
                                 : encoder.chat(
-                                        request.chat, Boolean.TRUE.equals(request.addSpecialTokens));
+                                        request.chat,
+                                        Boolean.TRUE.equals(request.addSpecialTokens));
             } catch (RuntimeException e) {
-                // the engine has the last word: it may well know a template feature that is unknown here
+                // the engine has the last word: it may well know a template feature that is unknown
+                // here
                 if (complained.compareAndSet(false, true)) {
                     LOG.warn(
-                            "a prompt could not be tokenized and was routed by load alone ({}); later"
-                                    + " ones are counted in kvasir_untokenized_prompts_total",
+                            "a prompt could not be tokenized and was routed by load alone ({});"
+                                + " later ones are counted in kvasir_untokenized_prompts_total",
                             e.toString());
                 }
                 return null;

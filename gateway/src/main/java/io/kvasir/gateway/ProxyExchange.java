@@ -3,14 +3,7 @@ package io.kvasir.gateway;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.Worker;
-import java.io.ByteArrayOutputStream;
-import java.io.EOFException;
-import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Locale;
-import java.util.Set;
-import java.util.concurrent.TimeUnit;
+
 import org.eclipse.jetty.client.BytesRequestContent;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Result;
@@ -27,13 +20,23 @@ import org.eclipse.jetty.util.thread.Invocable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
 /**
- * One inference request on its way: booked on a worker, sent there, its answer passed on. As long as the
- * client has not got a byte, a failing worker is replaced by another one; afterwards the failure is told in
- * the stream.
+ * One inference request on its way: booked on a worker, sent there, its answer passed on. As long
+ * as the client has not got a byte, a failing worker is replaced by another one; afterwards the
+ * failure is told in the stream.
  *
- * <p>After {@link #start} everything happens on I/O threads and nothing blocks. The exchange ends once: by
- * the answer's last byte, an error answer, or the client leaving. Whoever ends it frees the lease.
+ * <p>After {@link #start} everything happens on I/O threads and nothing blocks. The exchange ends
+ * once: by the answer's last byte, an error answer, or the client leaving. Whoever ends it frees
+ * the lease.
  */
 final class ProxyExchange {
     /** What every exchange of a gateway shares. */
@@ -46,7 +49,10 @@ final class ProxyExchange {
 
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
 
-    /** An answer that is no event stream is held back up to this size, so that it can still be retried. */
+    /**
+     * An answer that is no event stream is held back up to this size, so that it can still be
+     * retried.
+     */
     private static final int HELD_ANSWER_BYTES = 4 << 20;
 
     private static final int CLIENT_LEFT = 499;
@@ -257,7 +263,9 @@ final class ProxyExchange {
                             .onResponseContentSource(this::onContent);
             sent.send(this::onComplete);
             if (!isCurrent(this)) {
-                sent.abort(new EOFException("the client left")); // it left before there was a thing to abort
+                abort(
+                        new EOFException(
+                                "the client left")); // it left before there was a thing to abort
             }
         }
 
@@ -289,7 +297,7 @@ final class ProxyExchange {
                     final RoutingDesk.Booking other = reserve();
                     failed(fault, describe(fault, "status " + answer.getStatus()));
                     begin(other);
-                    sent.abort(new EOFException("tried elsewhere")); // this one is history by now
+                    abort(new EOFException("tried elsewhere")); // this one is history by now
                     return;
                 } catch (RouteException e) {
                     LOG.debug("{}: nobody else can take it: {}", requestId, e.getMessage());
@@ -317,7 +325,9 @@ final class ProxyExchange {
             if (pump != null) {
                 pump.iterate(); // it finds the failure in the content
             } else {
-                broken(UpstreamFault.of(result.getFailure()), UpstreamFault.describe(result.getFailure()));
+                broken(
+                        UpstreamFault.of(result.getFailure()),
+                        UpstreamFault.describe(result.getFailure()));
             }
         }
 
@@ -328,7 +338,8 @@ final class ProxyExchange {
             }
             failed(fault, cause);
             final ApiException error =
-                    ApiException.upstream(fault.status(), fault, upstream.name(), describe(fault, cause));
+                    ApiException.upstream(
+                            fault.status(), fault, upstream.name(), describe(fault, cause));
             if (!mayRetry()) {
                 respond(error);
                 return;
@@ -337,8 +348,11 @@ final class ProxyExchange {
             try {
                 begin(reserve());
             } catch (RouteException e) {
-                // a kept-alive connection may have been closed under the request: worth one more try
-                if (fault == UpstreamFault.CLOSED && !sameWorkerTried && upstream.health().usable()) {
+                // a kept-alive connection may have been closed under the request: worth one more
+                // try
+                if (fault == UpstreamFault.CLOSED
+                        && !sameWorkerTried
+                        && upstream.health().usable()) {
                     sameWorkerTried = true;
                     excluded.remove(lease.worker());
                     next(error);
@@ -356,9 +370,18 @@ final class ProxyExchange {
         }
 
         private String describe(UpstreamFault fault, String cause) {
-            return "upstream worker " + upstream.name() + " at " + upstream.url() + " failed ("
-                    + fault.spelling() + ", attempt " + attempts + " of " + (shared.config.retries() + 1)
-                    + "): " + cause;
+            return "upstream worker "
+                    + upstream.name()
+                    + " at "
+                    + upstream.url()
+                    + " failed ("
+                    + fault.spelling()
+                    + ", attempt "
+                    + attempts
+                    + " of "
+                    + (shared.config.retries() + 1)
+                    + "): "
+                    + cause;
         }
 
         /** Gives the worker up; aborts what is under way if there is a cause. */
@@ -366,9 +389,15 @@ final class ProxyExchange {
             lease.close();
             booking.decision().end(outcome, status, sinceStartNs());
             shared.metrics.attempt(upstream.name(), outcome);
+            if (abortCause != null) {
+                abort(abortCause);
+            }
+        }
+
+        void abort(Throwable cause) {
             final org.eclipse.jetty.client.Request underWay = sent;
-            if (abortCause != null && underWay != null) {
-                underWay.abort(abortCause);
+            if (underWay != null) {
+                var _ = underWay.abort(cause); // false means that it is over, which is as good
             }
         }
 
@@ -414,14 +443,15 @@ final class ProxyExchange {
     }
 
     /**
-     * Moves an answer from the worker to the client, one write at a time: what the client does not take is
-     * not asked of the worker.
+     * Moves an answer from the worker to the client, one write at a time: what the client does not
+     * take is not asked of the worker.
      */
     private final class Pump extends IteratingCallback {
         private final Attempt attempt;
         private final org.eclipse.jetty.client.Response answer;
         private final Content.Source source;
-        private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::iterate);
+        private final Runnable onDemand =
+                Invocable.from(InvocationType.NON_BLOCKING, this::iterate);
         private final EventStream events;
         private final AnswerReader reader;
         private ByteArrayOutputStream held;
@@ -505,7 +535,8 @@ final class ProxyExchange {
             final boolean last = chunk.isLast();
             if (held == null) {
                 if (last) {
-                    final ByteBuffer rest = ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
+                    final ByteBuffer rest =
+                            ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
                     chunk.release();
                     return writeLast(rest);
                 }
@@ -538,7 +569,9 @@ final class ProxyExchange {
         private Action writeLast(ByteBuffer bytes) {
             commit();
             lastWrite = true;
-            watch.cancel(); // from here on the next request may arrive, and it is the server's to read
+            watch
+                    .cancel(); // from here on the next request may arrive, and it is the server's
+                               // to read
             writing = true;
             response.write(true, bytes, this);
             return Action.SCHEDULED;
@@ -569,7 +602,7 @@ final class ProxyExchange {
         /** The worker failed under its answer. */
         private Action broken(UpstreamFault how, String cause) {
             if (!committed) {
-                attempt.sent.abort(new EOFException("given up"));
+                attempt.abort(new EOFException("given up"));
                 attempt.broken(how, cause);
                 return Action.SUCCEEDED;
             }
@@ -585,7 +618,10 @@ final class ProxyExchange {
             }
             final ApiException error =
                     ApiException.upstream(
-                            how.status(), how, attempt.upstream.name(), attempt.describe(how, cause));
+                            how.status(),
+                            how,
+                            attempt.upstream.name(),
+                            attempt.describe(how, cause));
             return writeLast(ByteBuffer.wrap(error.event(requestId)));
         }
 

@@ -8,13 +8,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Set;
 
 /**
- * Reads of a completion request what routing needs, in one pass over the bytes, and refuses what is not one.
- * Of a member given twice the last counts, as in the engines.
+ * Reads of a completion request what routing needs, in one pass over the bytes, and refuses what is
+ * not one. Of a member given twice the last counts, as in the engines.
  */
 final class RequestParser {
     /** What a chat template or its caller may look at. */
@@ -177,11 +178,12 @@ final class RequestParser {
     }
 
     private void truncate() throws IOException, ApiException {
-        switch (json.currentToken()) {
-            case VALUE_NULL -> request.truncatePromptTokens = 0;
-            case VALUE_NUMBER_INT ->
-                    request.truncatePromptTokens = (int) Math.clamp(json.getLongValue(), 0, Integer.MAX_VALUE);
-            default -> throw wrongType("truncate_prompt_tokens", "an integer");
+        if (json.currentToken() == JsonToken.VALUE_NULL) {
+            request.truncatePromptTokens = 0;
+        } else if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+            request.truncatePromptTokens = Math.clamp(json.getLongValue(), 0, Integer.MAX_VALUE);
+        } else {
+            throw wrongType("truncate_prompt_tokens", "an integer");
         }
     }
 
@@ -267,15 +269,28 @@ final class RequestParser {
             if (token != JsonToken.VALUE_NUMBER_INT) {
                 throw ApiException.invalid(
                         name,
-                        "'" + name + "[" + count + "]' must be a token id, an integer in 0.."
-                                + Integer.MAX_VALUE + ", but is "
-                                + (token == null || token.isStructStart() ? "a nested value" : json.getText()));
+                        "'"
+                                + name
+                                + "["
+                                + count
+                                + "]' must be a token id, an integer in 0.."
+                                + Integer.MAX_VALUE
+                                + ", but is "
+                                + (token == null || token.isStructStart()
+                                        ? "a nested value"
+                                        : json.getText()));
             }
             if (json.getNumberType() != JsonParser.NumberType.INT || json.getIntValue() < 0) {
                 throw ApiException.invalid(
                         name,
-                        "'" + name + "[" + count + "]' = " + json.getText()
-                                + " is no token id; ids are integers in 0.." + Integer.MAX_VALUE);
+                        "'"
+                                + name
+                                + "["
+                                + count
+                                + "]' = "
+                                + json.getText()
+                                + " is no token id; ids are integers in 0.."
+                                + Integer.MAX_VALUE);
             }
             if (count == ids.length) {
                 ids = Arrays.copyOf(ids, 2 * count);
@@ -299,7 +314,11 @@ final class RequestParser {
     private static ApiException wrongType(String name, String wanted, String found) {
         return ApiException.invalid(
                 name,
-                "'" + name + "' must be " + wanted + ", but is "
+                "'"
+                        + name
+                        + "' must be "
+                        + wanted
+                        + ", but is "
                         + switch (found) {
                             case "VALUE_STRING", "STRING" -> "a string";
                             case "VALUE_NUMBER_INT", "VALUE_NUMBER_FLOAT", "NUMBER" -> "a number";

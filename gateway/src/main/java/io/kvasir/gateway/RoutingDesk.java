@@ -6,11 +6,14 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
+
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 
-/** Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe. */
+/**
+ * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
+ */
 final class RoutingDesk {
     /** A worker booked for one attempt. */
     record Booking(Lease lease, DecisionRecord decision) {}
@@ -50,7 +53,8 @@ final class RoutingDesk {
             fill(scratch.request.reset(), prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final DecisionRecord decision =
-                    new DecisionRecord(requestId, clock.instant(), route, attempt, scratch.decision);
+                    new DecisionRecord(
+                            requestId, clock.instant(), route, attempt, scratch.decision);
             log.add(decision);
             metrics.routed(decision, System.nanoTime() - begin);
             return new Booking(lease, decision);

@@ -2,12 +2,15 @@ package io.kvasir.gateway;
 
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
-import java.util.List;
+
 import org.eclipse.jetty.http.HttpFields;
+
+import java.util.List;
 
 /**
  * Routing overrides of one request, from its headers: {@code x-kvasir-mode}, {@code
- * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} (name, or name/rank).
+ * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} (name, or
+ * name/rank).
  *
  * @param mode null for the gateway's own
  * @param overlapWeight NaN for the gateway's own
@@ -54,7 +57,8 @@ record RoutingHeaders(RoutingMode mode, double overlapWeight, double temperature
 
     private static ApiException notANumber(String name, String text) {
         return ApiException.invalid(
-                name, "header " + name + ": '" + text + "' must be a finite number that is not negative");
+                name,
+                "header " + name + ": '" + text + "' must be a finite number that is not negative");
     }
 
     private static Worker worker(String name, List<Worker> workers) throws ApiException {

@@ -1,15 +1,17 @@
 package io.kvasir.gateway;
 
 import io.kvasir.router.Worker;
-import java.net.URI;
-import java.util.List;
-import java.util.Locale;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.net.URI;
+import java.util.List;
+import java.util.Locale;
+
 /**
- * One worker server: its breaker and what was learned about it. Its ranks are workers of the router and share
- * its fate. Thread-safe.
+ * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
+ * and share its fate. Thread-safe.
  */
 final class Upstream {
     private static final Logger LOG = LoggerFactory.getLogger(Upstream.class);
@@ -98,7 +100,10 @@ final class Upstream {
         LOG.warn("worker {} at {} is out of use: {}", name(), url(), description);
     }
 
-    /** Tells the router; reads the breaker under the lock, so that the last writer tells the last state. */
+    /**
+     * Tells the router; reads the breaker under the lock, so that the last writer tells the last
+     * state.
+     */
     private synchronized void publish() {
         final boolean usable = health.usable();
         for (Worker worker : ranks) {
@@ -142,8 +147,8 @@ final class Upstream {
     }
 
     /**
-     * The cached tokens that an answer states. Engines that state them leave them out when there are none:
-     * once this one has stated some, silence means zero.
+     * The cached tokens that an answer states. Engines that state them leave them out when there
+     * are none: once this one has stated some, silence means zero.
      */
     int cachedTokens(AnswerReader usage) {
         if (usage.cachedTokens() >= 0) {

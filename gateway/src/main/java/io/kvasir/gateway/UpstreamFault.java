@@ -12,7 +12,9 @@ import java.util.concurrent.TimeoutException;
 
 /** How an exchange with a worker failed. */
 enum UpstreamFault {
-    /** No connection: refused, unreachable, unknown host or the connect timeout. The worker is down. */
+    /**
+     * No connection: refused, unreachable, unknown host or the connect timeout. The worker is down.
+     */
     CONNECT(502, true),
     /** Connected, but silent for longer than the idle timeout. */
     TIMEOUT(504, true),

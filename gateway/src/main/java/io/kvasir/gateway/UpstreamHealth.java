@@ -3,16 +3,16 @@ package io.kvasir.gateway;
 import java.util.Locale;
 
 /**
- * Whether one server can be used: a circuit breaker that opens on faults of requests or probes and closes
- * again by way of a trial. Thread-safe.
+ * Whether one server can be used: a circuit breaker that opens on faults of requests or probes and
+ * closes again by way of a trial. Thread-safe.
  *
  * <pre>
  *   UNKNOWN --probe ok--> UP --fault--> DOWN --probe ok--> TRIAL --answer--> UP
  *                                        ^-----------fault-----'
  * </pre>
  *
- * A refused connection opens it at once; other faults when several come in a row. Refusals for load (429, 503)
- * are no faults.
+ * A refused connection opens it at once; other faults when several come in a row. Refusals for load
+ * (429, 503) are no faults.
  */
 final class UpstreamHealth {
     /** Faults in a row, other than a refused connection, that open the breaker. */
@@ -77,20 +77,16 @@ final class UpstreamHealth {
      */
     synchronized boolean probed() {
         probeFaults = 0;
-        switch (state) {
-            case UNKNOWN -> {
-                state = State.UP;
-                return true;
-            }
-            case DOWN -> {
-                state = State.TRIAL;
-                requestFaults = 0;
-                return true;
-            }
-            default -> {
-                return false;
-            }
+        if (state == State.UNKNOWN) {
+            state = State.UP;
+            return true;
         }
+        if (state == State.DOWN) {
+            state = State.TRIAL;
+            requestFaults = 0;
+            return true;
+        }
+        return false;
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import io.kvasir.pipeline.RemovalRule;
+
 import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,13 +12,13 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * One worker server. With data parallelism it counts as {@code dataParallelSize} workers that share the URL;
- * rank {@code r} publishes and replays on the given ports plus {@code r}.
+ * One worker server. With data parallelism it counts as {@code dataParallelSize} workers that share
+ * the URL; rank {@code r} publishes and replays on the given ports plus {@code r}.
  *
  * @param name for people, metrics and the {@code x-kvasir-worker} header; unique per gateway
  * @param url base URL of the server, without {@code /v1}
- * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for none: the
- *     worker is then routed by load alone
+ * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for
+ *     none: the worker is then routed by load alone
  * @param eventsBind true if the gateway binds that endpoint and the engine connects to it
  * @param replay ZMQ endpoint of rank 0's replay socket; null for none
  * @param dataParallelSize data-parallel ranks, &ge; 1
@@ -58,27 +59,35 @@ public record WorkerConfig(
 
     /**
      * Parses the form used by the {@code --worker} flag: {@code
-     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..}. All but
-     * the URL is optional.
+     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..}.
+     * All but the URL is optional.
      *
      * @param flag the text
      * @return the worker
-     * @throws IllegalArgumentException if a key or value is wrong; the message names it and the known keys
+     * @throws IllegalArgumentException if a key or value is wrong; the message names it and the
+     *     known keys
      */
     public static WorkerConfig parse(String flag) {
         final Map<String, String> values = new LinkedHashMap<>();
         for (String part : flag.split(",", -1)) {
             final String item = part.strip();
             final int equals = item.indexOf('=');
-            final boolean bareUrl = values.isEmpty() && item.contains("://") && !item.startsWith("url=");
+            final boolean bareUrl =
+                    values.isEmpty() && item.contains("://") && !item.startsWith("url=");
             final String key = bareUrl ? "url" : equals < 0 ? item : item.substring(0, equals);
             final String value = bareUrl ? item : equals < 0 ? null : item.substring(equals + 1);
             if (value == null || value.isEmpty()) {
                 throw new IllegalArgumentException(
-                        "worker '" + flag + "': '" + item + "' is not key=value; known keys: " + KEYS);
+                        "worker '"
+                                + flag
+                                + "': '"
+                                + item
+                                + "' is not key=value; known keys: "
+                                + KEYS);
             }
             if (values.put(key, value) != null) {
-                throw new IllegalArgumentException("worker '" + flag + "': " + key + " is given twice");
+                throw new IllegalArgumentException(
+                        "worker '" + flag + "': " + key + " is given twice");
             }
         }
         try {
@@ -92,7 +101,8 @@ public record WorkerConfig(
     static WorkerConfig of(Map<String, String> values) {
         for (String key : values.keySet()) {
             if (!KEYS.contains(key)) {
-                throw new IllegalArgumentException("unknown key '" + key + "'; known keys: " + KEYS);
+                throw new IllegalArgumentException(
+                        "unknown key '" + key + "'; known keys: " + KEYS);
             }
         }
         final String url = values.get("url");
@@ -142,7 +152,8 @@ public record WorkerConfig(
             case "true" -> true;
             case "false" -> false;
             default ->
-                    throw new IllegalArgumentException(key + "=" + value + " must be true or false");
+                    throw new IllegalArgumentException(
+                            key + "=" + value + " must be true or false");
         };
     }
 
