@@ -39,7 +39,8 @@ public final class ZcapReader implements AutoCloseable {
         final byte[] magic = this.in.readNBytes(MAGIC.length);
         if (!Arrays.equals(magic, MAGIC)) {
             throw new IOException(
-                    name + " is no capture: it starts with "
+                    name
+                            + " is no capture: it starts with "
                             + Arrays.toString(magic)
                             + ", not with ZCAP0001");
         }

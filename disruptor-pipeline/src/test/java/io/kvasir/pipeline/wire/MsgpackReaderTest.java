@@ -6,17 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Seeds;
-import java.io.IOException;
-import java.math.BigInteger;
-import java.util.Arrays;
-import java.util.HexFormat;
-import java.util.Random;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
+
+import java.io.IOException;
+import java.math.BigInteger;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Random;
 
 class MsgpackReaderTest {
     private final MsgpackReader reader = new MsgpackReader();
@@ -54,8 +56,23 @@ class MsgpackReaderTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "", "cc", "cd01", "ce010203", "cf01020304050607", "d0", "d1ff", "d2ffffff",
-                "d3ffffffffffffff", "c1", "c0", "c3", "a161", "c40101", "90", "80", "ca00000000"
+                "",
+                "cc",
+                "cd01",
+                "ce010203",
+                "cf01020304050607",
+                "d0",
+                "d1ff",
+                "d2ffffff",
+                "d3ffffffffffffff",
+                "c1",
+                "c0",
+                "c3",
+                "a161",
+                "c40101",
+                "90",
+                "80",
+                "ca00000000"
             })
     void whatIsNoCompleteIntegerFailsTheReader(String hex) {
         final byte[] bytes = HexFormat.of().parseHex(hex);
@@ -96,8 +113,7 @@ class MsgpackReaderTest {
             assertEquals(length, reader.dataLength());
             assertArrayEquals(
                     data,
-                    Arrays.copyOfRange(
-                            bytes, reader.dataOffset(), reader.dataOffset() + length));
+                    Arrays.copyOfRange(bytes, reader.dataOffset(), reader.dataOffset() + length));
             assertEquals(bytes.length, reader.position());
         }
     }
