@@ -1,0 +1,50 @@
+package io.kvasir.panama;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** C strings and out parameters. */
+@SuppressWarnings("restricted") // a C string has no length until it is read
+final class NativeText {
+    private NativeText() {}
+
+    /**
+     * Checks a string before it goes to C, where a NUL would cut it short in silence.
+     *
+     * @throws IllegalArgumentException if it is null, empty or has a NUL
+     */
+    static String checkName(String text, String what) {
+        if (checkValue(text, what).isEmpty()) {
+            throw new IllegalArgumentException(what + " is empty");
+        }
+        return text;
+    }
+
+    /**
+     * Checks a string that may be empty.
+     *
+     * @throws IllegalArgumentException if it is null or has a NUL
+     */
+    static String checkValue(String text, String what) {
+        if (text == null || text.indexOf('\0') >= 0) {
+            throw new IllegalArgumentException(what + " is null or has a NUL: " + text);
+        }
+        return text;
+    }
+
+    /** Returns a null pointer for a function to fill. */
+    static MemorySegment allocatePointer(Arena arena) {
+        return arena.allocate(ValueLayout.ADDRESS);
+    }
+
+    /** Returns the pointer that a function filled in. */
+    static MemorySegment pointer(MemorySegment out) {
+        return out.get(ValueLayout.ADDRESS, 0);
+    }
+
+    /** Copies the C string whose address a function filled in; UTF-8. */
+    static String string(MemorySegment out) {
+        return pointer(out).reinterpret(Long.MAX_VALUE).getString(0);
+    }
+}
