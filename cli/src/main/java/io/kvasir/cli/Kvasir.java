@@ -6,9 +6,9 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
-import java.net.BindException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 
@@ -22,14 +22,14 @@ import java.nio.file.NoSuchFileException;
                     + " the rest, and shows what that is worth.",
             ""
         },
-        subcommands = {HashCommand.class},
+        subcommands = {HashCommand.class, TruthCommand.class},
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
             "Start here:",
             "  kvasir demo                         simulated engines, three routing modes, one"
-                + " table",
+                    + " table",
             "  kvasir serve --worker http://127.0.0.1:9000,events=tcp://127.0.0.1:5557 --model m"
                     + " --tokenizer DIR",
             "  kvasir COMMAND --help",
@@ -90,8 +90,6 @@ public final class Kvasir implements Runnable {
         err.println(command.getCommandSpec().qualifiedName() + ": " + oneLine(e));
         if (wantsTrace(parsed)) {
             printTrace(e, err);
-        } else if (!(e instanceof CommandFailure)) {
-            err.println("run again with --debug for the stack trace");
         }
         err.flush();
         return ExitCode.FAILED;
@@ -117,7 +115,7 @@ public final class Kvasir implements Runnable {
         }
     }
 
-    /** One line for the user: own messages as they are, well-known errors in words. */
+    /** One line for the user: own messages and refused values as they are, the rest in words. */
     static String oneLine(Throwable thrown) {
         final Throwable e =
                 thrown instanceof UncheckedIOException && thrown.getCause() != null
@@ -125,18 +123,19 @@ public final class Kvasir implements Runnable {
                         : thrown;
         return switch (e) {
             case CommandFailure own -> own.getMessage();
+            case IllegalArgumentException refused -> firstLine(refused);
             case NoSuchFileException missing -> "no such file: " + missing.getFile();
             case AccessDeniedException denied -> "no permission: " + denied.getFile();
-            case BindException bind ->
-                    "cannot listen: " + bind.getMessage() + "; give another --port (0 = any free)";
-            default -> firstLine(e);
+            case IOException io -> firstLine(io);
+            default ->
+                    e.getClass().getSimpleName() + ": " + firstLine(e) + " (--debug shows where)";
         };
     }
 
     private static String firstLine(Throwable e) {
         final String message = e.getMessage();
         return message == null || message.isBlank()
-                ? e.getClass().getSimpleName()
+                ? "no message"
                 : message.lines().findFirst().orElseThrow();
     }
 }

@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Sends streaming completion requests to one gateway over HTTP/1.1 and reads the answers. Any
@@ -35,10 +36,19 @@ final class LoadClient implements AutoCloseable {
                     .build();
     private final URI base;
     private final Duration timeout;
+    private final Map<String, String> headers;
 
-    LoadClient(URI base, Duration timeout) {
+    /**
+     * A client of one gateway.
+     *
+     * @param base such as {@code http://127.0.0.1:8000}
+     * @param timeout longest time from sending a request to the end of its answer
+     * @param headers sent with every request
+     */
+    LoadClient(URI base, Duration timeout, Map<String, String> headers) {
         this.base = base;
         this.timeout = timeout;
+        this.headers = Map.copyOf(headers);
     }
 
     /**
@@ -51,13 +61,13 @@ final class LoadClient implements AutoCloseable {
      */
     CompletableFuture<Outcome> send(String path, byte[] body, long scheduledNs, boolean keepText) {
         final long sentNs = System.nanoTime();
-        final HttpRequest request =
+        final HttpRequest.Builder request =
                 HttpRequest.newBuilder(base.resolve(path))
-                        .timeout(timeout)
                         .header("content-type", "application/json")
-                        .POST(HttpRequest.BodyPublishers.ofByteArray(body))
-                        .build();
-        return http.sendAsync(request, info -> reader(info, scheduledNs, sentNs, keepText))
+                        .POST(HttpRequest.BodyPublishers.ofByteArray(body));
+        headers.forEach(request::header);
+        return http.sendAsync(request.build(), info -> reader(info, scheduledNs, sentNs, keepText))
+                .orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS)
                 .handle(
                         (response, thrown) ->
                                 thrown == null

@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import java.io.PrintWriter;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
@@ -14,6 +15,7 @@ import java.util.function.Supplier;
 final class Progress implements AutoCloseable {
     private static final Duration TERMINAL_PERIOD = Duration.ofMillis(200);
     private static final Duration PLAIN_PERIOD = Duration.ofSeconds(5);
+    private static final double PERCENT = 100;
     private static final String ERASE_REST = "\u001b[K";
 
     private final CountDownLatch closed = new CountDownLatch(1);
@@ -36,6 +38,19 @@ final class Progress implements AutoCloseable {
     /** True when a person looks at the output; the JDK can tell for input and standard output. */
     static boolean onTerminal() {
         return System.console().isTerminal();
+    }
+
+    /** The usual state of a run: how far it is and what it has seen so far. */
+    static String line(String name, RunStats stats, int requests) {
+        return String.format(
+                Locale.ROOT,
+                "%-12s %5d/%d requests, %d errors, cache hits %4.1f %%, TTFT p50 %.0f ms",
+                name,
+                stats.requests(),
+                requests,
+                stats.errors(),
+                stats.hitRate() * PERCENT,
+                stats.ttftP50Ms());
     }
 
     private void showUntilClosed() {

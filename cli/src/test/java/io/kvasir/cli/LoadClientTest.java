@@ -34,7 +34,7 @@ class LoadClientTest {
     void start() throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.start();
-        client = new LoadClient(address(), Duration.ofSeconds(5));
+        client = new LoadClient(address(), Duration.ofSeconds(5), Map.of());
     }
 
     @AfterEach
@@ -80,7 +80,7 @@ class LoadClientTest {
         answer(
                 200,
                 "data: {\"choices\":[{\"text\":\"ab\"}]}\n\n"
-                    + "data: {\"choices\":[{\"text\":\"c\"}]}\n\n"
+                        + "data: {\"choices\":[{\"text\":\"c\"}]}\n\n"
                         + USAGE
                         + DONE,
                 Map.of());
@@ -119,7 +119,7 @@ class LoadClientTest {
     void aPortWhereNobodyListensIsAnOutcomeToo() {
         final URI nobody = address();
         server.stop(0);
-        try (LoadClient toNobody = new LoadClient(nobody, Duration.ofSeconds(5))) {
+        try (LoadClient toNobody = new LoadClient(nobody, Duration.ofSeconds(5), Map.of())) {
             final Outcome outcome = toNobody.send("/v1/completions", new byte[0], 0, false).join();
             assertTrue(outcome.error().contains("ConnectException"), outcome.error());
         }
