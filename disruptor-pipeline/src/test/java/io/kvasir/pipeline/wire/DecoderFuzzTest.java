@@ -10,14 +10,16 @@ import io.kvasir.pipeline.Captures;
 import io.kvasir.pipeline.IndexApplier;
 import io.kvasir.pipeline.capture.ZcapRecord;
 import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+import org.msgpack.core.MessageBufferPacker;
+import org.msgpack.core.MessagePack;
+
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
-import org.msgpack.core.MessageBufferPacker;
-import org.msgpack.core.MessagePack;
 
 /** No input makes the decoder throw, read past its range, or emit what the index cannot take. */
 class DecoderFuzzTest {

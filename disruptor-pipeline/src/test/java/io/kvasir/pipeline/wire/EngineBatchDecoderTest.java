@@ -1,12 +1,12 @@
 package io.kvasir.pipeline.wire;
 
 import static io.kvasir.pipeline.Messages.batch;
-import static io.kvasir.pipeline.Messages.cleared;
 import static io.kvasir.pipeline.Messages.list;
 import static io.kvasir.pipeline.Messages.pack;
 import static io.kvasir.pipeline.Messages.range;
 import static io.kvasir.pipeline.Messages.removed;
 import static io.kvasir.pipeline.Messages.stored;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -14,16 +14,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 class EngineBatchDecoderTest {
     private static final String V2 = "cb38e4d7fb2dca5c e8d3ec39b907b74c";
@@ -84,25 +86,27 @@ class EngineBatchDecoderTest {
     @ParameterizedTest
     @CsvSource({
         "vLLM 0.32 stored,"
-                + " 93cb3ff80000000000009188a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368"
-                + "6573926566b1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647398010203040506"
-                + "0708aa626c6f636b5f73697a6504a76c6f72615f6964c0a66d656469756da3475055a96c6f72615f6e"
-                + "616d65c000, stored root [101; 102] " + V2,
+            + " 93cb3ff80000000000009188a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368"
+            + "6573926566b1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647398010203040506"
+            + "0708aa626c6f636b5f73697a6504a76c6f72615f6964c0a66d656469756da3475055a96c6f72615f6e616d65c000,"
+            + " stored root [101; 102] "
+                + V2,
         "vLLM 0.32 removed,"
-                + " 93cb3ff80000000000009183a474797065ac426c6f636b52656d6f766564ac626c6f636b5f686173"
-                + "6865739166a66d656469756da347505500, removed [102]",
-        "vLLM 0.32 cleared,"
-                + " 93cb3ff80000000000009181a474797065b0416c6c426c6f636b73436c656172656400, cleared",
+            + " 93cb3ff80000000000009183a474797065ac426c6f636b52656d6f766564ac626c6f636b5f6861736865739166a66d656469756da347505500,"
+            + " removed [102]",
+        "vLLM 0.32 cleared, 93cb3ff80000000000009181a474797065b0416c6c426c6f636b73436c656172656400,"
+            + " cleared",
         "vLLM 0.32 cleared without rank,"
-                + " 93cb3ff80000000000009181a474797065b0416c6c426c6f636b73436c6561726564c0, cleared",
+            + " 93cb3ff80000000000009181a474797065b0416c6c426c6f636b73436c6561726564c0, cleared",
         "SGLang 0.5.21 stored,"
-                + " 93cb3ff80000000000009187a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368"
-                + "65739265fdb1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647398010203040506"
-                + "0708aa626c6f636b5f73697a6504a76c6f72615f6964c0a66d656469756da347505500,"
-                + " stored root [101; -3] " + V2,
+            + " 93cb3ff80000000000009187a474797065ab426c6f636b53746f726564ac626c6f636b5f68617368"
+            + "65739265fdb1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647398010203040506"
+            + "0708aa626c6f636b5f73697a6504a76c6f72615f6964c0a66d656469756da347505500, stored root"
+            + " [101; -3] "
+                + V2,
         "SGLang 0.5.21 removed,"
-                + " 93cb3ff80000000000009182a474797065ac426c6f636b52656d6f766564ac626c6f636b5f686173"
-                + "68657391fd00, removed [-3]"
+            + " 93cb3ff80000000000009182a474797065ac426c6f636b52656d6f766564ac626c6f636b5f68617368657391fd00,"
+            + " removed [-3]"
     })
     void goldenPayloadsOfEnginesAreDecoded(String what, String hex, String expected) {
         assertEquals(
@@ -117,12 +121,37 @@ class EngineBatchDecoderTest {
                 list("BlockStored", List.of(5, 6), null, range(1, 8), 4, null, "GPU");
         final List<Object> last =
                 list(
-                        "BlockStored", List.of(5, 6), null, range(1, 8), 4, null, "GPU", null,
-                        list(null, null), 0, "full_attention", null, null, null);
+                        "BlockStored",
+                        List.of(5, 6),
+                        null,
+                        range(1, 8),
+                        4,
+                        null,
+                        "GPU",
+                        null,
+                        list(null, null),
+                        0,
+                        "full_attention",
+                        null,
+                        null,
+                        null);
         final List<Object> withMm =
                 list(
-                        "BlockStored", List.of(5, 6), null, range(1, 8), 4, null, "GPU", null,
-                        null, null, 0, "full_attention", null, null, null);
+                        "BlockStored",
+                        List.of(5, 6),
+                        null,
+                        range(1, 8),
+                        4,
+                        null,
+                        "GPU",
+                        null,
+                        null,
+                        null,
+                        0,
+                        "full_attention",
+                        null,
+                        null,
+                        null);
         final String expected = "stored root [5, 6] " + V2;
 
         assertEquals(
@@ -143,14 +172,50 @@ class EngineBatchDecoderTest {
         decode(
                 batch(
                         list(
-                                "BlockStored", List.of(5), null, range(1, 4), 4, null, "GPU", null,
-                                null, 1, "sliding_window", 128, null, null),
+                                "BlockStored",
+                                List.of(5),
+                                null,
+                                range(1, 4),
+                                4,
+                                null,
+                                "GPU",
+                                null,
+                                null,
+                                1,
+                                "sliding_window",
+                                128,
+                                null,
+                                null),
                         list(
-                                "BlockStored", List.of(5), null, range(1, 4), 4, null, "GPU", null,
-                                null, 0, "full_attention", null, "REMOTE", null),
+                                "BlockStored",
+                                List.of(5),
+                                null,
+                                range(1, 4),
+                                4,
+                                null,
+                                "GPU",
+                                null,
+                                null,
+                                0,
+                                "full_attention",
+                                null,
+                                "REMOTE",
+                                null),
                         list(
-                                "BlockStored", List.of(5), null, range(1, 4), 4, null, "GPU", null,
-                                null, 0, "full_attention", null, "LOCAL", "kvcr"),
+                                "BlockStored",
+                                List.of(5),
+                                null,
+                                range(1, 4),
+                                4,
+                                null,
+                                "GPU",
+                                null,
+                                null,
+                                0,
+                                "full_attention",
+                                null,
+                                "LOCAL",
+                                "kvcr"),
                         list("BlockRemoved", List.of(6), "GPU", 0, "REMOTE", null)));
 
         assertEquals(
@@ -269,7 +334,10 @@ class EngineBatchDecoderTest {
     @Test
     void aTruncatedBatchYieldsWhatCameBefore() {
         final byte[] payload =
-                batch(removed(List.of(1)), removed(List.of(2)), stored(List.of(5), null, range(1, 4), 4));
+                batch(
+                        removed(List.of(1)),
+                        removed(List.of(2)),
+                        stored(List.of(5), null, range(1, 4), 4));
         final byte[] cut = Arrays.copyOf(payload, payload.length - 6);
 
         assertEquals(List.of("removed [1]", "removed [2]"), decode(cut));
@@ -278,7 +346,19 @@ class EngineBatchDecoderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "c0", "90", "91c0", "93cb3ff8000000000000c000", "80", "81a16101", "c1", "a3616263", "ff"})
+    @ValueSource(
+            strings = {
+                "",
+                "c0",
+                "90",
+                "91c0",
+                "93cb3ff8000000000000c000",
+                "80",
+                "81a16101",
+                "c1",
+                "a3616263",
+                "ff"
+            })
     void whatIsNoBatchIsCountedAsUndecodable(String hex) {
         final byte[] payload = HexFormat.of().parseHex(hex);
 
@@ -292,10 +372,7 @@ class EngineBatchDecoderTest {
     void aWrongBlockSizeIsDroppedAndLearned() {
         assertEquals(
                 List.of("removed [9]"),
-                decode(
-                        batch(
-                                stored(List.of(5), null, range(1, 16), 16),
-                                removed(List.of(9)))));
+                decode(batch(stored(List.of(5), null, range(1, 16), 16), removed(List.of(9)))));
         assertEquals(Map.of("block_size_mismatch", 1L), decoder.drops().nonZero());
         assertEquals(16, decoder.learnedBlockSize());
     }
@@ -340,8 +417,7 @@ class EngineBatchDecoderTest {
                                 Map.of("type", "AllBlocksCleared", "medium", medium)));
 
         assertEquals(reason.isEmpty() ? 3 : 0, operations.size());
-        assertEquals(
-                reason.isEmpty() ? Map.of() : Map.of(reason, 3L), decoder.drops().nonZero());
+        assertEquals(reason.isEmpty() ? Map.of() : Map.of(reason, 3L), decoder.drops().nonZero());
         assertFalse(decoder.lostBlocks());
     }
 
@@ -402,7 +478,14 @@ class EngineBatchDecoderTest {
 
     private static Map<String, Object> groupStore(int hash, int group, String kind) {
         return stored(
-                List.of(hash), null, range(1, 4), 4, "group_idx", group, "kv_cache_spec_kind", kind);
+                List.of(hash),
+                null,
+                range(1, 4),
+                4,
+                "group_idx",
+                group,
+                "kv_cache_spec_kind",
+                kind);
     }
 
     @Test
@@ -413,9 +496,14 @@ class EngineBatchDecoderTest {
                 decode(
                         batch(
                                 stored(
-                                        List.of(5, 6), null, range(1, 8), 4,
-                                        "lora_id", 1,
-                                        "lora_name", "my-lora",
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "lora_id",
+                                        1,
+                                        "lora_name",
+                                        "my-lora",
                                         "extra_keys",
                                         List.of(List.of("my-lora"), List.of("my-lora"))))));
         assertEquals(
@@ -423,8 +511,12 @@ class EngineBatchDecoderTest {
                 decode(
                         batch(
                                 stored(
-                                        List.of(7, 8), 6, range(1, 8), 4,
-                                        "lora_name", "my-lora",
+                                        List.of(7, 8),
+                                        6,
+                                        range(1, 8),
+                                        4,
+                                        "lora_name",
+                                        "my-lora",
                                         "extra_keys",
                                         List.of(List.of("my-lora"), List.of("my-lora"))))));
         assertEquals(
@@ -452,13 +544,21 @@ class EngineBatchDecoderTest {
                 decode(
                         batch(
                                 stored(
-                                        List.of(5, 6), null, range(1, 8), 4,
-                                        "extra_keys", list(List.of("tenant-a"), null)),
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of("tenant-a"), null)),
                                 stored(List.of(7, 8), 6, range(1, 8), 4),
                                 stored(List.of(17, 18), 7, range(1, 8), 4),
                                 stored(
-                                        List.of(9, 10), null, range(1, 8), 4,
-                                        "extra_keys", list(null, null)))));
+                                        List.of(9, 10),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(null, null)))));
     }
 
     @Test
@@ -475,24 +575,44 @@ class EngineBatchDecoderTest {
                 decode(
                         batch(
                                 stored(
-                                        List.of(5, 6), null, range(1, 8), 4,
-                                        "cache_salt", "tenant-a"),
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "cache_salt",
+                                        "tenant-a"),
                                 stored(
-                                        List.of(7, 8), null, range(1, 8), 4,
-                                        "cache_salt", "tenant-a",
-                                        "extra_keys", list(List.of("tenant-a"), null)),
+                                        List.of(7, 8),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "cache_salt",
+                                        "tenant-a",
+                                        "extra_keys",
+                                        list(List.of("tenant-a"), null)),
                                 stored(
-                                        List.of(9, 10), null, range(1, 8), 4,
+                                        List.of(9, 10),
+                                        null,
+                                        range(1, 8),
+                                        4,
                                         "extra_keys",
                                         list(List.of("dynamo-cache-salt:tenant-a"), null)),
                                 stored(
-                                        List.of(11, 12), null, range(1, 8), 4,
-                                        "lora_name", "my-lora",
+                                        List.of(11, 12),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "lora_name",
+                                        "my-lora",
                                         "extra_keys",
                                         list(List.of("my-lora", "tenant-a"), List.of("my-lora"))),
                                 stored(
-                                        List.of(13, 14), 12, range(1, 8), 4,
-                                        "lora_name", "my-lora"))));
+                                        List.of(13, 14),
+                                        12,
+                                        range(1, 8),
+                                        4,
+                                        "lora_name",
+                                        "my-lora"))));
     }
 
     @Test
@@ -502,20 +622,37 @@ class EngineBatchDecoderTest {
                 decode(
                         batch(
                                 stored(
-                                        List.of(5), null, range(1, 4), 4,
-                                        "extra_keys", list(List.of("a", "b"))),
+                                        List.of(5),
+                                        null,
+                                        range(1, 4),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of("a", "b"))),
                                 stored(
-                                        List.of(6), null, range(1, 4), 4,
-                                        "cache_salt", "a",
-                                        "extra_keys", list(List.of("b"))),
+                                        List.of(6),
+                                        null,
+                                        range(1, 4),
+                                        4,
+                                        "cache_salt",
+                                        "a",
+                                        "extra_keys",
+                                        list(List.of("b"))),
                                 stored(
-                                        List.of(7), null, range(1, 4), 4,
-                                        "extra_keys", list(list((Object) new byte[32]))),
+                                        List.of(7),
+                                        null,
+                                        range(1, 4),
+                                        4,
+                                        "extra_keys",
+                                        list(list((Object) new byte[32]))),
                                 stored(List.of(8), 7, range(1, 4), 4),
                                 stored(List.of(9), 8, range(1, 4), 4),
                                 stored(
-                                        List.of(10), 30, range(1, 4), 4,
-                                        "extra_keys", list(List.of("late"))),
+                                        List.of(10),
+                                        30,
+                                        range(1, 4),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of("late"))),
                                 stored(List.of(30), null, range(1, 4), 4))));
         assertEquals(
                 Map.of("ambiguous_cache_namespace", 2L, "opaque_extra_keys", 4L),
@@ -533,25 +670,38 @@ class EngineBatchDecoderTest {
                         tokens, 0, 4, 1337, new long[] {0x1234567890abcdefL, 0xaa}, 2);
         final long named =
                 BlockHasher.localHash(
-                        tokens, 4, 4, 1337, new long[] {BlockHasher.seed("image-1", null) - 1337}, 1);
+                        tokens,
+                        4,
+                        4,
+                        1337,
+                        new long[] {BlockHasher.seed("image-1", null) - 1337},
+                        1);
         assertEquals(
                 List.of(
-                        "stored root [5, 6]"
-                                + hex(new long[] {first, 0xe8d3ec39b907b74cL}),
-                        "stored root [7, 8]"
-                                + hex(new long[] {0xcb38e4d7fb2dca5cL, named}),
-                        "stored root [9, 10]"
-                                + hex(new long[] {first, 0xe8d3ec39b907b74cL})),
+                        "stored root [5, 6]" + hex(new long[] {first, 0xe8d3ec39b907b74cL}),
+                        "stored root [7, 8]" + hex(new long[] {0xcb38e4d7fb2dca5cL, named}),
+                        "stored root [9, 10]" + hex(new long[] {first, 0xe8d3ec39b907b74cL})),
                 decode(
                         batch(
                                 stored(
-                                        List.of(5, 6), null, range(1, 8), 4,
-                                        "extra_keys", list(List.of(id, List.of(digest, 3)), null)),
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of(id, List.of(digest, 3)), null)),
                                 stored(
-                                        List.of(7, 8), null, range(1, 8), 4,
-                                        "extra_keys", list(null, List.of(List.of("image-1", 0)))),
+                                        List.of(7, 8),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(null, List.of(List.of("image-1", 0)))),
                                 stored(
-                                        List.of(9, 10), null, range(1, 8), 4,
+                                        List.of(9, 10),
+                                        null,
+                                        range(1, 8),
+                                        4,
                                         "block_mm_infos",
                                         list(
                                                 Map.of(
