@@ -3,10 +3,11 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.junit.jupiter.api.Test;
 
 /** README.md shows only code that the build compiles and runs, and files that exist. */
 class ReadmeTest {
@@ -30,7 +31,7 @@ class ReadmeTest {
     @Test
     void everyFileThatTheReadmeNamesExists() throws IOException {
         final String readme = Files.readString(ROOT.resolve("README.md"));
-        for (String word : readme.split("`")) {
+        for (String word : readme.split("`", -1)) {
             if (word.matches("(docs|bench)/[A-Za-z0-9_./-]*|CHANGELOG.md|LICENSE")) {
                 assertTrue(Files.exists(ROOT.resolve(word)), "README.md names " + word);
             }

@@ -6,12 +6,14 @@ import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
-import java.util.Map;
-import java.util.Set;
+
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+
+import java.util.Map;
+import java.util.Set;
 
 /** The direction of the rooms: who may know whom. */
 class RoomsTest {
@@ -27,7 +29,13 @@ class RoomsTest {
                     "gateway", Set.of("core", "pipeline", "router", "nixl", "panama"),
                     "cli",
                             Set.of(
-                                    "core", "pipeline", "router", "gateway", "sim", "nixl", "panama"));
+                                    "core",
+                                    "pipeline",
+                                    "router",
+                                    "gateway",
+                                    "sim",
+                                    "nixl",
+                                    "panama"));
 
     private static JavaClasses classes;
 

@@ -1,0 +1,33 @@
+package io.kvasir.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.PrintWriter;
+
+/** The one JSON mapper of the command line and its way of printing results. */
+final class Json {
+    /** Shared, thread-safe, default settings. */
+    static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private static final ObjectWriter PRETTY = MAPPER.writerWithDefaultPrettyPrinter();
+
+    private Json() {}
+
+    static ObjectNode object() {
+        return JsonNodeFactory.instance.objectNode();
+    }
+
+    /** Prints one indented JSON value and a line end, and flushes. */
+    static void print(ObjectNode value, PrintWriter out) {
+        try {
+            out.println(PRETTY.writeValueAsString(value));
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("a tree of plain values must be printable", e);
+        }
+        out.flush();
+    }
+}

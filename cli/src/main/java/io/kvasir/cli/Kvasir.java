@@ -1,0 +1,141 @@
+package io.kvasir.cli;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.NoSuchFileException;
+
+/** The {@code kvasir} command: parses the command line, runs one sub-command, maps errors. */
+@Command(
+        name = "kvasir",
+        description = {
+            "KV-cache-aware router for LLM inference engines.",
+            "",
+            "Sends each prompt to the engine that already holds most of its prefix and has room for"
+                    + " the rest, and shows what that is worth.",
+            ""
+        },
+        subcommands = {HashCommand.class, TruthCommand.class},
+        versionProvider = VersionProvider.class,
+        synopsisSubcommandLabel = "COMMAND",
+        footer = {
+            "",
+            "Start here:",
+            "  kvasir demo                         simulated engines, three routing modes, one"
+                    + " table",
+            "  kvasir serve --worker http://127.0.0.1:9000,events=tcp://127.0.0.1:5557 --model m"
+                    + " --tokenizer DIR",
+            "  kvasir COMMAND --help",
+            "",
+            "Exit codes: 0 done; 1 done, and the answer is no (a check or requests failed); 2 wrong"
+                    + " command line; 3 could not work (port in use, file missing); 130/143 ended"
+                    + " by ctrl-C/kill."
+        })
+public final class Kvasir implements Runnable {
+    private static final int HELP_WIDTH = 100;
+
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = {"-V", "--version"},
+            versionHelp = true,
+            description = "Show the version and end.")
+    boolean version;
+
+    private Kvasir() {}
+
+    /**
+     * Runs the command line and ends the JVM with its exit code.
+     *
+     * @param args words of the command line
+     */
+    public static void main(String[] args) {
+        System.exit(commandLine().execute(args));
+    }
+
+    /** The command line with its error rules; tests set their own streams on it. */
+    static CommandLine commandLine() {
+        return new CommandLine(new Kvasir())
+                .setUsageHelpWidth(HELP_WIDTH)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setParameterExceptionHandler(Kvasir::wrongCommandLine)
+                .setExecutionExceptionHandler(Kvasir::failed);
+    }
+
+    @Override
+    public void run() {
+        throw new ParameterException(common.command.commandLine(), "no command given");
+    }
+
+    private static int wrongCommandLine(ParameterException e, String[] args) {
+        final CommandLine command = e.getCommandLine();
+        final PrintWriter err = command.getErr();
+        final String name = command.getCommandSpec().qualifiedName();
+        err.println(name + ": " + e.getMessage());
+        CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
+        err.println("see: " + name + " --help");
+        err.flush();
+        return ExitCode.USAGE;
+    }
+
+    private static int failed(Exception e, CommandLine command, CommandLine.ParseResult parsed) {
+        final PrintWriter err = command.getErr();
+        err.println(command.getCommandSpec().qualifiedName() + ": " + oneLine(e));
+        if (wantsTrace(parsed)) {
+            printTrace(e, err);
+        }
+        err.flush();
+        return ExitCode.FAILED;
+    }
+
+    private static boolean wantsTrace(CommandLine.ParseResult parsed) {
+        for (CommandLine.ParseResult r = parsed; r != null; r = r.subcommand()) {
+            if (r.hasMatchedOption("--debug")) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static void printTrace(Throwable thrown, PrintWriter err) {
+        String prefix = "";
+        for (Throwable t = thrown; t != null; t = t.getCause()) {
+            err.println(prefix + t);
+            prefix = "caused by: ";
+            for (StackTraceElement frame : t.getStackTrace()) {
+                err.println("    at " + frame);
+            }
+        }
+    }
+
+    /** One line for the user: own messages and refused values as they are, the rest in words. */
+    static String oneLine(Throwable thrown) {
+        final Throwable e =
+                thrown instanceof UncheckedIOException && thrown.getCause() != null
+                        ? thrown.getCause()
+                        : thrown;
+        return switch (e) {
+            case CommandFailure own -> own.getMessage();
+            case IllegalArgumentException refused -> firstLine(refused);
+            case NoSuchFileException missing -> "no such file: " + missing.getFile();
+            case AccessDeniedException denied -> "no permission: " + denied.getFile();
+            case IOException io -> firstLine(io);
+            default ->
+                    e.getClass().getSimpleName() + ": " + firstLine(e) + " (--debug shows where)";
+        };
+    }
+
+    private static String firstLine(Throwable e) {
+        final String message = e.getMessage();
+        return message == null || message.isBlank()
+                ? "no message"
+                : message.lines().findFirst().orElseThrow();
+    }
+}

@@ -1,0 +1,18 @@
+package io.kvasir.cli;
+
+import picocli.CommandLine;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+
+/** One run of the command line inside a test: its exit code and what it wrote. */
+record CommandRun(int exitCode, String out, String err) {
+    static CommandRun of(String... args) {
+        final StringWriter out = new StringWriter();
+        final StringWriter err = new StringWriter();
+        final CommandLine kvasir = Kvasir.commandLine();
+        kvasir.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
+        final int exitCode = kvasir.execute(args);
+        return new CommandRun(exitCode, out.toString(), err.toString());
+    }
+}

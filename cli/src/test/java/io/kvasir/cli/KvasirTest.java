@@ -1,0 +1,71 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import picocli.CommandLine;
+
+import java.nio.file.NoSuchFileException;
+import java.util.Arrays;
+
+class KvasirTest {
+    @Test
+    void helpNamesEveryCommandAndTheExitCodes() {
+        final CommandRun run = CommandRun.of("--help");
+        assertEquals(0, run.exitCode());
+        for (String command : Kvasir.commandLine().getSubcommands().keySet()) {
+            assertTrue(run.out().contains("  " + command + " "), command + " in " + run.out());
+        }
+        assertTrue(run.out().contains("Exit codes:"), run.out());
+    }
+
+    @Test
+    void everyCommandHasAPurposeExamplesAndExitCodesInItsHelp() {
+        for (CommandLine command : Kvasir.commandLine().getSubcommands().values()) {
+            final CommandRun run = CommandRun.of(command.getCommandName(), "--help");
+            assertEquals(0, run.exitCode());
+            assertTrue(run.out().contains("Example"), run.out());
+            assertTrue(run.out().contains("Exit codes:"), run.out());
+            assertTrue(run.out().contains("--debug"), run.out());
+        }
+    }
+
+    @Test
+    void versionNamesTheProgramAndItsJava() {
+        final CommandRun run = CommandRun.of("--version");
+        assertEquals(0, run.exitCode());
+        assertTrue(run.out().startsWith("kvasir "), run.out());
+        assertTrue(run.out().contains("Java 25"), run.out());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "hsah", "hash --tokens 1", "hash --block-size x --tokens 1"})
+    void aWrongCommandLineIsOneLineAndAPointerToTheHelp(String line) {
+        final CommandRun run = CommandRun.of(line.isEmpty() ? new String[0] : line.split(" ", -1));
+        assertEquals(2, run.exitCode());
+        assertTrue(run.err().startsWith("kvasir"), run.err());
+        assertTrue(run.err().contains("--help"), run.err());
+        assertFalse(run.err().contains("\tat "), run.err());
+    }
+
+    @Test
+    void anErrorIsOneLineWithoutDebugAndHasATraceWithIt() {
+        final String[] missing = {"hash", "--block-size", "4", "--tokens-file", "no/such.file"};
+        final CommandRun plain = CommandRun.of(missing);
+        assertEquals(3, plain.exitCode());
+        assertTrue(plain.err().startsWith("kvasir hash: no such file: no/such.file"), plain.err());
+        assertFalse(plain.err().contains("    at "), plain.err());
+
+        final String[] debug = Arrays.copyOf(missing, missing.length + 1);
+        debug[missing.length] = "--debug";
+        final CommandRun traced = CommandRun.of(debug);
+        assertEquals(3, traced.exitCode());
+        assertTrue(traced.err().contains(NoSuchFileException.class.getName()), traced.err());
+        assertTrue(traced.err().contains("    at "), traced.err());
+    }
+}

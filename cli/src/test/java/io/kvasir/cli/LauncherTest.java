@@ -1,0 +1,259 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** The launcher script with fake Javas and a fake Maven; it is run as a user would run it. */
+class LauncherTest {
+    private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
+
+    @TempDir private Path dir;
+    private Path bin;
+    private final Map<String, String> environment = new HashMap<>();
+    private final List<Path> links = new ArrayList<>();
+
+    /** What the launcher wrote and how it ended. */
+    private record Run(int exitCode, List<String> out, String err) {}
+
+    @BeforeEach
+    void aPathWithTheToolsButWithoutJavaAndMaven() throws IOException {
+        bin = Files.createDirectory(dir.resolve("bin"));
+        for (String tool :
+                List.of(
+                        "bash",
+                        "env",
+                        "sed",
+                        "head",
+                        "find",
+                        "touch",
+                        "date",
+                        "dirname",
+                        "readlink",
+                        "mkdir",
+                        "rm",
+                        "cat",
+                        "sleep")) {
+            script(bin.resolve(tool), "exec " + onPath(tool) + " \"$@\"");
+        }
+        environment.put("PATH", bin.toString());
+        environment.put("HOME", dir.toString());
+        environment.put("KVASIR_JDK_DIRS", dir.resolve("no-jdks").toString());
+    }
+
+    @AfterEach
+    void removeLinks() throws IOException {
+        for (Path link : links) {
+            Files.delete(link);
+        }
+    }
+
+    @Test
+    void javaHomeIsUsedWhenItIsJava25() throws Exception {
+        final Path jdk = fakeJdk("jdk-25", "25.0.3");
+        environment.put("JAVA_HOME", jdk.toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        environment.put("KVASIR_OPTS", "-Xmx1g -Dx=y");
+        final Run run = kvasir(ROOT.resolve("kvasir"), "hash", "--tokens", "1, 2");
+        assertEquals(0, run.exitCode(), run.err());
+        assertEquals(jdk + "/bin/java", run.out().getFirst());
+        assertTrue(run.out().contains("--enable-native-access=ALL-UNNAMED"), run.out().toString());
+        assertTrue(run.out().contains("-Xmx1g"), run.out().toString());
+        assertEquals(List.of("hash", "--tokens", "1, 2"), lastThree(run.out()));
+    }
+
+    @Test
+    void anOldJavaHomeIsPassedOverForTheJavaOnThePath() throws Exception {
+        final Path jdk = fakeJdk("jdk-25", "25");
+        environment.put("JAVA_HOME", fakeJdk("jdk-17", "17.0.15").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        link(bin.resolve("java"), jdk.resolve("bin/java"));
+        final Run run = kvasir(ROOT.resolve("kvasir"), "hash");
+        assertEquals(jdk.toRealPath() + "/bin/java", run.out().getFirst(), run.err());
+    }
+
+    @Test
+    void theUsualPlacesAreSearchedWhenTheDefaultJavaIsOld() throws Exception {
+        final Path old = fakeJdk("jvm/jdk-17", "17.0.15");
+        fakeJdk("jvm/jdk-26", "26.0.1");
+        final Path jdk = fakeJdk("jvm/temurin-25", "25.0.3");
+        link(bin.resolve("java"), old.resolve("bin/java"));
+        environment.put("JAVA_HOME", dir.resolve("gone").toString());
+        environment.put("KVASIR_JDK_DIRS", dir.resolve("none") + ":" + dir.resolve("jvm"));
+        environment.put("KVASIR_DRY_RUN", "1");
+        assertEquals(jdk + "/bin/java", kvasir(ROOT.resolve("kvasir"), "hash").out().getFirst());
+    }
+
+    @Test
+    void aHomeWithoutReleaseFileIsAskedForItsVersion() throws Exception {
+        final Path jdk = fakeJdk("jdk", "25");
+        Files.delete(jdk.resolve("release"));
+        environment.put("JAVA_HOME", jdk.toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        assertEquals(jdk + "/bin/java", kvasir(ROOT.resolve("kvasir"), "hash").out().getFirst());
+    }
+
+    @Test
+    void kvasirJavaWinsAndIsRefusedByNameWhenItIsTooOld() throws Exception {
+        final Path jdk = fakeJdk("mine", "25.0.1");
+        environment.put("JAVA_HOME", fakeJdk("other", "25").toString());
+        environment.put("KVASIR_JAVA", jdk + "/bin/java");
+        environment.put("KVASIR_DRY_RUN", "1");
+        final Run run = kvasir(ROOT.resolve("kvasir"), "hash");
+        assertEquals(jdk.toRealPath() + "/bin/java", run.out().getFirst(), run.err());
+
+        environment.put("KVASIR_JAVA", fakeJdk("old", "21.0.2").toString());
+        final Run refused = kvasir(ROOT.resolve("kvasir"), "hash");
+        assertEquals(3, refused.exitCode());
+        assertTrue(refused.err().contains("old is Java 21, 25 is needed"), refused.err());
+    }
+
+    @Test
+    void withoutAnyJava25TheMessageSaysWhereItLookedAndWhatToDo() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-17", "17.0.15").toString());
+        final Run run = kvasir(ROOT.resolve("kvasir"), "hash");
+        assertEquals(3, run.exitCode());
+        assertEquals(1, run.err().lines().count(), run.err());
+        assertTrue(run.err().contains("no Java 25 found"), run.err());
+        assertTrue(run.err().contains("jdk-17"), run.err());
+        assertTrue(run.err().contains("KVASIR_JAVA"), run.err());
+    }
+
+    @Test
+    void aMissingJarIsBuiltOnceAndASourceSavedLaterBuildsAgain() throws Exception {
+        final Path checkout = checkout();
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        fakeMaven("mkdir -p cli/target; echo built >> builds; touch cli/target/kvasir.jar");
+
+        final Run first = kvasir(checkout.resolve("kvasir"), "hash");
+        assertEquals(0, first.exitCode(), first.err());
+        assertTrue(first.err().contains("kvasir: building"), first.err());
+        assertEquals("hash", first.out().getLast(), "the fake java prints its arguments");
+
+        assertEquals("", kvasir(checkout.resolve("kvasir"), "hash").err());
+        final Path source = checkout.resolve("core/src/main/A.java");
+        Files.setLastModifiedTime(
+                source,
+                FileTime.fromMillis(
+                        Files.getLastModifiedTime(checkout.resolve("cli/target/kvasir.jar"))
+                                        .toMillis()
+                                + 1_000));
+        assertTrue(kvasir(checkout.resolve("kvasir"), "hash").err().contains("kvasir: building"));
+        assertEquals(2, Files.readAllLines(checkout.resolve("builds")).size());
+    }
+
+    @Test
+    void aFailedBuildShowsMavensOutput() throws Exception {
+        final Path checkout = checkout();
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        fakeMaven("echo '[ERROR] cannot find symbol'; exit 1");
+        final Run run = kvasir(checkout.resolve("kvasir"), "hash");
+        assertEquals(3, run.exitCode());
+        assertTrue(run.err().contains("[ERROR] cannot find symbol"), run.err());
+        assertTrue(run.err().contains("the build failed"), run.err());
+        assertTrue(Files.notExists(checkout.resolve("cli/target/build-lock")), "lock released");
+    }
+
+    @Test
+    void withoutMavenTheMessageSaysSo() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        final Run run = kvasir(checkout().resolve("kvasir"), "hash");
+        assertEquals(3, run.exitCode());
+        assertTrue(run.err().contains("there is no Maven"), run.err());
+    }
+
+    @Test
+    void aLinkInAnotherFolderStartsTheSameCheckout() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        link(dir.resolve("k1"), ROOT.resolve("kvasir"));
+        link(dir.resolve("k2"), Path.of("k1"));
+        final Run run = kvasir(dir.resolve("k2"), "hash");
+        assertTrue(
+                run.out().contains(ROOT.toRealPath().resolve("cli/target/kvasir.jar").toString()),
+                run.out().toString());
+    }
+
+    private Path checkout() throws IOException {
+        final Path checkout = Files.createDirectories(dir.resolve("check out"));
+        Files.copy(
+                ROOT.resolve("kvasir"),
+                checkout.resolve("kvasir"),
+                StandardCopyOption.COPY_ATTRIBUTES);
+        Files.writeString(checkout.resolve("pom.xml"), "<project/>");
+        Files.createDirectories(checkout.resolve("core/src/main"));
+        Files.writeString(checkout.resolve("core/src/main/A.java"), "class A {}");
+        return checkout;
+    }
+
+    private Path fakeJdk(String name, String version) throws IOException {
+        final Path home = dir.resolve(name);
+        Files.createDirectories(home.resolve("bin"));
+        Files.writeString(home.resolve("release"), "JAVA_VERSION=\"" + version + "\"\n");
+        script(
+                home.resolve("bin/java"),
+                "[ \"$1\" = -version ] && { echo 'openjdk version \""
+                        + version
+                        + "\"' >&2; exit; }; printf '%s\\n' \"$@\"");
+        return home;
+    }
+
+    private void fakeMaven(String body) throws IOException {
+        script(bin.resolve("mvn"), body);
+    }
+
+    private static void script(Path file, String body) throws IOException {
+        Files.writeString(file, "#!" + onPath("bash") + "\n" + body + "\n");
+        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+    }
+
+    private void link(Path link, Path target) throws IOException {
+        links.add(Files.createSymbolicLink(link, target));
+    }
+
+    private static Path onPath(String tool) {
+        for (String folder : System.getenv("PATH").split(":", -1)) {
+            final Path file = Path.of(folder, tool);
+            if (Files.isExecutable(file)) {
+                return file;
+            }
+        }
+        throw new AssertionError("no " + tool + " on the PATH; the launcher needs it");
+    }
+
+    private static List<String> lastThree(List<String> lines) {
+        return lines.subList(lines.size() - 3, lines.size());
+    }
+
+    private Run kvasir(Path script, String... args) throws IOException, InterruptedException {
+        final ProcessBuilder builder = new ProcessBuilder(script.toString());
+        builder.command().addAll(List.of(args));
+        builder.environment().clear();
+        builder.environment().putAll(environment);
+        builder.directory(dir.toFile());
+        final Path err = Files.createTempFile(dir, "err", ".txt");
+        builder.redirectError(err.toFile());
+        final Process process = builder.start();
+        final String out =
+                new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(process.waitFor(30, TimeUnit.SECONDS), "launcher hangs");
+        return new Run(process.exitValue(), out.lines().toList(), Files.readString(err));
+    }
+}

@@ -1,0 +1,61 @@
+package io.kvasir.core.slots;
+
+import io.kvasir.core.index.PrefixIndexConfig;
+
+import java.util.Objects;
+
+/**
+ * Blocks that each worker slot would have in use if it got one more request. Owned and reused by
+ * the caller; one thread at a time.
+ */
+public final class PotentialLoads {
+    private final long[] decodeBlocks;
+    private int slots;
+
+    /**
+     * Makes an empty result.
+     *
+     * @param maxSlots worker slots that it has room for
+     * @throws IllegalArgumentException if {@code maxSlots} is outside 1..{@value
+     *     PrefixIndexConfig#MAX_WORKER_SLOTS}
+     */
+    public PotentialLoads(int maxSlots) {
+        if (maxSlots < 1 || maxSlots > PrefixIndexConfig.MAX_WORKER_SLOTS) {
+            throw new IllegalArgumentException(
+                    "maxSlots out of range: value="
+                            + maxSlots
+                            + ", limits=1.."
+                            + PrefixIndexConfig.MAX_WORKER_SLOTS);
+        }
+        this.decodeBlocks = new long[maxSlots];
+    }
+
+    /** Number of slots of the last answer. */
+    public int slots() {
+        return slots;
+    }
+
+    /**
+     * Blocks in use on a slot with the request added.
+     *
+     * @throws IndexOutOfBoundsException if the slot is not in the last answer
+     */
+    public long decodeBlocks(int slot) {
+        return decodeBlocks[Objects.checkIndex(slot, slots)];
+    }
+
+    void begin(int slotCount) {
+        if (slotCount > decodeBlocks.length) {
+            throw new IllegalArgumentException(
+                    "potential loads are too small: maxSlots="
+                            + decodeBlocks.length
+                            + ", worker slots of the table="
+                            + slotCount);
+        }
+        slots = slotCount;
+    }
+
+    void set(int slot, long blocks) {
+        decodeBlocks[slot] = blocks;
+    }
+}

@@ -1,0 +1,69 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.kvasir.testsupport.Allocations;
+
+import org.junit.jupiter.api.Test;
+
+class PrefixIndexMemoryTest {
+    private static final int DEPTH = 50;
+    private static final int LIVE_PROMPTS = 20;
+    private static final int SLOTS = 4;
+    private static final int BLOCKS = DEPTH * LIVE_PROMPTS;
+
+    private final long[] names = new long[DEPTH];
+    private final long[] locals = new long[DEPTH];
+    private final OverlapScores scores = new OverlapScores(SLOTS);
+
+    @Test
+    void churnOfAThousandTimesTheCapacityNeedsNoMoreMemoryAndIsNeverRefused() {
+        try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(SLOTS, BLOCKS, BLOCKS))) {
+            final long bytes = index.bytes();
+            for (int prompt = 0; prompt < 1_000 * LIVE_PROMPTS; prompt++) {
+                if (prompt >= LIVE_PROMPTS) {
+                    remove(index, prompt - LIVE_PROMPTS);
+                }
+                assertEquals(StoreResult.STORED, store(index, prompt));
+                assertEquals(DEPTH, index.match(locals, DEPTH, scores));
+            }
+            assertEquals(BLOCKS, index.blocks());
+            assertEquals(BLOCKS, index.heldBlocks());
+            assertEquals(bytes, index.bytes());
+        }
+    }
+
+    @Test
+    void matchingStoringAndRemovingAllocateNothing() {
+        try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(SLOTS, BLOCKS, BLOCKS))) {
+            store(index, 1);
+            assertEquals(
+                    0, Allocations.bytesPerRound(5_000, () -> index.match(locals, DEPTH, scores)));
+            assertEquals(
+                    0,
+                    Allocations.bytesPerRound(
+                            5_000,
+                            () -> {
+                                store(index, 2);
+                                remove(index, 2);
+                            }));
+        }
+    }
+
+    private StoreResult store(PrefixIndex index, int prompt) {
+        name(prompt);
+        return index.store(prompt % SLOTS, true, 0, names, locals, DEPTH, false);
+    }
+
+    private void remove(PrefixIndex index, int prompt) {
+        name(prompt);
+        index.remove(prompt % SLOTS, names, DEPTH, CopyRule.PHYSICAL);
+    }
+
+    private void name(int prompt) {
+        for (int i = 0; i < DEPTH; i++) {
+            locals[i] = prompt * 100L + i;
+            names[i] = -locals[i];
+        }
+    }
+}

@@ -1,0 +1,247 @@
+package io.kvasir.pipeline;
+
+import com.lmax.disruptor.InsufficientCapacityException;
+import com.lmax.disruptor.RingBuffer;
+import com.lmax.disruptor.TimeoutException;
+import com.lmax.disruptor.dsl.Disruptor;
+import com.lmax.disruptor.dsl.ProducerType;
+
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The way of engine events into the index: many sources, one ring, one writer thread. From its
+ * construction on, that thread is the only one that may write the index.
+ *
+ * <p>One ring record is one engine message. A source that finds the ring full does not wait: the
+ * message counts as missing and the source asks the engine for it again.
+ *
+ * <p>All methods may be called by any thread.
+ */
+public final class EventPipeline implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EventPipeline.class);
+    private static final long CLOSE_TIMEOUT_MS = 5_000;
+    private static final long PARK_NS = 200_000;
+
+    private final EventPipelineConfig config;
+    private final IndexWriter writer;
+    private final Disruptor<KvEvent> disruptor;
+    private final RingBuffer<KvEvent> ring;
+    private final AtomicLong published = new AtomicLong();
+    private final AtomicLong refused = new AtomicLong();
+    private final List<EventSource> sources = new ArrayList<>();
+    private volatile Thread writerThread;
+    private volatile boolean closed;
+    private ZmqSockets sockets;
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes and times
+     * @param index the index to write; not closed by this class
+     */
+    public EventPipeline(EventPipelineConfig config, PrefixIndex index) {
+        this.config = Objects.requireNonNull(config);
+        this.writer = new IndexWriter(Objects.requireNonNull(index), config.retainedWords());
+        this.disruptor =
+                new Disruptor<>(
+                        () -> new KvEvent(config.initialWords()),
+                        config.ringSize(),
+                        this::newWriterThread,
+                        ProducerType.MULTI,
+                        config.waitMode().strategy());
+        disruptor.setDefaultExceptionHandler(writer);
+        disruptor.handleEventsWith(writer);
+        this.ring = disruptor.start();
+    }
+
+    private Thread newWriterThread(Runnable work) {
+        final Thread thread = new Thread(work, "kvasir-index-writer");
+        thread.setDaemon(true);
+        writerThread = thread;
+        return thread;
+    }
+
+    /**
+     * Opens a source that receives from a ZMQ publisher on a thread of its own.
+     *
+     * @param source where to connect to, or what to bind
+     * @return the running source; closed with this pipeline at the latest
+     * @throws IllegalArgumentException if the address cannot be used
+     * @throws IllegalStateException if the pipeline is closed
+     */
+    public synchronized EventSource openZmq(SourceConfig source) {
+        checkOpen();
+        if (sockets == null) {
+            sockets = new ZmqSockets();
+        }
+        final ZmqSource opened = ZmqSource.open(config, sockets, new EngineStream(source, sink()));
+        sources.add(opened);
+        return opened;
+    }
+
+    /**
+     * Opens a stream that the caller feeds. With a replay endpoint in its configuration the caller
+     * also answers {@link EngineStream#replayFrom()}.
+     *
+     * @param source whose events these are; its endpoints are not used
+     * @throws IllegalStateException if the pipeline is closed
+     */
+    public synchronized EngineStream openDirect(SourceConfig source) {
+        checkOpen();
+        final EngineStream opened = new EngineStream(source, sink());
+        sources.add(opened);
+        return opened;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new IllegalStateException("the event pipeline is closed");
+        }
+    }
+
+    /** Takes batches into the ring; refuses what does not fit. */
+    public KvEventSink sink() {
+        return this::offer;
+    }
+
+    private boolean offer(KvBatch batch) {
+        final long sequence = claim();
+        if (sequence < 0) {
+            refused.getAndIncrement();
+            return false;
+        }
+        try {
+            ring.get(sequence).batch.copyFrom(batch);
+        } finally {
+            ring.publish(sequence);
+        }
+        published.getAndIncrement();
+        return true;
+    }
+
+    private long claim() {
+        if (closed) {
+            return -1;
+        }
+        try {
+            return ring.tryNext();
+        } catch (InsufficientCapacityException e) {
+            return -1; // the exception is a constant without a trace
+        }
+    }
+
+    /**
+     * Empties a slot behind every event published for it before. Close its source first. Waits
+     * while the ring is full.
+     *
+     * @param slot worker slot
+     * @param whenSwept called on the writer thread once no reader can find a block of the slot any
+     *     more; must not wait
+     * @throws IllegalStateException if the pipeline is closed, or on the writer thread itself
+     */
+    public void retire(int slot, Runnable whenSwept) {
+        Objects.requireNonNull(whenSwept, "whenSwept");
+        if (Thread.currentThread().equals(writerThread)) {
+            throw new IllegalStateException(
+                    "retire must not be called on the writer thread: slot=" + slot);
+        }
+        long sequence = claim();
+        while (sequence < 0) {
+            checkOpen();
+            LockSupport.parkNanos(PARK_NS);
+            sequence = claim();
+        }
+        try {
+            final KvEvent event = ring.get(sequence);
+            event.batch.reset(
+                    slot, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+            event.whenSwept = whenSwept;
+            event.retire = true;
+        } finally {
+            ring.publish(sequence);
+        }
+    }
+
+    /** Messages taken into the ring. */
+    public long published() {
+        return published.get();
+    }
+
+    /** Messages that the ring had no room for. */
+    public long refused() {
+        return refused.get();
+    }
+
+    /** Index operations applied. */
+    public long applied() {
+        return writer.applied();
+    }
+
+    /** Messages that could not be applied because of an error in the index. */
+    public long failures() {
+        return writer.failures();
+    }
+
+    /** Messages skipped because their slot was set aside after an error. */
+    public long skipped() {
+        return writer.skipped();
+    }
+
+    /** Slots set aside after an error and not yet loaded again. */
+    public int quarantinedSlots() {
+        return writer.quarantinedSlots();
+    }
+
+    /** Messages waiting in the ring. */
+    public long backlog() {
+        return ring.getBufferSize() - ring.remainingCapacity();
+    }
+
+    /** Messages that fit into the ring. */
+    public int ringSize() {
+        return ring.getBufferSize();
+    }
+
+    /** Closes all sources, applies what is in the ring, and stops the writer. Idempotent. */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        sources.forEach(EventSource::close);
+        sources.clear();
+        closed = true;
+        if (sockets != null) {
+            sockets.close();
+        }
+        try {
+            disruptor.shutdown(CLOSE_TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            LOG.warn("{} messages were not applied within {} ms", backlog(), CLOSE_TIMEOUT_MS, e);
+            disruptor.halt();
+        }
+        joinWriter();
+    }
+
+    private void joinWriter() {
+        try {
+            writerThread.join(CLOSE_TIMEOUT_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,198 @@
+package io.kvasir.pipeline;
+
+import com.lmax.disruptor.InsufficientCapacityException;
+import com.lmax.disruptor.RingBuffer;
+import com.lmax.disruptor.TimeoutException;
+import com.lmax.disruptor.dsl.Disruptor;
+import com.lmax.disruptor.dsl.ProducerType;
+import io.kvasir.core.slots.SlotTable;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The way of bookings into the slot table: many callers, one ring, one writer thread. From its
+ * construction on, that thread is the only one that may write the table.
+ *
+ * <p>Half of the ring is kept for finishing what is booked: a new booking is refused before a step
+ * of a running one has to be. All methods may be called by any thread; none waits but {@link
+ * #workerGone} and {@link #close}.
+ */
+public final class LifePipeline implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(LifePipeline.class);
+    private static final long CLOSE_TIMEOUT_MS = 5_000;
+    private static final long PARK_NS = 100_000;
+
+    private final SlotWriter writer;
+    private final Disruptor<LifeEvent> disruptor;
+    private final RingBuffer<LifeEvent> ring;
+    private final int reserve;
+    private final AtomicLong refused = new AtomicLong();
+    private volatile boolean closed;
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes
+     * @param table the table to write; not closed by this class
+     */
+    public LifePipeline(LifePipelineConfig config, SlotTable table) {
+        this.writer = new SlotWriter(Objects.requireNonNull(table), config.retainedHashes());
+        this.disruptor =
+                new Disruptor<>(
+                        () -> new LifeEvent(config.initialHashes()),
+                        config.ringSize(),
+                        work -> {
+                            final Thread thread = new Thread(work, "kvasir-slot-writer");
+                            thread.setDaemon(true);
+                            return thread;
+                        },
+                        ProducerType.MULTI,
+                        config.waitMode().strategy());
+        disruptor.setDefaultExceptionHandler(writer);
+        disruptor.handleEventsWith(writer);
+        this.ring = disruptor.start();
+        this.reserve = ring.getBufferSize() / 2;
+    }
+
+    /**
+     * Books a request; see {@link SlotTable#add} for what the caller has added before.
+     *
+     * @param requestId the caller's number of the request, unique while it runs
+     * @param slot worker slot
+     * @param localHashes local hashes of the prompt's full blocks, [count]; copied
+     * @param count full blocks
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param provisionalBlocks blocks that the caller has added to the load cell
+     * @return false if the ring has no room for a booking: nothing was taken
+     */
+    public boolean tryAdd(
+            long requestId,
+            int slot,
+            long[] localHashes,
+            int count,
+            long prefillTokens,
+            int provisionalBlocks) {
+        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
+        if (sequence < 0) {
+            refused.getAndIncrement();
+            return false;
+        }
+        try {
+            ring.get(sequence)
+                    .add(requestId, slot, localHashes, count, prefillTokens, provisionalBlocks);
+        } finally {
+            ring.publish(sequence);
+        }
+        return true;
+    }
+
+    /**
+     * The request generates: its prompt is no work to prefill any more.
+     *
+     * @param requestId a booked request
+     * @return false if the ring has no room, which booked requests cannot cause
+     */
+    public boolean prefillComplete(long requestId) {
+        return step(LifeEvent.Kind.PREFILL_COMPLETE, requestId, 0);
+    }
+
+    /**
+     * The request's generated tokens fill one more block.
+     *
+     * @param requestId a booked request
+     * @return false if only the room for finishing requests is left: the block is not counted
+     */
+    public boolean outputBlock(long requestId) {
+        if (ring.remainingCapacity() <= reserve) {
+            refused.getAndIncrement();
+            return false;
+        }
+        return step(LifeEvent.Kind.OUTPUT_BLOCK, requestId, 0);
+    }
+
+    /**
+     * The request has ended.
+     *
+     * @param requestId a booked request
+     * @return false if the ring has no room, which booked requests cannot cause
+     */
+    public boolean free(long requestId) {
+        return step(LifeEvent.Kind.FREE, requestId, 0);
+    }
+
+    /**
+     * All requests of a worker slot have ended. Waits while the ring is full.
+     *
+     * @param slot worker slot
+     * @return false if the pipeline is closed
+     */
+    public boolean workerGone(int slot) {
+        while (!step(LifeEvent.Kind.WORKER_GONE, 0, slot)) {
+            if (closed) {
+                return false;
+            }
+            LockSupport.parkNanos(PARK_NS);
+        }
+        return true;
+    }
+
+    private boolean step(LifeEvent.Kind kind, long requestId, int slot) {
+        final long sequence = claim();
+        if (sequence < 0) {
+            refused.getAndIncrement();
+            return false;
+        }
+        try {
+            ring.get(sequence).step(kind, requestId, slot);
+        } finally {
+            ring.publish(sequence);
+        }
+        return true;
+    }
+
+    private long claim() {
+        if (closed) {
+            return -1;
+        }
+        try {
+            return ring.tryNext();
+        } catch (InsufficientCapacityException e) {
+            return -1; // the exception is a constant without a trace
+        }
+    }
+
+    /** Steps that the ring had no room for. */
+    public long refused() {
+        return refused.get();
+    }
+
+    /** Steps that could not be applied because of an error in the table. */
+    public long failures() {
+        return writer.failures();
+    }
+
+    /** Steps waiting in the ring. */
+    public long backlog() {
+        return ring.getBufferSize() - ring.remainingCapacity();
+    }
+
+    /** Applies what is in the ring and stops the writer. Idempotent. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        try {
+            disruptor.shutdown(CLOSE_TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            LOG.warn("{} steps were not applied within {} ms", backlog(), CLOSE_TIMEOUT_MS, e);
+            disruptor.halt();
+        }
+        writer.awaitEnd(CLOSE_TIMEOUT_MS);
+    }
+}

@@ -1,0 +1,84 @@
+package io.kvasir.pipeline;
+
+import com.lmax.disruptor.EventHandler;
+import com.lmax.disruptor.ExceptionHandler;
+import io.kvasir.core.slots.SlotTable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Applies the life ring to the slot table. The only thread that writes the table: it takes no lock
+ * and reads no clock. An error while applying is counted and never ends the thread.
+ */
+final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<LifeEvent> {
+    private static final Logger LOG = LoggerFactory.getLogger(SlotWriter.class);
+
+    private final SlotTable table;
+    private final int retainedHashes;
+    private final AtomicLong failures = new AtomicLong();
+    private final CountDownLatch ended = new CountDownLatch(1);
+
+    SlotWriter(SlotTable table, int retainedHashes) {
+        this.table = table;
+        this.retainedHashes = retainedHashes;
+    }
+
+    @Override
+    public void onEvent(LifeEvent event, long sequence, boolean endOfBatch) {
+        switch (event.kind) {
+            case ADD -> {
+                table.add(
+                        event.requestId,
+                        event.slot,
+                        event.hashes,
+                        event.count,
+                        event.prefillTokens,
+                        event.provisionalBlocks);
+                event.release(retainedHashes);
+            }
+            case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
+            case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
+            case FREE -> table.free(event.requestId);
+            case WORKER_GONE -> table.workerGone(event.slot);
+        }
+    }
+
+    @Override
+    public void onShutdown() {
+        ended.countDown();
+    }
+
+    @Override
+    public void handleEventException(Throwable error, long sequence, LifeEvent event) {
+        failures.getAndIncrement();
+        event.release(retainedHashes);
+        LOG.error("{} of request {} failed", event.kind, event.requestId, error);
+    }
+
+    @Override
+    public void handleOnStartException(Throwable error) {
+        LOG.error("slot writer did not start cleanly", error);
+    }
+
+    @Override
+    public void handleOnShutdownException(Throwable error) {
+        LOG.error("slot writer did not stop cleanly", error);
+    }
+
+    long failures() {
+        return failures.get();
+    }
+
+    void awaitEnd(long timeoutMs) {
+        try {
+            if (!ended.await(timeoutMs, TimeUnit.MILLISECONDS)) {
+                LOG.warn("slot writer did not end within {} ms", timeoutMs);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

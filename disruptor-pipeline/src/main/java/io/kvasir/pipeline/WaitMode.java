@@ -1,0 +1,28 @@
+package io.kvasir.pipeline;
+
+import com.lmax.disruptor.BlockingWaitStrategy;
+import com.lmax.disruptor.BusySpinWaitStrategy;
+import com.lmax.disruptor.SleepingWaitStrategy;
+import com.lmax.disruptor.WaitStrategy;
+import com.lmax.disruptor.YieldingWaitStrategy;
+
+/** How a writer thread waits for work. */
+public enum WaitMode {
+    /** Parks; no CPU when idle, some microseconds to wake up. The default. */
+    BLOCKING,
+    /** Spins briefly, then sleeps about 0.1 ms at a time. */
+    SLEEPING,
+    /** Spins and yields; uses a core while idle, gives it up to others. */
+    YIELDING,
+    /** Spins; for a reserved core. */
+    BUSY_SPIN;
+
+    WaitStrategy strategy() {
+        return switch (this) {
+            case BLOCKING -> new BlockingWaitStrategy();
+            case SLEEPING -> new SleepingWaitStrategy();
+            case YIELDING -> new YieldingWaitStrategy();
+            case BUSY_SPIN -> new BusySpinWaitStrategy();
+        };
+    }
+}

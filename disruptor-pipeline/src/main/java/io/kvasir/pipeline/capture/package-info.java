@@ -1,0 +1,2 @@
+/** Reads recordings of ZMQ traffic. */
+package io.kvasir.pipeline.capture;

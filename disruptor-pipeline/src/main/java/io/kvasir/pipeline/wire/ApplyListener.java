@@ -1,0 +1,41 @@
+package io.kvasir.pipeline.wire;
+
+import io.kvasir.core.index.StoreResult;
+
+/**
+ * Told what became of a batch by the thread that applies it. Calls must be short, must not throw
+ * and must not wait.
+ */
+public interface ApplyListener {
+    /** Listens to nothing. */
+    ApplyListener NONE = new ApplyListener() {};
+
+    /**
+     * A store was tried.
+     *
+     * @param result what the index said
+     * @param blocks number of blocks of the store
+     */
+    default void stored(StoreResult result, int blocks) {}
+
+    /**
+     * Blocks were removed.
+     *
+     * @param blocks number of blocks of the removal
+     * @param unknown how many of them the index did not know
+     */
+    default void removed(int blocks, int unknown) {}
+
+    /** Every block of the slot was dropped: what is known from here on is all there is. */
+    default void cleared() {}
+
+    /**
+     * The whole batch was applied.
+     *
+     * @param operations number of operations
+     */
+    default void applied(int operations) {}
+
+    /** Applying the batch threw: the slot is set aside until the next clear. */
+    default void failed() {}
+}

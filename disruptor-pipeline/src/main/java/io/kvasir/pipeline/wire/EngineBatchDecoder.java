@@ -1,0 +1,532 @@
+package io.kvasir.pipeline.wire;
+
+import io.kvasir.core.hash.BlockHasher;
+
+/**
+ * Decodes the event batches that engines publish, in every form seen so far, into index operations.
+ *
+ * <p>A batch is {@code [ts, events]}, {@code [ts, events, rank]} or a map with the key {@code
+ * events}; an event is an array of positional fields or a map of named ones; block hashes are
+ * signed or unsigned integers or byte strings, whose last 8 bytes count (big-endian); tokens are
+ * integers, or pairs of them where the engine drafts with EAGLE.
+ *
+ * <p>Each event is decoded on its own, inside its own extent: a bad one is counted in {@link
+ * #drops()} and its batch goes on. Nothing is thrown for any input, and nothing is allocated for
+ * plain text blocks once the scratch arrays have grown.
+ *
+ * <p>Keeps what later events of the same source need: the cache group that counts and the seeds of
+ * salted chains. One instance per source; {@link #decode} on one thread, the counters on any.
+ */
+public final class EngineBatchDecoder {
+    /** What a message is, as far as its first bytes tell. */
+    public enum Shape {
+        /** A batch of events. */
+        BATCH,
+        /** A well-formed message of another kind, such as a load report. */
+        OTHER,
+        /** Not a message of any known kind. */
+        UNDECODABLE
+    }
+
+    private static final int MAX_CHAIN_SEEDS = 1 << 16;
+    private static final long OPAQUE_CHAIN = 0x6f70617175650001L;
+    private static final int RETAINED_TOKENS = 1 << 16;
+    private static final byte[] NO_NAME = {};
+    private static final byte[] EVENTS = EventFields.ascii("events");
+    private static final byte[][] RANKS = {
+        EventFields.ascii("data_parallel_rank"),
+        EventFields.ascii("dp_rank"),
+        EventFields.ascii("attn_dp_rank")
+    };
+
+    private final int blockSize;
+    private final MsgpackReader batch = new MsgpackReader();
+    private final MsgpackReader event = new MsgpackReader();
+    private final EventFields fields = new EventFields();
+    private final Placement placement = new Placement();
+    private final ExtraKeys extraKeys = new ExtraKeys();
+    private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
+    private final DropCounts drops = new DropCounts();
+    private long[] engineHashes = new long[64];
+    private long[] localHashes = new long[64];
+    private int[] tokens = new int[1024];
+    private byte[] loraName = NO_NAME;
+    private long loraSeed = BlockHasher.BASE_SEED;
+    private long loraId;
+    private long parentHash;
+    private boolean eagle;
+    private boolean lostBlocks;
+    private int eventCount;
+    private volatile int learnedBlockSize;
+    private volatile long learnedRank = -1;
+
+    /**
+     * Creates a decoder for one source.
+     *
+     * @param blockSize tokens per block; stores with another size are dropped and counted
+     * @throws IllegalArgumentException if {@code blockSize} is not positive
+     */
+    public EngineBatchDecoder(int blockSize) {
+        if (blockSize <= 0) {
+            throw new IllegalArgumentException("blockSize must be positive: " + blockSize);
+        }
+        this.blockSize = blockSize;
+    }
+
+    /** What was dropped so far, by reason. */
+    public DropCounts drops() {
+        return drops;
+    }
+
+    /** Block size in the last store seen, whether it fits or not; 0 before the first. */
+    public int learnedBlockSize() {
+        return learnedBlockSize;
+    }
+
+    /** Data-parallel rank in the last batch that names one, −1 before the first. */
+    public long learnedRank() {
+        return learnedRank;
+    }
+
+    /** Number of events in the last batch decoded, dropped ones included. */
+    public int eventCount() {
+        return eventCount;
+    }
+
+    /** Whether the last batch lost blocks that the index is meant to know. */
+    public boolean lostBlocks() {
+        return lostBlocks;
+    }
+
+    /** Forgets what was learned from earlier events: the engine has restarted. */
+    public void forget() {
+        placement.forget();
+        chainSeeds.clear();
+    }
+
+    /**
+     * Tells from its first bytes what a message is.
+     *
+     * @param payload holds the message
+     * @param offset its first byte
+     * @param length its bytes
+     */
+    public Shape shapeOf(byte[] payload, int offset, int length) {
+        batch.wrap(payload, offset, length);
+        if (batch.peek() == MsgpackReader.Kind.MAP) {
+            return findEvents() ? Shape.BATCH : Shape.UNDECODABLE;
+        }
+        final long count = batch.readArrayHeader();
+        if (count >= 1 && batch.peek() == MsgpackReader.Kind.STRING) {
+            return Shape.OTHER;
+        }
+        return count >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY
+                ? Shape.BATCH
+                : Shape.UNDECODABLE;
+    }
+
+    private boolean skipTimestamp() {
+        return switch (batch.peek()) {
+            case INTEGER, FLOAT, NIL -> batch.skip();
+            default -> false;
+        };
+    }
+
+    /** Moves to the list of events of a map batch; notes a rank that stands before it. */
+    private boolean findEvents() {
+        final long pairs = batch.readMapHeader();
+        for (long i = 0; i < pairs && batch.ok(); i++) {
+            final boolean named = batch.peek() == MsgpackReader.Kind.STRING && batch.readData();
+            if (!named) {
+                batch.skip();
+            } else if (batch.dataEquals(EVENTS) && batch.peek() == MsgpackReader.Kind.ARRAY) {
+                return true;
+            } else if (isRankName()) {
+                readRank();
+                continue;
+            }
+            batch.skip();
+        }
+        return false;
+    }
+
+    private boolean isRankName() {
+        for (byte[] name : RANKS) {
+            if (batch.dataEquals(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void readRank() {
+        if (batch.peek() == MsgpackReader.Kind.INTEGER) {
+            learnedRank = batch.readLong();
+        } else {
+            batch.skip();
+        }
+    }
+
+    /**
+     * Decodes one batch and adds its operations, in order, to {@code out}.
+     *
+     * @param payload holds the message; not kept
+     * @param offset its first byte
+     * @param length its bytes
+     * @param out receives the operations; not reset here
+     * @return false if the message is no batch at all, which is counted
+     */
+    public boolean decode(byte[] payload, int offset, int length, KvBatch out) {
+        eventCount = 0;
+        lostBlocks = false;
+        batch.wrap(payload, offset, length);
+        final boolean found;
+        final boolean inArray = batch.peek() == MsgpackReader.Kind.ARRAY;
+        long elements = 0;
+        if (inArray) {
+            elements = batch.readArrayHeader();
+            found = elements >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY;
+        } else {
+            found = batch.peek() == MsgpackReader.Kind.MAP && findEvents();
+        }
+        if (!found) {
+            drop(DropReason.UNDECODABLE_MESSAGE);
+            return false;
+        }
+        decodeEvents(payload, out);
+        if (inArray && elements > 2 && batch.ok()) {
+            readRank();
+        }
+        return true;
+    }
+
+    private void decodeEvents(byte[] payload, KvBatch out) {
+        final long count = batch.readArrayHeader();
+        for (long i = 0; i < count; i++) {
+            final int start = batch.position();
+            if (!batch.skip()) {
+                drop(DropReason.TRUNCATED_BATCH);
+                return;
+            }
+            event.wrap(payload, start, batch.position() - start);
+            eventCount++;
+            final DropReason reason = decodeEvent(out);
+            if (reason != null) {
+                drop(reason);
+            }
+        }
+        if (count < 0) { // the head of the list itself is cut off
+            drop(DropReason.TRUNCATED_BATCH);
+        }
+    }
+
+    private void drop(DropReason reason) {
+        drops.add(reason);
+        lostBlocks |= reason.losesBlocks();
+    }
+
+    private DropReason decodeEvent(KvBatch out) {
+        return switch (fields.locate(event)) {
+            case STORED -> stored(out);
+            case REMOVED -> removed(out);
+            case CLEARED -> cleared(out);
+            case OTHER -> DropReason.IGNORED_EVENT;
+            case MALFORMED -> DropReason.MALFORMED_EVENT;
+        };
+    }
+
+    private DropReason cleared(KvBatch out) {
+        final DropReason reason = placement.medium(event, fields.at(EventFields.MEDIUM));
+        if (reason == null) {
+            out.addCleared();
+            chainSeeds.clear();
+        }
+        return reason;
+    }
+
+    private DropReason removed(KvBatch out) {
+        final DropReason reason = placement.check(event, fields);
+        if (reason != null) {
+            return reason;
+        }
+        final int count = readHashes(fields.at(EventFields.BLOCK_HASHES));
+        if (count < 0) {
+            return DropReason.MALFORMED_EVENT;
+        }
+        if (!readCopyCounts(count, out) && count > 0) {
+            out.addRemoved(engineHashes, count);
+        }
+        return null;
+    }
+
+    /** Adds one operation per block if the event says how many copies of each are left. */
+    private boolean readCopyCounts(int count, KvBatch out) {
+        final int at = fields.at(EventFields.COPY_COUNTS);
+        if (at < 0) {
+            return false;
+        }
+        event.position(at);
+        if (event.peek() != MsgpackReader.Kind.ARRAY || event.readArrayHeader() != count) {
+            return false;
+        }
+        final int first = event.position();
+        for (int i = 0; i < count; i++) {
+            final long copies = event.readLong();
+            if (!event.ok() || copies < 0 || copies > Integer.MAX_VALUE) {
+                return false;
+            }
+        }
+        event.position(first);
+        for (int i = 0; i < count; i++) {
+            out.addRemovedTo(engineHashes[i], (int) event.readLong());
+        }
+        return true;
+    }
+
+    private DropReason stored(KvBatch out) {
+        DropReason reason = placement.check(event, fields);
+        if (reason != null) {
+            return reason;
+        }
+        final long size = readInteger(fields.at(EventFields.BLOCK_SIZE));
+        if (size <= 0 || size > Integer.MAX_VALUE) {
+            return DropReason.MALFORMED_EVENT;
+        }
+        learnedBlockSize = (int) size;
+        final boolean root = readParent();
+        final long parent = root ? 0 : parentHash;
+        final int count = event.ok() ? readHashes(fields.at(EventFields.BLOCK_HASHES)) : -1;
+        if (count < 0) {
+            return DropReason.MALFORMED_EVENT;
+        }
+        if (count == 0) {
+            return DropReason.EMPTY_STORE;
+        }
+        if (size != blockSize) {
+            return DropReason.BLOCK_SIZE_MISMATCH;
+        }
+        if (!root && contains(engineHashes, count, parent)) {
+            return DropReason.INVALID_BLOCK_SEQUENCE;
+        }
+        final int tokenCount = readTokens(fields.at(EventFields.TOKEN_IDS));
+        if (tokenCount < 0) {
+            return DropReason.MALFORMED_EVENT;
+        }
+        if (tokenCount != (long) count * blockSize) {
+            return DropReason.TOKEN_COUNT_MISMATCH;
+        }
+        reason = readLora();
+        if (reason != null) {
+            return reason;
+        }
+        return hashAndAdd(root, parent, count, out);
+    }
+
+    private DropReason hashAndAdd(boolean root, long parent, int count, KvBatch out) {
+        extraKeys.reset(count);
+        DropReason reason = extraKeys.readSaltField(event, fields.at(EventFields.CACHE_SALT));
+        if (reason == null) {
+            reason =
+                    extraKeys.read(
+                            event, fields.at(EventFields.EXTRA_KEYS), root, loraName, loraId);
+        }
+        if (reason == null) {
+            reason = extraKeys.readMmInfos(event, fields.at(EventFields.MM_INFOS));
+        }
+        if (reason == DropReason.MALFORMED_EVENT) {
+            return reason;
+        }
+        final long inherited =
+                root ? BlockHasher.BASE_SEED : chainSeeds.get(parent, BlockHasher.BASE_SEED);
+        if (reason == null && inherited == OPAQUE_CHAIN) {
+            reason = DropReason.OPAQUE_EXTRA_KEYS;
+        }
+        if (reason != null) {
+            rememberSeed(OPAQUE_CHAIN, count);
+            return reason;
+        }
+        final long seed;
+        if (extraKeys.salt() != null) {
+            seed = loraSeed + BlockHasher.seed(null, extraKeys.salt()) - BlockHasher.BASE_SEED;
+            rememberSeed(seed, count);
+        } else if (inherited != BlockHasher.BASE_SEED) {
+            seed = inherited;
+            rememberSeed(seed, count);
+        } else {
+            seed = loraSeed;
+        }
+        hashBlocks(seed, count);
+        out.addStored(root, parent, engineHashes, localHashes, count);
+        return null;
+    }
+
+    private void hashBlocks(long seed, int count) {
+        if (localHashes.length < count) {
+            localHashes = new long[count];
+        }
+        if (extraKeys.multimodal()) {
+            final int window = eagle ? blockSize + 1 : blockSize;
+            for (int i = 0; i < count; i++) {
+                localHashes[i] =
+                        BlockHasher.localHash(
+                                tokens,
+                                i * blockSize,
+                                window,
+                                seed,
+                                extraKeys.mmHashes(i),
+                                extraKeys.mmCount(i));
+            }
+        } else if (eagle) {
+            BlockHasher.eagleLocalHashes(
+                    tokens, 0, count * blockSize + 1, blockSize, seed, localHashes);
+        } else {
+            BlockHasher.localHashes(tokens, 0, count * blockSize, blockSize, seed, localHashes);
+        }
+        if (tokens.length > RETAINED_TOKENS) {
+            tokens = new int[RETAINED_TOKENS];
+        }
+    }
+
+    private void rememberSeed(long seed, int count) {
+        for (int i = 0; i < count; i++) {
+            chainSeeds.put(engineHashes[i], seed);
+        }
+    }
+
+    /** Reads the parent; true at the root. A parent of the wrong kind fails the event reader. */
+    private boolean readParent() {
+        final int at = fields.at(EventFields.PARENT);
+        if (at < 0) {
+            return true;
+        }
+        event.position(at);
+        if (event.peek() == MsgpackReader.Kind.NIL) {
+            return true;
+        }
+        final boolean number = event.peek() == MsgpackReader.Kind.INTEGER;
+        parentHash = readHash();
+        // the array form of one publisher has no nil: 0 is its root
+        return number && fields.arrayForm() && parentHash == 0;
+    }
+
+    private DropReason readLora() {
+        loraId = 0;
+        final int idAt = fields.at(EventFields.LORA_ID);
+        if (idAt >= 0) {
+            event.position(idAt);
+            if (event.peek() == MsgpackReader.Kind.INTEGER) {
+                loraId = event.readLong();
+            }
+        }
+        final int nameAt = fields.at(EventFields.LORA_NAME);
+        boolean named = false;
+        if (nameAt >= 0) {
+            event.position(nameAt);
+            if (event.peek() != MsgpackReader.Kind.NIL) {
+                if (event.peek() != MsgpackReader.Kind.STRING || !event.readData()) {
+                    return DropReason.MALFORMED_EVENT;
+                }
+                named = event.dataLength() > 0;
+            }
+        }
+        if (!named) {
+            loraName = NO_NAME;
+            loraSeed = BlockHasher.BASE_SEED;
+            return loraId == 0 ? null : DropReason.UNNAMED_LORA;
+        }
+        if (!event.dataEquals(loraName)) {
+            final String name = event.dataText();
+            loraName = ExtraKeys.utf8(name);
+            loraSeed = BlockHasher.seed(name, null);
+        }
+        return null;
+    }
+
+    private long readInteger(int at) {
+        if (at < 0) {
+            return -1;
+        }
+        event.position(at);
+        final long value = event.readLong();
+        return event.ok() ? value : -1;
+    }
+
+    /** Reads a list of hashes; returns how many, −1 if it is no such list. */
+    private int readHashes(int at) {
+        if (at < 0) {
+            return -1;
+        }
+        event.position(at);
+        final long count = event.readArrayHeader();
+        if (!event.ok()) {
+            return -1;
+        }
+        // complete by extent: each element takes a byte at least, so the count fits the message
+        if (engineHashes.length < count) {
+            engineHashes = new long[(int) count];
+        }
+        for (int i = 0; i < count; i++) {
+            engineHashes[i] = readHash();
+        }
+        return event.ok() ? (int) count : -1;
+    }
+
+    private long readHash() {
+        if (event.peek() != MsgpackReader.Kind.BINARY) {
+            return event.readLong();
+        }
+        event.readData();
+        final int length = event.dataLength();
+        if (length == 0) {
+            event.readLong(); // an empty hash names nothing: fail the reader
+            return 0;
+        }
+        long hash = 0;
+        for (int i = Math.max(0, length - Long.BYTES); i < length; i++) {
+            hash = (hash << 8) | (event.dataByte(i) & 0xffL);
+        }
+        return hash;
+    }
+
+    /**
+     * Reads the tokens, or the pairs that EAGLE writes: (token, the one behind it).
+     *
+     * @return number of tokens or pairs, −1 if it is no such list
+     */
+    private int readTokens(int at) {
+        if (at < 0) {
+            return -1;
+        }
+        event.position(at);
+        final long count = event.readArrayHeader();
+        if (!event.ok()) {
+            return -1;
+        }
+        if (tokens.length <= count) {
+            tokens = new int[(int) count + 1];
+        }
+        eagle = event.peek() == MsgpackReader.Kind.ARRAY;
+        boolean inRange = true;
+        for (int i = 0; i < count; i++) {
+            if (eagle && event.readArrayHeader() != 2) {
+                return -1;
+            }
+            final long token = event.readLong();
+            inRange &= token >= Integer.MIN_VALUE && token <= 0xffff_ffffL;
+            tokens[i] = (int) token;
+            if (eagle) {
+                tokens[i + 1] = (int) event.readLong();
+            }
+        }
+        return event.ok() && inRange ? (int) count : -1;
+    }
+
+    private static boolean contains(long[] values, int count, long value) {
+        for (int i = 0; i < count; i++) {
+            if (values[i] == value) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,328 @@
+package io.kvasir.pipeline.wire;
+
+import io.kvasir.core.index.CopyRule;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * The index operations of one engine message, in order, in one flat array that grows as needed.
+ *
+ * <pre>
+ *   operation   word 0                                then
+ *   STORED      kind:8 | root:8 | spare:16 | count:32 parent, engine hash × count, local hash × count
+ *   REMOVED     kind:8 | spare:24 | count:32          engine hash × count
+ *   REMOVED_TO  kind:8 | spare:24 | copies:32         engine hash
+ *   CLEARED     kind:8 | spare:56
+ * </pre>
+ *
+ * <p>A message is the unit that engines number, so it is also the unit that is handed on: all of a
+ * batch reaches the index or nothing does. Operations are read with a cursor:
+ *
+ * <pre>{@code
+ * for (int at = batch.first(); at >= 0; at = batch.next(at)) {
+ *     switch (batch.kind(at)) { ... }
+ * }
+ * }</pre>
+ *
+ * <p>Owned by one thread at a time.
+ */
+public final class KvBatch {
+    /** The operations. */
+    public enum Kind {
+        /** Blocks were stored behind a parent, or at the root. */
+        STORED(0),
+        /** One physical copy of each block was removed. */
+        REMOVED(1),
+        /** A block was removed and the engine says how many copies are left. */
+        REMOVED_TO(2),
+        /** Every block of the slot was removed. */
+        CLEARED(3);
+
+        private final long code;
+
+        Kind(long code) {
+            this.code = code;
+        }
+
+        private static Kind of(long word) {
+            return switch ((int) (word >>> KIND_SHIFT)) {
+                case 0 -> STORED;
+                case 1 -> REMOVED;
+                case 2 -> REMOVED_TO;
+                case 3 -> CLEARED;
+                default -> throw new IllegalArgumentException("not an operation: " + word);
+            };
+        }
+    }
+
+    /** Sequence of a batch that answers no message, such as a clear on restart. */
+    public static final long NO_SEQUENCE = -1;
+
+    private static final int KIND_SHIFT = 56;
+    private static final long ROOT_FLAG = 1L << 48;
+    private static final int INITIAL_WORDS = 64;
+
+    private int slot;
+    private long sequence;
+    private CopyRule copyRule = CopyRule.PHYSICAL;
+    private boolean rootStoresRefresh;
+    private ApplyListener listener = ApplyListener.NONE;
+    private int operations;
+    private int length;
+    private long[] words;
+
+    /** Creates an empty batch. */
+    public KvBatch() {
+        this(INITIAL_WORDS);
+    }
+
+    /**
+     * Creates an empty batch with room for some words.
+     *
+     * @param words room in 8-byte words; grows when needed
+     */
+    public KvBatch(int words) {
+        this.words = new long[words];
+    }
+
+    /**
+     * Empties the batch and says whose it is.
+     *
+     * @param workerSlot slot that the operations belong to
+     * @param messageSequence the engine's number of the message, or {@link #NO_SEQUENCE}
+     * @param rule what a removal removes
+     * @param refresh whether a root store of blocks already held is only a report of them
+     * @param applyListener told what became of the batch, on the thread that applies it
+     */
+    public void reset(
+            int workerSlot,
+            long messageSequence,
+            CopyRule rule,
+            boolean refresh,
+            ApplyListener applyListener) {
+        slot = workerSlot;
+        sequence = messageSequence;
+        copyRule = Objects.requireNonNull(rule);
+        rootStoresRefresh = refresh;
+        listener = Objects.requireNonNull(applyListener);
+        operations = 0;
+        length = 0;
+    }
+
+    /**
+     * Adds a store.
+     *
+     * @param root whether the first block starts a prompt
+     * @param parent engine hash of the block before the first one; ignored at the root
+     * @param engineHashes engine hash of block {@code i} at index {@code i}; copied
+     * @param localHashes local hash of block {@code i} at index {@code i}; copied
+     * @param count number of blocks
+     */
+    public void addStored(
+            boolean root, long parent, long[] engineHashes, long[] localHashes, int count) {
+        Objects.checkFromIndexSize(0, count, engineHashes.length);
+        Objects.checkFromIndexSize(0, count, localHashes.length);
+        final int at = append(Kind.STORED, root ? ROOT_FLAG : 0, count, 1 + 2 * count);
+        words[at + 1] = parent;
+        System.arraycopy(engineHashes, 0, words, at + 2, count);
+        System.arraycopy(localHashes, 0, words, at + 2 + count, count);
+    }
+
+    /**
+     * Adds a removal.
+     *
+     * @param engineHashes hashes of the removed blocks; copied
+     * @param count number of blocks
+     */
+    public void addRemoved(long[] engineHashes, int count) {
+        Objects.checkFromIndexSize(0, count, engineHashes.length);
+        final int at = append(Kind.REMOVED, 0, count, count);
+        System.arraycopy(engineHashes, 0, words, at + 1, count);
+    }
+
+    /**
+     * Adds a removal that says how many copies of the block are left.
+     *
+     * @param engineHash hash of the block
+     * @param remainingCopies copies that the engine still holds, 0 = the block is gone
+     */
+    public void addRemovedTo(long engineHash, int remainingCopies) {
+        final int at = append(Kind.REMOVED_TO, 0, remainingCopies, 1);
+        words[at + 1] = engineHash;
+    }
+
+    /** Adds the removal of everything. */
+    public void addCleared() {
+        append(Kind.CLEARED, 0, 0, 0);
+    }
+
+    private int append(Kind kind, long flags, int count, int payloadWords) {
+        if (count < 0) {
+            throw new IllegalArgumentException("count must not be negative: count=" + count);
+        }
+        final int at = length;
+        reserve(Math.addExact(at, 1 + payloadWords));
+        words[at] = (kind.code << KIND_SHIFT) | flags | count;
+        length = at + 1 + payloadWords;
+        operations++;
+        return at;
+    }
+
+    private void reserve(int needed) {
+        if (needed > words.length) {
+            words = Arrays.copyOf(words, Math.max(needed, words.length + (words.length >> 1)));
+        }
+    }
+
+    /**
+     * Becomes a copy of another batch.
+     *
+     * @param other what to copy; not changed
+     */
+    public void copyFrom(KvBatch other) {
+        reset(other.slot, other.sequence, other.copyRule, other.rootStoresRefresh, other.listener);
+        reserve(other.length);
+        System.arraycopy(other.words, 0, words, 0, other.length);
+        operations = other.operations;
+        length = other.length;
+    }
+
+    /**
+     * Empties the batch, lets go of its listener, and of its memory when that has grown beyond a
+     * limit.
+     *
+     * @param retainedWords most 8-byte words to keep
+     */
+    public void trim(int retainedWords) {
+        operations = 0;
+        length = 0;
+        listener = ApplyListener.NONE;
+        if (words.length > retainedWords) {
+            words = new long[retainedWords];
+        }
+    }
+
+    /** Slot that the operations belong to. */
+    public int slot() {
+        return slot;
+    }
+
+    /** The engine's number of the message, or {@link #NO_SEQUENCE}. */
+    public long sequence() {
+        return sequence;
+    }
+
+    /** What a removal removes. */
+    public CopyRule copyRule() {
+        return copyRule;
+    }
+
+    /** Whether a root store of blocks already held is only a report of them. */
+    public boolean rootStoresRefresh() {
+        return rootStoresRefresh;
+    }
+
+    /** Told what became of the batch. */
+    public ApplyListener listener() {
+        return listener;
+    }
+
+    /** Number of operations. */
+    public int operations() {
+        return operations;
+    }
+
+    /** Room in 8-byte words that the batch holds now. */
+    public int capacityWords() {
+        return words.length;
+    }
+
+    /** Cursor of the first operation, −1 if there is none. */
+    public int first() {
+        return length == 0 ? -1 : 0;
+    }
+
+    /**
+     * Cursor of the operation behind another, −1 if there is none.
+     *
+     * @param at cursor of an operation
+     */
+    public int next(int at) {
+        final int next =
+                switch (kind(at)) {
+                    case STORED -> at + 2 + 2 * count(at);
+                    case REMOVED -> at + 1 + count(at);
+                    case REMOVED_TO -> at + 2;
+                    case CLEARED -> at + 1;
+                };
+        return next < length ? next : -1;
+    }
+
+    /**
+     * What an operation does.
+     *
+     * @param at cursor of an operation
+     */
+    public Kind kind(int at) {
+        return Kind.of(words[at]);
+    }
+
+    /**
+     * Number of blocks of a store or removal; copies left for {@link Kind#REMOVED_TO}.
+     *
+     * @param at cursor of an operation
+     */
+    public int count(int at) {
+        return (int) words[at];
+    }
+
+    /**
+     * Whether a store starts a prompt.
+     *
+     * @param at cursor of a store
+     */
+    public boolean isRoot(int at) {
+        return (words[at] & ROOT_FLAG) != 0;
+    }
+
+    /**
+     * Engine hash of the block before a store.
+     *
+     * @param at cursor of a store
+     */
+    public long parent(int at) {
+        return words[at + 1];
+    }
+
+    /**
+     * Engine hash of the block of {@link Kind#REMOVED_TO}.
+     *
+     * @param at cursor of such an operation
+     */
+    public long engineHash(int at) {
+        return words[at + 1];
+    }
+
+    /**
+     * Copies the engine hashes of a store or removal.
+     *
+     * @param at cursor of the operation
+     * @param out receives {@link #count(int)} hashes
+     */
+    public void engineHashes(int at, long[] out) {
+        final int from = kind(at) == Kind.STORED ? at + 2 : at + 1;
+        System.arraycopy(words, from, out, 0, count(at));
+    }
+
+    /**
+     * Copies the local hashes of a store.
+     *
+     * @param at cursor of the store
+     * @param out receives {@link #count(int)} hashes
+     */
+    public void localHashes(int at, long[] out) {
+        final int count = count(at);
+        System.arraycopy(words, at + 2 + count, out, 0, count);
+    }
+}

@@ -1,0 +1,159 @@
+package io.kvasir.pipeline.wire;
+
+/**
+ * Decides by medium, locality, ownership and cache group whether an event is about blocks that the
+ * index is to know: held in device memory, on this machine, by the engine itself, in the group of
+ * the model's full attention.
+ *
+ * <p>A model with several cache groups announces each block once per group. Only one group may
+ * count: the first that announces itself as full attention, or group 0 as long as none has. One
+ * thread.
+ */
+final class Placement {
+    private static final int UNLEARNED = -1;
+
+    private static final byte[][] DEVICE = words("GPU", "DEVICE", "");
+    private static final byte[][] HOST = words("CPU", "CPU_PINNED", "CPU_TIER1");
+    private static final byte[][] DISK = words("CPU_TIER2", "DISK", "NVME", "STORAGE");
+    private static final byte[][] EXTERNAL = words("EXTERNAL", "NETWORK", "REMOTE", "SHARED");
+    private static final byte[][] LOCAL = words("LOCAL", "");
+    private static final byte[][] FOREIGN_OWNERS = words("kvcr");
+    private static final byte[][] ENGINE_OWNED = words("");
+    private static final byte[][] MAIN_KINDS =
+            words("full_attention", "mla_attention", "sink_full_attention");
+    private static final byte[][] OTHER_KINDS =
+            words(
+                    "sliding_window",
+                    "sliding_window_mla",
+                    "chunked_local_attention",
+                    "mamba",
+                    "cross_attention",
+                    "encoder_only_attention");
+
+    private long mainGroup = UNLEARNED;
+
+    void forget() {
+        mainGroup = UNLEARNED;
+    }
+
+    /** Why the event is not for the index; null if it is. */
+    DropReason check(MsgpackReader reader, EventFields fields) {
+        DropReason reason = medium(reader, fields.at(EventFields.MEDIUM));
+        if (reason == null) {
+            reason = locality(reader, fields.at(EventFields.LOCALITY));
+        }
+        if (reason == null) {
+            reason = ownership(reader, fields.at(EventFields.OWNERSHIP));
+        }
+        if (reason == null) {
+            reason = group(reader, fields);
+        }
+        return reason;
+    }
+
+    DropReason medium(MsgpackReader reader, int at) {
+        if (!readText(reader, at)) {
+            return absentOrMalformed(reader, at);
+        }
+        if (isOneOf(reader, DEVICE)) {
+            return null;
+        }
+        if (isOneOf(reader, HOST)) {
+            return DropReason.HOST_PINNED_TIER;
+        }
+        if (isOneOf(reader, DISK)) {
+            return DropReason.DISK_TIER;
+        }
+        return isOneOf(reader, EXTERNAL) ? DropReason.EXTERNAL_TIER : DropReason.UNKNOWN_MEDIUM;
+    }
+
+    private static DropReason locality(MsgpackReader reader, int at) {
+        if (!readText(reader, at)) {
+            return absentOrMalformed(reader, at);
+        }
+        return isOneOf(reader, LOCAL) ? null : DropReason.NON_LOCAL_LOCALITY;
+    }
+
+    private static DropReason ownership(MsgpackReader reader, int at) {
+        if (!readText(reader, at)) {
+            return absentOrMalformed(reader, at);
+        }
+        if (isOneOf(reader, ENGINE_OWNED)) {
+            return null;
+        }
+        return isOneOf(reader, FOREIGN_OWNERS)
+                ? DropReason.UNSUPPORTED_OWNERSHIP
+                : DropReason.UNKNOWN_OWNERSHIP;
+    }
+
+    private DropReason group(MsgpackReader reader, EventFields fields) {
+        final int kindAt = fields.at(EventFields.SPEC_KIND);
+        final int groupAt = fields.at(EventFields.GROUP_IDX);
+        final boolean hasGroup = isPresent(reader, groupAt);
+        long group = UNLEARNED;
+        if (hasGroup) {
+            if (reader.peek() != MsgpackReader.Kind.INTEGER) {
+                return DropReason.MALFORMED_EVENT;
+            }
+            group = reader.readLong();
+            if (group < 0) {
+                return DropReason.MALFORMED_EVENT;
+            }
+        }
+        if (isPresent(reader, kindAt)) {
+            if (!readText(reader, kindAt)) {
+                return DropReason.MALFORMED_EVENT;
+            }
+            if (!isOneOf(reader, MAIN_KINDS)) {
+                return isOneOf(reader, OTHER_KINDS)
+                        ? DropReason.NON_MAIN_ATTENTION_KIND
+                        : DropReason.UNKNOWN_KIND;
+            }
+            if (hasGroup && mainGroup == UNLEARNED) {
+                mainGroup = group;
+            }
+        }
+        if (!hasGroup || group == mainGroup) {
+            return null;
+        }
+        if (mainGroup != UNLEARNED) {
+            return DropReason.NON_MAIN_ATTENTION_GROUP;
+        }
+        return group == 0 ? null : DropReason.UNLEARNED_GROUP_IDX;
+    }
+
+    private static boolean isPresent(MsgpackReader reader, int at) {
+        if (at < 0) {
+            return false;
+        }
+        reader.position(at);
+        return reader.peek() != MsgpackReader.Kind.NIL;
+    }
+
+    private static boolean readText(MsgpackReader reader, int at) {
+        return isPresent(reader, at)
+                && reader.peek() == MsgpackReader.Kind.STRING
+                && reader.readData();
+    }
+
+    private static DropReason absentOrMalformed(MsgpackReader reader, int at) {
+        return isPresent(reader, at) ? DropReason.MALFORMED_EVENT : null;
+    }
+
+    private static boolean isOneOf(MsgpackReader reader, byte[][] words) {
+        for (byte[] word : words) {
+            if (reader.dataEquals(word)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static byte[][] words(String... words) {
+        final byte[][] result = new byte[words.length][];
+        for (int i = 0; i < words.length; i++) {
+            result[i] = EventFields.ascii(words[i]);
+        }
+        return result;
+    }
+}

@@ -1,0 +1,635 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.slots.SlotTable;
+import io.kvasir.core.slots.SlotTableConfig;
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.EventPipeline;
+import io.kvasir.pipeline.EventPipelineConfig;
+import io.kvasir.pipeline.EventSource;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.LifePipeline;
+import io.kvasir.pipeline.LifePipelineConfig;
+import io.kvasir.pipeline.SourceConfig;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
+ *
+ * <p>{@link #select} and {@link #reserve} run on the caller's thread, take no lock and never wait; they are
+ * safe from any thread, each with its own {@link RouteRequest} and {@link Decision}. Registration
+ * ({@link #addWorker}, {@link #removeWorker}) takes a lock that the former never touch.
+ *
+ * <p>All state belongs to this object: several routers live side by side in one process.
+ */
+public final class KvRouter implements AutoCloseable {
+    private static final Worker[] NONE = {};
+
+    private final RouterSettings settings;
+    private final CostModel costModel;
+    private final Picker picker;
+    private final PrefixIndex index;
+    private final LoadBoard board;
+    private final SlotTable slotTable;
+    private final EventPipeline events;
+    private final LifePipeline life;
+    private final AtomicLong nextRequestId = new AtomicLong();
+    private final AtomicLong turn = new AtomicLong();
+    private final AtomicInteger bookings = new AtomicInteger();
+    private final BitSet usedSlots = new BitSet();
+    private volatile RoutingMode mode;
+    private volatile Worker[] workers = NONE;
+    private boolean closed;
+
+    private KvRouter(Builder builder) {
+        settings = builder.settings();
+        mode = settings.mode();
+        costModel = builder.costModel;
+        picker = new Picker(builder.random);
+        index =
+                new PrefixIndex(
+                        new PrefixIndexConfig(
+                                settings.maxWorkers(), settings.maxBlocks(), settings.maxHeldBlocks()));
+        board = new LoadBoard(settings.maxWorkers());
+        slotTable =
+                new SlotTable(
+                        new SlotTableConfig(
+                                settings.maxWorkers(),
+                                settings.maxActiveRequests(),
+                                settings.maxBlocks(),
+                                settings.maxBlocksPerRequest()),
+                        board);
+        events = new EventPipeline(EventPipelineConfig.defaults(), index);
+        life = new LifePipeline(LifePipelineConfig.of(settings.maxActiveRequests()), slotTable);
+    }
+
+    /**
+     * Starts a configuration with the defaults.
+     *
+     * @return a builder
+     */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /**
+     * The sizes and defaults of this router.
+     *
+     * @return as built; the mode may have been changed since by {@link #mode(RoutingMode)}
+     */
+    public RouterSettings settings() {
+        return settings;
+    }
+
+    /**
+     * The mode of requests that do not override it.
+     *
+     * @return the current mode
+     */
+    public RoutingMode mode() {
+        return mode;
+    }
+
+    /**
+     * Changes the mode of requests that do not override it.
+     *
+     * @param changed the mode from now on
+     */
+    public void mode(RoutingMode changed) {
+        mode = changed;
+    }
+
+    /**
+     * Registers a worker (one data-parallel rank) and opens its event source.
+     *
+     * @param spec what is known of it
+     * @return the registered worker
+     * @throws IllegalStateException if {@code maxWorkers} are registered already, or the router is closed
+     * @throws IllegalArgumentException if a worker of that name and rank is registered already
+     */
+    public synchronized Worker addWorker(WorkerSpec spec) {
+        checkOpen();
+        for (Worker other : workers) {
+            if (other.name().equals(spec.name()) && other.dpRank() == spec.dpRank()) {
+                throw new IllegalArgumentException("worker " + other + " is registered already");
+            }
+        }
+        final int slot;
+        synchronized (usedSlots) {
+            slot = usedSlots.nextClearBit(0);
+            if (slot >= settings.maxWorkers()) {
+                throw new IllegalStateException(
+                        "no slot left for worker " + spec.name() + ": maxWorkers=" + settings.maxWorkers()
+                                + "; raise maxWorkers");
+            }
+            usedSlots.set(slot);
+        }
+        board.reset(slot);
+        final Worker worker = new Worker(spec, slot, board, index);
+        if (spec.events() != null) {
+            worker.source(events.openZmq(spec.events().withSlot(slot)));
+        }
+        final Worker[] grown = Arrays.copyOf(workers, workers.length + 1);
+        grown[workers.length] = worker;
+        workers = grown;
+        return worker;
+    }
+
+    /**
+     * Opens a stream through which the embedder itself delivers the event messages of a worker that was
+     * registered without an event endpoint.
+     *
+     * @param worker a registered worker
+     * @param source block size, removal rule and name of the stream; its slot is set here
+     * @return the stream; one thread at a time may push messages into it
+     */
+    public EngineStream openDirect(Worker worker, SourceConfig source) {
+        final EngineStream stream = events.openDirect(source.withSlot(worker.slot()));
+        worker.source(stream);
+        return stream;
+    }
+
+    /**
+     * Takes a worker out: no new decision names it, its events stop, its blocks leave the index, its
+     * bookings end. Its slot is reused only after the index has swept it. Unknown workers are ignored.
+     *
+     * @param worker the worker
+     */
+    public synchronized void removeWorker(Worker worker) {
+        final List<Worker> left = new ArrayList<>(List.of(workers));
+        if (!left.remove(worker)) {
+            return;
+        }
+        workers = left.toArray(NONE);
+        worker.markRemoved();
+        final EventSource source = worker.source();
+        if (source != null) {
+            source.close();
+        }
+        life.workerGone(worker.slot());
+        events.retire(
+                worker.slot(),
+                () -> {
+                    synchronized (usedSlots) {
+                        usedSlots.clear(worker.slot());
+                    }
+                });
+    }
+
+    /**
+     * The registered workers.
+     *
+     * @return a snapshot, in order of registration
+     */
+    public List<Worker> workers() {
+        return List.of(workers);
+    }
+
+    /**
+     * Makes a request with scratch memory of the right size.
+     *
+     * @return an empty, reusable request for one thread at a time
+     */
+    public RouteRequest newRequest() {
+        return new RouteRequest(settings.blockSize(), settings.maxBlocksPerRequest(), settings.maxWorkers());
+    }
+
+    /**
+     * Decides which worker serves a prompt. Pure: books nothing, changes nothing.
+     *
+     * @param request the prompt and its overrides
+     * @param out filled with the choice and its reasons; on an exception with what was looked at
+     * @throws RouteException if no worker can be chosen
+     */
+    public void select(RouteRequest request, Decision out) throws RouteException {
+        final Worker[] registered = workers; // before the match: a slot's next tenant cannot be in it yet
+        final RoutingMode how = request.mode() == null ? mode : request.mode();
+        request.hash();
+        out.begin(
+                request,
+                settings.blockSize(),
+                how,
+                request.overlapWeight(settings),
+                request.temperature(settings));
+        for (Worker worker : registered) {
+            out.candidate(worker, exclusionOf(worker, request), worker.state(), worker.eventSequence());
+        }
+        if (out.eligibleCount() == 0) {
+            throw noCandidate(request, out);
+        }
+        index.match(request.localHashes, request.blockCount, request.cached);
+        slotTable.matchActive(request.localHashes, request.blockCount, request.active);
+        for (int i = 0; i < out.candidateCount(); i++) {
+            appraise(request, out, i);
+        }
+        out.choose(
+                switch (how) {
+                    case KV -> picker.cheapest(out, out.temperature());
+                    case ROUND_ROBIN ->
+                            picker.nthEligible(
+                                    out, (int) Long.remainderUnsigned(turn.getAndIncrement(), out.eligibleCount()));
+                    case RANDOM -> picker.anyEligible(out);
+                    case DIRECT -> pinnedIndex(request, out);
+                });
+    }
+
+    private static Decision.Exclusion exclusionOf(Worker worker, RouteRequest request) {
+        if (request.pinned() != null && request.pinned() != worker) {
+            return Decision.Exclusion.NOT_PINNED;
+        }
+        if (request.excludes(worker)) {
+            return Decision.Exclusion.EXCLUDED;
+        }
+        return worker.available() ? Decision.Exclusion.NONE : Decision.Exclusion.UNAVAILABLE;
+    }
+
+    private void appraise(RouteRequest request, Decision out, int i) {
+        final Worker worker = out.candidate(i);
+        final int slot = worker.slot();
+        final int overlap = request.cached.depth(slot);
+        final int activePrefix = request.active.depth(slot);
+        final double blockSize = settings.blockSize();
+        final int cachedTokens =
+                Decision.cachedTokens(overlap, request.tokenCount(), settings.blockSize());
+        final double newTokens = request.tokenCount() - credit(out.state(i)) * cachedTokens;
+        final double prefill = (board.prefillTokens(slot) + newTokens) / blockSize;
+        final long decode = board.activeBlocks(slot) + request.blockCount - activePrefix;
+        final long requests = board.activeRequests(slot);
+        final double cost =
+                out.isEligible(i)
+                        ? costModel.cost(out.overlapWeight(), prefill, decode, requests)
+                        : Double.NaN;
+        out.figures(i, overlap, activePrefix, prefill, decode, requests, cost);
+    }
+
+    /** What a cached block counts, by how far the index can be trusted. */
+    private double credit(IndexState state) {
+        return switch (state) {
+            case LOADING, EXACT, RESYNC -> 1;
+            case DEGRADED -> settings.degradedCredit();
+            case GONE -> 0;
+        };
+    }
+
+    private static int pinnedIndex(RouteRequest request, Decision out) throws RouteException {
+        if (request.pinned() == null) {
+            throw new RouteException(
+                    RouteException.Kind.INVALID, "mode direct needs a pinned worker and the request names none");
+        }
+        for (int i = 0; i < out.candidateCount(); i++) {
+            if (out.candidate(i) == request.pinned()) {
+                return i;
+            }
+        }
+        throw noCandidate(request, out);
+    }
+
+    private static RouteException noCandidate(RouteRequest request, Decision out) {
+        if (request.pinned() != null) {
+            return new RouteException(
+                    RouteException.Kind.PINNED_UNAVAILABLE,
+                    "the pinned worker " + request.pinned() + " is gone or unavailable");
+        }
+        int excluded = 0;
+        for (int i = 0; i < out.candidateCount(); i++) {
+            if (out.exclusion(i) == Decision.Exclusion.EXCLUDED) {
+                excluded++;
+            }
+        }
+        if (excluded > 0) {
+            return new RouteException(
+                    RouteException.Kind.ALL_EXCLUDED,
+                    "no worker left: " + excluded + " failed this request before, "
+                            + (out.candidateCount() - excluded) + " are unavailable");
+        }
+        return new RouteException(
+                RouteException.Kind.NO_WORKERS,
+                out.candidateCount() == 0
+                        ? "no worker is registered; name one with --worker or addWorker"
+                        : "none of " + out.candidateCount() + " registered workers is available");
+    }
+
+    /**
+     * Decides and books: the load counts from now on, so that concurrent callers see each other.
+     *
+     * @param request the prompt and its overrides
+     * @param out filled with the choice and its reasons
+     * @return the booking; close it when the request has ended, whatever its outcome
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked already
+     */
+    public Lease reserve(RouteRequest request, Decision out) throws RouteException {
+        if (bookings.incrementAndGet() > settings.maxActiveRequests()) {
+            bookings.decrementAndGet();
+            throw overloaded();
+        }
+        boolean booked = false;
+        try {
+            select(request, out);
+            final Lease lease = book(request, out);
+            booked = true;
+            return lease;
+        } finally {
+            if (!booked) {
+                bookings.decrementAndGet();
+            }
+        }
+    }
+
+    private Lease book(RouteRequest request, Decision decision) throws RouteException {
+        final Worker worker = decision.worker();
+        final int slot = worker.slot();
+        final int newTokens = request.tokenCount() - decision.predictedCachedTokens();
+        final int newBlocks =
+                request.blockCount - decision.activePrefixBlocks(decision.chosenIndex());
+        final long requestId = nextRequestId.incrementAndGet();
+        board.addPrefillTokens(slot, newTokens);
+        board.addActiveBlocks(slot, newBlocks);
+        board.addActiveRequests(slot, 1);
+        if (!life.tryAdd(
+                requestId, slot, request.localHashes, request.blockCount, newTokens, newBlocks)) {
+            board.addPrefillTokens(slot, -newTokens);
+            board.addActiveBlocks(slot, -newBlocks);
+            board.addActiveRequests(slot, -1);
+            throw overloaded();
+        }
+        return new Lease(this, worker, requestId, request.tokenCount(), settings.blockSize());
+    }
+
+    private RouteException overloaded() {
+        return new RouteException(
+                RouteException.Kind.OVERLOADED,
+                "too many requests booked at once: maxActiveRequests=" + settings.maxActiveRequests()
+                        + "; raise it or release leases");
+    }
+
+    void prefillCompleted(long requestId) {
+        life.prefillComplete(requestId);
+    }
+
+    void outputBlock(long requestId) {
+        if (settings.trackOutputBlocks()) {
+            life.outputBlock(requestId);
+        }
+    }
+
+    void release(long requestId) {
+        life.free(requestId);
+        bookings.decrementAndGet();
+    }
+
+    /**
+     * Bookings that are not released yet.
+     *
+     * @return leases open now
+     */
+    public int activeLeases() {
+        return bookings.get();
+    }
+
+    /**
+     * The block index, for inspection and metrics.
+     *
+     * @return the index; only its any-thread methods may be called
+     */
+    public PrefixIndex index() {
+        return index;
+    }
+
+    /**
+     * The event pipeline, for inspection and metrics.
+     *
+     * @return the pipeline
+     */
+    public EventPipeline eventPipeline() {
+        return events;
+    }
+
+    /**
+     * The pipeline of bookings, for inspection and metrics.
+     *
+     * @return the pipeline
+     */
+    public LifePipeline lifePipeline() {
+        return life;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new IllegalStateException("the router is closed");
+        }
+    }
+
+    /** Stops the sources and writers and frees the off-heap memory. No decision may be running. */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        for (Worker worker : workers) {
+            worker.markRemoved();
+            final EventSource source = worker.source();
+            if (source != null) {
+                source.close();
+            }
+        }
+        workers = NONE;
+        events.close();
+        life.close();
+        slotTable.close();
+        board.close();
+        index.close();
+    }
+
+    static double checkNotNegative(String name, double value) {
+        if (!(value >= 0 && value < Double.POSITIVE_INFINITY)) {
+            throw new IllegalArgumentException(name + "=" + value + " must be finite and not negative");
+        }
+        return value;
+    }
+
+    /** Configuration of a router. Every knob has a default; {@code blockSize} must match the engines. */
+    public static final class Builder {
+        private int blockSize = 16;
+        private int maxWorkers = 64;
+        private long maxBlocks = 1 << 20;
+        private long maxHeldBlocks = 1 << 20;
+        private int maxActiveRequests = 8192;
+        private int maxBlocksPerRequest = 65_536;
+        private RoutingMode mode = RoutingMode.KV;
+        private double overlapWeight = 1;
+        private double temperature;
+        private double degradedCredit = 0.5;
+        private boolean trackOutputBlocks = true;
+        private CostModel costModel = CostModel.LINEAR;
+        private RandomSource random = RandomSource.seeded(System.nanoTime());
+
+        private Builder() {}
+
+        /**
+         * Tokens per block.
+         *
+         * @param tokens must equal the engines' block size; default 16
+         * @return this
+         */
+        public Builder blockSize(int tokens) {
+            blockSize = tokens;
+            return this;
+        }
+
+        /**
+         * Limit of registered (worker, dp rank) pairs.
+         *
+         * @param count default 64
+         * @return this
+         */
+        public Builder maxWorkers(int count) {
+            maxWorkers = count;
+            return this;
+        }
+
+        /**
+         * Limits of the index, which sizes its off-heap memory.
+         *
+         * @param distinct distinct blocks; default 2^20
+         * @param held (worker, block) pairs: the sum of the workers' cache sizes and a quarter; default 2^20
+         * @return this
+         */
+        public Builder maxBlocks(long distinct, long held) {
+            maxBlocks = distinct;
+            maxHeldBlocks = held;
+            return this;
+        }
+
+        /**
+         * Limit of bookings at once.
+         *
+         * @param count default 8192; beyond it {@code reserve} answers OVERLOADED
+         * @return this
+         */
+        public Builder maxActiveRequests(int count) {
+            maxActiveRequests = count;
+            return this;
+        }
+
+        /**
+         * Limit of matched and tracked blocks of one prompt.
+         *
+         * @param count default 65,536; deeper blocks count as not cached
+         * @return this
+         */
+        public Builder maxBlocksPerRequest(int count) {
+            maxBlocksPerRequest = count;
+            return this;
+        }
+
+        /**
+         * Default routing mode.
+         *
+         * @param routingMode default {@link RoutingMode#KV}
+         * @return this
+         */
+        public Builder mode(RoutingMode routingMode) {
+            mode = routingMode;
+            return this;
+        }
+
+        /**
+         * Weight of a block to prefill against a block to decode.
+         *
+         * @param weight default 1
+         * @return this
+         */
+        public Builder overlapWeight(double weight) {
+            overlapWeight = weight;
+            return this;
+        }
+
+        /**
+         * Sampling temperature.
+         *
+         * @param value default 0: the minimum wins
+         * @return this
+         */
+        public Builder temperature(double value) {
+            temperature = value;
+            return this;
+        }
+
+        /**
+         * What a cached block counts on a worker whose events are known to be incomplete.
+         *
+         * @param credit 0..1, default 0.5
+         * @return this
+         */
+        public Builder degradedCredit(double credit) {
+            degradedCredit = credit;
+            return this;
+        }
+
+        /**
+         * Whether generated blocks count as active blocks.
+         *
+         * @param track default true
+         * @return this
+         */
+        public Builder trackOutputBlocks(boolean track) {
+            trackOutputBlocks = track;
+            return this;
+        }
+
+        /**
+         * The cost function.
+         *
+         * @param model default {@link CostModel#LINEAR}
+         * @return this
+         */
+        public Builder costModel(CostModel model) {
+            costModel = model;
+            return this;
+        }
+
+        /**
+         * The random source of ties, sampling and random mode.
+         *
+         * @param source default seeded by the clock
+         * @return this
+         */
+        public Builder random(RandomSource source) {
+            random = source;
+            return this;
+        }
+
+        private RouterSettings settings() {
+            return new RouterSettings(
+                    blockSize,
+                    maxWorkers,
+                    maxBlocks,
+                    maxHeldBlocks,
+                    maxActiveRequests,
+                    maxBlocksPerRequest,
+                    mode,
+                    overlapWeight,
+                    temperature,
+                    degradedCredit,
+                    trackOutputBlocks);
+        }
+
+        /**
+         * Allocates the off-heap memory and starts the two writer threads.
+         *
+         * @return a router without workers
+         * @throws IllegalArgumentException if a value is out of its range
+         */
+        public KvRouter build() {
+            return new KvRouter(this);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package io.kvasir.router;
+
+/** A request that could not be routed. Carries no stack trace: it is an outcome, not a defect. */
+public final class RouteException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /** Why no worker was chosen. */
+    public enum Kind {
+        /** No worker is registered, or none is available. */
+        NO_WORKERS(true),
+        /** Workers exist, but the request excludes each of them. */
+        ALL_EXCLUDED(true),
+        /** The pinned worker is gone, unavailable or excluded. */
+        PINNED_UNAVAILABLE(true),
+        /** The router's own limit of booked requests is reached. */
+        OVERLOADED(true),
+        /** The request itself cannot be routed: direct mode without a pinned worker. */
+        INVALID(false);
+
+        private final boolean retryable;
+
+        Kind(boolean retryable) {
+            this.retryable = retryable;
+        }
+
+        /**
+         * Says whether the same request may succeed later.
+         *
+         * @return true if trying again makes sense
+         */
+        public boolean retryable() {
+            return retryable;
+        }
+    }
+
+    private final Kind kind;
+
+    RouteException(Kind kind, String message) {
+        super(message, null, false, false);
+        this.kind = kind;
+    }
+
+    /**
+     * Says why no worker was chosen.
+     *
+     * @return the kind, never null
+     */
+    public Kind kind() {
+        return kind;
+    }
+}

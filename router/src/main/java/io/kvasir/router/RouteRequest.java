@@ -1,0 +1,205 @@
+package io.kvasir.router;
+
+import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.OverlapScores;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * One prompt to be routed, with its overrides. Made by {@link KvRouter#newRequest}, owned by one thread at
+ * a time, reusable: {@link #reset} and fill again. It also owns the scratch memory of the decision, so that
+ * routing allocates nothing once its arrays have grown to the longest prompt.
+ */
+public final class RouteRequest {
+    private static final int[] NO_TOKENS = {};
+
+    private final int blockSize;
+    private final int maxBlocks;
+    private final List<Worker> excluded = new ArrayList<>(4);
+    private int[] tokens = NO_TOKENS;
+    private int tokenCount;
+    private String lora;
+    private String salt;
+    private RoutingMode mode;
+    private double overlapWeight = Double.NaN;
+    private double temperature = Double.NaN;
+    private Worker pinned;
+
+    final OverlapScores cached;
+    final OverlapScores active;
+    long[] localHashes = new long[64];
+    int blockCount;
+    private boolean hashed;
+
+    RouteRequest(int blockSize, int maxBlocks, int maxSlots) {
+        this.blockSize = blockSize;
+        this.maxBlocks = maxBlocks;
+        this.cached = new OverlapScores(maxSlots);
+        this.active = new OverlapScores(maxSlots);
+    }
+
+    /**
+     * Forgets everything but the grown arrays.
+     *
+     * @return this
+     */
+    public RouteRequest reset() {
+        tokens = NO_TOKENS;
+        tokenCount = 0;
+        lora = null;
+        salt = null;
+        mode = null;
+        overlapWeight = Double.NaN;
+        temperature = Double.NaN;
+        pinned = null;
+        excluded.clear();
+        hashed = false;
+        return this;
+    }
+
+    /**
+     * Sets the prompt.
+     *
+     * @param ids token ids as the engine computes them; not copied, must not change until the decision
+     * @param count tokens used, 0..{@code ids.length}
+     * @return this
+     * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
+     */
+    public RouteRequest tokens(int[] ids, int count) {
+        Objects.checkFromIndexSize(0, count, ids.length);
+        tokens = ids;
+        tokenCount = count;
+        hashed = false;
+        return this;
+    }
+
+    /**
+     * Sets the LoRA adapter, which is part of a block's identity.
+     *
+     * @param adapter its name; null or empty for the base model
+     * @return this
+     */
+    public RouteRequest lora(String adapter) {
+        lora = adapter;
+        hashed = false;
+        return this;
+    }
+
+    /**
+     * Sets the cache salt (cache namespace), which is part of a block's identity.
+     *
+     * @param cacheSalt the salt; null or empty for none
+     * @return this
+     */
+    public RouteRequest salt(String cacheSalt) {
+        salt = cacheSalt;
+        hashed = false;
+        return this;
+    }
+
+    /**
+     * Overrides the router's mode for this request.
+     *
+     * @param override the mode; null for the router's own
+     * @return this
+     */
+    public RouteRequest mode(RoutingMode override) {
+        mode = override;
+        return this;
+    }
+
+    /**
+     * Overrides the weight of a block to prefill.
+     *
+     * @param weight finite, &ge; 0
+     * @return this
+     * @throws IllegalArgumentException if it is not
+     */
+    public RouteRequest overlapWeight(double weight) {
+        overlapWeight = KvRouter.checkNotNegative("overlapWeight", weight);
+        return this;
+    }
+
+    /**
+     * Overrides the sampling temperature.
+     *
+     * @param override finite, &ge; 0; 0 takes the minimum
+     * @return this
+     * @throws IllegalArgumentException if it is not
+     */
+    public RouteRequest temperature(double override) {
+        temperature = KvRouter.checkNotNegative("temperature", override);
+        return this;
+    }
+
+    /**
+     * Allows one worker only.
+     *
+     * @param worker the worker; null for any
+     * @return this
+     */
+    public RouteRequest pin(Worker worker) {
+        pinned = worker;
+        return this;
+    }
+
+    /**
+     * Takes a worker out of the candidates, for a retry elsewhere.
+     *
+     * @param worker the worker that failed
+     * @return this
+     */
+    public RouteRequest exclude(Worker worker) {
+        excluded.add(worker);
+        return this;
+    }
+
+    /**
+     * The prompt's length.
+     *
+     * @return tokens
+     */
+    public int tokenCount() {
+        return tokenCount;
+    }
+
+    RoutingMode mode() {
+        return mode;
+    }
+
+    double overlapWeight(RouterSettings settings) {
+        return Double.isNaN(overlapWeight) ? settings.overlapWeight() : overlapWeight;
+    }
+
+    double temperature(RouterSettings settings) {
+        return Double.isNaN(temperature) ? settings.temperature() : temperature;
+    }
+
+    Worker pinned() {
+        return pinned;
+    }
+
+    boolean excludes(Worker worker) {
+        for (int i = 0; i < excluded.size(); i++) {
+            if (excluded.get(i) == worker) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Hashes the prompt's full blocks once; blocks beyond the router's limit are counted, not indexed. */
+    void hash() {
+        if (hashed) {
+            return;
+        }
+        blockCount = Math.min(BlockHasher.blockCount(tokenCount, blockSize), maxBlocks);
+        if (localHashes.length < blockCount) {
+            localHashes = new long[Math.max(blockCount, Math.min(maxBlocks, 2 * localHashes.length))];
+        }
+        BlockHasher.localHashes(
+                tokens, 0, blockCount * blockSize, blockSize, BlockHasher.seed(lora, salt), localHashes);
+        hashed = true;
+    }
+}

@@ -1,0 +1,182 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.pipeline.EventSource;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceStatus;
+
+/** One registered (worker, dp rank): its identity, live load and the state of its events. Thread-safe. */
+public final class Worker {
+    private final WorkerSpec spec;
+    private final int slot;
+    private final LoadBoard board;
+    private final PrefixIndex index;
+    private volatile EventSource source;
+    private volatile boolean available = true;
+    private volatile boolean removed;
+
+    Worker(WorkerSpec spec, int slot, LoadBoard board, PrefixIndex index) {
+        this.spec = spec;
+        this.slot = slot;
+        this.board = board;
+        this.index = index;
+    }
+
+    /**
+     * The worker's number.
+     *
+     * @return unsigned 64-bit, shared by the ranks of one worker
+     */
+    public long id() {
+        return spec.id();
+    }
+
+    /**
+     * The worker's name.
+     *
+     * @return as registered
+     */
+    public String name() {
+        return spec.name();
+    }
+
+    /**
+     * Where requests for this worker go.
+     *
+     * @return as registered
+     */
+    public String url() {
+        return spec.url();
+    }
+
+    /**
+     * The data-parallel rank.
+     *
+     * @return 0 without data parallelism
+     */
+    public int dpRank() {
+        return spec.dpRank();
+    }
+
+    /**
+     * The dense number that indexes this worker's bits and load cell.
+     *
+     * @return 0..maxWorkers-1; reused after the worker was removed
+     */
+    public int slot() {
+        return slot;
+    }
+
+    /**
+     * The source of this worker's events.
+     *
+     * @return null when it has none
+     */
+    public EventSource source() {
+        return source;
+    }
+
+    void source(EventSource opened) {
+        source = opened;
+    }
+
+    /**
+     * How far the index can be trusted for this worker.
+     *
+     * @return {@link IndexState#GONE} once removed, {@link IndexState#DEGRADED} without an event source
+     */
+    public IndexState state() {
+        if (removed) {
+            return IndexState.GONE;
+        }
+        final EventSource events = source;
+        return events == null ? IndexState.DEGRADED : events.state();
+    }
+
+    /**
+     * Counters of this worker's event source.
+     *
+     * @return null when it has none
+     */
+    public SourceStatus sourceStatus() {
+        final EventSource events = source;
+        return events == null ? null : events.status();
+    }
+
+    /**
+     * Tokens that requests booked here still have to prefill.
+     *
+     * @return tokens, &ge; 0 when no booking is in flight between threads
+     */
+    public long prefillTokens() {
+        return board.prefillTokens(slot);
+    }
+
+    /**
+     * Blocks in use by requests booked here; a prefix that several share counts once.
+     *
+     * @return blocks
+     */
+    public long activeBlocks() {
+        return board.activeBlocks(slot);
+    }
+
+    /**
+     * Requests booked here and not yet released.
+     *
+     * @return requests
+     */
+    public long activeRequests() {
+        return board.activeRequests(slot);
+    }
+
+    /**
+     * Blocks that the index holds for this worker.
+     *
+     * @return distinct engine hashes held
+     */
+    public long indexedBlocks() {
+        return index.heldBlocks(slot);
+    }
+
+    /**
+     * Number of the last event message whose events are all in the index.
+     *
+     * @return the engine's own number, -1 before the first
+     */
+    public long eventSequence() {
+        return index.appliedSequence(slot);
+    }
+
+    /**
+     * Says whether requests may be sent here; set by whoever watches the worker's health.
+     *
+     * @return true unless marked unavailable
+     */
+    public boolean available() {
+        return available && !removed;
+    }
+
+    /**
+     * Marks the worker as (un)available for selection. Its index and bookings stay.
+     *
+     * @param canServe false to take it out of the candidates
+     */
+    public void available(boolean canServe) {
+        available = canServe;
+    }
+
+    void markRemoved() {
+        removed = true;
+    }
+
+    boolean removed() {
+        return removed;
+    }
+
+    @Override
+    public String toString() {
+        return spec.name() + "/" + spec.dpRank();
+    }
+}

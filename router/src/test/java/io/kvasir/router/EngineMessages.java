@@ -1,0 +1,85 @@
+package io.kvasir.router;
+
+import io.kvasir.pipeline.SourceConfig;
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/** Event messages as an engine writes them, and waiting for what they cause. */
+final class EngineMessages {
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(10);
+
+    private EngineMessages() {}
+
+    static SourceConfig source(String name, int blockSize) {
+        return SourceConfig.of(name, 0, blockSize, "");
+    }
+
+    /** One batch {@code [0.0, [BlockStored as a map], 0]} of the prompt's first blocks, named from a base up. */
+    static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash) {
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(0x93);
+            out.writeByte(0xcb);
+            out.writeDouble(0);
+            out.writeByte(0x91);
+            out.writeByte(0x87);
+            text(out, "type");
+            text(out, "BlockStored");
+            text(out, "block_hashes");
+            array(out, blocks);
+            for (int i = 0; i < blocks; i++) {
+                out.writeByte(0xcf);
+                out.writeLong(firstHash + 1 + i);
+            }
+            text(out, "parent_block_hash");
+            out.writeByte(0xc0);
+            text(out, "token_ids");
+            array(out, blocks * blockSize);
+            for (int i = 0; i < blocks * blockSize; i++) {
+                out.writeByte(0xce);
+                out.writeInt(prompt[i]);
+            }
+            text(out, "block_size");
+            out.writeByte(blockSize);
+            text(out, "lora_id");
+            out.writeByte(0xc0);
+            text(out, "medium");
+            text(out, "GPU");
+            out.writeByte(0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return bytes.toByteArray();
+    }
+
+    private static void array(DataOutputStream out, int length) throws IOException {
+        out.writeByte(0xdc);
+        out.writeShort(length);
+    }
+
+    private static void text(DataOutputStream out, String text) throws IOException {
+        out.writeByte(0xa0 | text.length());
+        out.write(text.getBytes(StandardCharsets.US_ASCII));
+    }
+
+    static void await(BooleanSupplier condition, String what) {
+        await(condition, () -> what);
+    }
+
+    static void await(BooleanSupplier condition, Supplier<String> what) {
+        final long deadline = System.nanoTime() + PATIENCE_NS;
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - deadline > 0) {
+                throw new AssertionError("still waiting for: " + what.get());
+            }
+            LockSupport.parkNanos(200_000);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.testsupport.Seeds;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class KvRouterTest {
+    private static final int BLOCK_SIZE = 16;
+
+    private final long seed = Seeds.next("KvRouterTest");
+    private final Random random = new Random(seed);
+    private KvRouter router =
+            KvRouter.builder().blockSize(BLOCK_SIZE).maxWorkers(8).random(RandomSource.seeded(seed)).build();
+    private final Decision decision = new Decision();
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private Worker worker(int id) {
+        return router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
+    }
+
+    private int[] prompt(int blocks) {
+        return random.ints((long) blocks * BLOCK_SIZE, 0, 50_000).toArray();
+    }
+
+    private RouteRequest request(int[] prompt) {
+        return router.newRequest().tokens(prompt, prompt.length);
+    }
+
+    /** Announces the prompt's first blocks on a worker, as an engine would, and waits until they are indexed. */
+    private EngineStream announce(Worker worker, int[] prompt, int blocks) {
+        final EngineStream stream = router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
+        stream.onMessage(0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.slot() * 1_000_000L));
+        EngineMessages.await(() -> worker.eventSequence() == 0, "event 0 of " + worker);
+        return stream;
+    }
+
+    private Lease reserveOn(Worker worker, int[] prompt) throws RouteException {
+        return router.reserve(request(prompt).pin(worker), decision);
+    }
+
+    private void awaitLoad(Worker worker, long blocks, long tokens, long requests) {
+        EngineMessages.await(
+                () ->
+                        worker.activeBlocks() == blocks
+                                && worker.prefillTokens() == tokens
+                                && worker.activeRequests() == requests,
+                () ->
+                        worker + ": " + worker.activeBlocks() + " blocks, " + worker.prefillTokens() + " tokens, "
+                                + worker.activeRequests() + " requests");
+    }
+
+    @Test
+    void overlapAndLoadAreWeighedAsInTheWorkedExample() throws RouteException {
+        final int[] prompt = prompt(10);
+        final int[] cached = {2, 5, 8};
+        final int[] decode = {10, 5, 9};
+        final List<Lease> leases = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            final Worker worker = worker(i + 1);
+            announce(worker, prompt, cached[i]);
+            final Lease lease = reserveOn(worker, prompt(decode[i]));
+            lease.prefillComplete();
+            leases.add(lease);
+            awaitLoad(worker, decode[i], 0, 1);
+        }
+
+        router.select(request(prompt), decision);
+
+        // the prompt's own 10 blocks count as decode blocks on each: 18, 10, 11 and 10 more
+        assertEquals(28, decision.cost(0));
+        assertEquals(20, decision.cost(1));
+        assertEquals(21, decision.cost(2));
+        assertEquals("w2", decision.worker().name());
+        assertEquals(5, decision.overlapBlocks());
+        assertEquals(5 * BLOCK_SIZE, decision.predictedCachedTokens());
+        assertEquals(0, decision.eventSequence());
+        leases.forEach(Lease::close);
+    }
+
+    @Test
+    void aWholePromptInTheCacheStillComputesItsLastToken() throws RouteException {
+        final int[] prompt = prompt(4);
+        announce(worker(1), prompt, 4);
+        router.select(request(prompt), decision);
+        assertEquals(4, decision.overlapBlocks());
+        assertEquals(3 * BLOCK_SIZE, decision.predictedCachedTokens());
+    }
+
+    @Test
+    void saltAndAdapterMakeOtherBlocks() throws RouteException {
+        final int[] prompt = prompt(4);
+        announce(worker(1), prompt, 4);
+        router.select(request(prompt).salt("tenant-a"), decision);
+        assertEquals(0, decision.overlapBlocks());
+        router.select(request(prompt).lora("adapter"), decision);
+        assertEquals(0, decision.overlapBlocks());
+    }
+
+    @Test
+    void selectBooksNothing() throws RouteException {
+        final Worker worker = worker(1);
+        router.select(request(prompt(3)), decision);
+        assertEquals(0, worker.activeRequests());
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aBookingCountsAtOnceAndItsReleaseTakesAllOfItBack() throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(5);
+        final Lease first = router.reserve(request(prompt), decision);
+        assertEquals(5, worker.activeBlocks());
+        assertEquals(80, worker.prefillTokens());
+        assertEquals(1, worker.activeRequests());
+        awaitLoad(worker, 5, 80, 1);
+        EngineMessages.await(() -> activePrefix(prompt) == 5, "the prompt in the active index");
+
+        final Lease second = router.reserve(request(prompt), decision);
+        awaitLoad(worker, 5, 160, 2); // the shared blocks count once
+        first.prefillComplete();
+        first.prefillComplete();
+        awaitLoad(worker, 5, 80, 2);
+        second.outputTokens(15);
+        second.outputTokens(33);
+        awaitLoad(worker, 7, 80, 2);
+        second.close();
+        second.close();
+        awaitLoad(worker, 5, 0, 1);
+        first.close();
+        first.prefillComplete();
+        awaitLoad(worker, 0, 0, 0);
+        assertEquals(0, router.activeLeases());
+    }
+
+    private int activePrefix(int[] prompt) {
+        try {
+            router.select(request(prompt), decision);
+        } catch (RouteException e) {
+            throw new AssertionError(e);
+        }
+        return decision.activePrefixBlocks(0);
+    }
+
+    @Test
+    void roundRobinTakesTurnsAndRandomSpreads() throws RouteException {
+        for (int i = 0; i < 4; i++) {
+            worker(i);
+        }
+        final int[] prompt = prompt(1);
+        final List<Long> turns = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            router.select(request(prompt).mode(RoutingMode.ROUND_ROBIN), decision);
+            turns.add(decision.worker().id());
+        }
+        assertEquals(List.of(0L, 1L, 2L, 3L, 0L, 1L, 2L, 3L), turns);
+        final Set<Long> seen = new HashSet<>();
+        for (int i = 0; i < 200; i++) {
+            router.select(request(prompt).mode(RoutingMode.RANDOM), decision);
+            seen.add(decision.worker().id());
+        }
+        assertEquals(4, seen.size());
+    }
+
+    @Test
+    void directGoesWhereItIsToldOrRefuses() throws RouteException {
+        worker(1);
+        final Worker second = worker(2);
+        router.select(request(prompt(1)).mode(RoutingMode.DIRECT).pin(second), decision);
+        assertSame(second, decision.worker());
+        final RouteException unpinned =
+                assertThrows(
+                        RouteException.class,
+                        () -> router.select(request(prompt(1)).mode(RoutingMode.DIRECT), decision));
+        assertEquals(RouteException.Kind.INVALID, unpinned.kind());
+        second.available(false);
+        final RouteException gone =
+                assertThrows(
+                        RouteException.class,
+                        () ->
+                                router.select(
+                                        request(prompt(1)).mode(RoutingMode.DIRECT).pin(second), decision));
+        assertEquals(RouteException.Kind.PINNED_UNAVAILABLE, gone.kind());
+    }
+
+    @Test
+    void theWeightOfARequestOverridesTheRouters() throws RouteException {
+        final Worker holder = worker(1);
+        final Worker idle = worker(2);
+        final int[] prompt = prompt(8);
+        announce(holder, prompt, 8);
+        try (Lease busy = reserveOn(holder, prompt(12))) {
+            busy.prefillComplete();
+            awaitLoad(holder, 12, 0, 1);
+            router.select(request(prompt).overlapWeight(10), decision);
+            assertSame(holder, decision.worker());
+            router.select(request(prompt).overlapWeight(0), decision);
+            assertSame(idle, decision.worker());
+        }
+        assertThrows(IllegalArgumentException.class, () -> request(prompt).overlapWeight(-1));
+        assertThrows(IllegalArgumentException.class, () -> request(prompt).temperature(Double.NaN));
+    }
+
+    @Test
+    void excludedAndUnavailableWorkersAreNamedInTheRefusal() throws RouteException {
+        final RouteException none =
+                assertThrows(RouteException.class, () -> router.select(request(prompt(1)), decision));
+        assertEquals(RouteException.Kind.NO_WORKERS, none.kind());
+        final Worker only = worker(1);
+        final RouteException excluded =
+                assertThrows(
+                        RouteException.class,
+                        () -> router.select(request(prompt(1)).exclude(only), decision));
+        assertEquals(RouteException.Kind.ALL_EXCLUDED, excluded.kind());
+        assertEquals(Decision.Exclusion.EXCLUDED, decision.exclusion(0));
+        only.available(false);
+        assertThrows(RouteException.class, () -> router.select(request(prompt(1)), decision));
+        assertEquals(Decision.Exclusion.UNAVAILABLE, decision.exclusion(0));
+    }
+
+    @Test
+    void bookingsBeyondTheLimitAreRefusedAndLeaveNoLoad() throws RouteException {
+        router.close();
+        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(2).build();
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(2);
+        final Lease first = router.reserve(request(prompt), decision);
+        final Lease second = router.reserve(request(prompt), decision);
+        final RouteException refused =
+                assertThrows(RouteException.class, () -> router.reserve(request(prompt), decision));
+        assertEquals(RouteException.Kind.OVERLOADED, refused.kind());
+        assertTrue(refused.getMessage().contains("maxActiveRequests=2"), refused.getMessage());
+        assertTrue(refused.kind().retryable());
+        first.close();
+        router.reserve(request(prompt), decision).close();
+        second.close();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void aRemovedWorkersSlotServesItsSuccessorWithoutItsBlocks() throws RouteException {
+        final int[] prompt = prompt(6);
+        final Worker old = worker(1);
+        announce(old, prompt, 6);
+        router.removeWorker(old);
+        assertEquals(IndexState.GONE, old.state());
+        EngineMessages.await(() -> router.index().heldBlocks(old.slot()) == 0, "the sweep");
+        Worker next = worker(2);
+        while (next.slot() != old.slot()) {
+            next = worker((int) next.id() + 1);
+        }
+        router.select(request(prompt), decision);
+        assertEquals(0, decision.overlapBlocks());
+        assertFalse(router.workers().contains(old));
+    }
+
+    @Test
+    void concurrentCallersSeeEachOthersBookings() throws Exception {
+        final int callers = 16;
+        for (int i = 0; i < 4; i++) {
+            worker(i);
+        }
+        final CountDownLatch start = new CountDownLatch(1);
+        final List<Future<Lease>> leases = new ArrayList<>();
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            for (int i = 0; i < callers; i++) {
+                final int[] prompt = prompt(20);
+                leases.add(
+                        threads.submit(
+                                () -> {
+                                    start.await();
+                                    return router.reserve(request(prompt), new Decision());
+                                }));
+            }
+            start.countDown();
+            for (Future<Lease> lease : leases) {
+                assertNotNull(lease.get(10, TimeUnit.SECONDS));
+            }
+        }
+        long total = 0;
+        for (Worker worker : router.workers()) {
+            assertTrue(worker.activeRequests() <= callers / 2, worker + ": " + worker.activeRequests());
+            total += worker.activeRequests();
+        }
+        assertEquals(callers, total);
+        for (Future<Lease> lease : leases) {
+            lease.get().close();
+        }
+        for (Worker worker : router.workers()) {
+            awaitLoad(worker, 0, 0, 0);
+        }
+    }
+}
