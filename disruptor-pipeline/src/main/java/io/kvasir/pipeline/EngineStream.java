@@ -5,12 +5,14 @@ import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The event stream of one (worker, rank): decodes messages, follows their numbers, notices gaps and
@@ -131,9 +133,7 @@ public final class EngineStream implements EventSource {
         this.nanoClock = Objects.requireNonNull(nanoClock);
         this.decoder = new EngineBatchDecoder(config.blockSize());
         this.rule =
-                config.removals() == RemovalRule.LAST_COPY
-                        ? CopyRule.LAST_COPY
-                        : CopyRule.PHYSICAL;
+                config.removals() == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
         this.endpoint = config.endpoint();
     }
 
@@ -519,9 +519,7 @@ public final class EngineStream implements EventSource {
         if (decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH) {
             return offer(sequence, payload, 0, payload.length);
         }
-        drop(
-                DropReason.UNDECODABLE_MESSAGE,
-                "replayed message " + sequence + " is no event batch");
+        drop(DropReason.UNDECODABLE_MESSAGE, "replayed message " + sequence + " is no event batch");
         loss = problem;
         advance(sequence, payload, 0, payload.length);
         return true;
@@ -552,16 +550,15 @@ public final class EngineStream implements EventSource {
     }
 
     /**
-     * Says that the engine did not answer, after all tries: what is known is kept, the state becomes
-     * DEGRADED, and a later try may heal it.
+     * Says that the engine did not answer, after all tries: what is known is kept, the state
+     * becomes DEGRADED, and a later try may heal it.
      */
     public synchronized void replayFailed() {
         if (closed || pending == Pending.NONE) {
             return;
         }
         replayFailures++;
-        final String why =
-                "replay endpoint " + config.replayEndpoint() + " does not answer";
+        final String why = "replay endpoint " + config.replayEndpoint() + " does not answer";
         if (pending == Pending.HEAL) {
             pending = Pending.NONE;
             problem = why;
@@ -621,8 +618,8 @@ public final class EngineStream implements EventSource {
     }
 
     /**
-     * Does what is due: clears that found no room, healing of a view that lost messages. A transport
-     * calls it some times per second; {@link #onMessage} does so too.
+     * Does what is due: clears that found no room, healing of a view that lost messages. A
+     * transport calls it some times per second; {@link #onMessage} does so too.
      */
     public synchronized void tick() {
         if (!closed) {

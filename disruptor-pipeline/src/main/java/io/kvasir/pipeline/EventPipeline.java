@@ -5,19 +5,22 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.TimeoutException;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
+
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * The way of engine events into the index: many sources, one ring, one writer thread. From its
@@ -85,8 +88,7 @@ public final class EventPipeline implements AutoCloseable {
         if (sockets == null) {
             sockets = new ZmqSockets();
         }
-        final ZmqSource opened =
-                ZmqSource.open(config, sockets, new EngineStream(source, sink()));
+        final ZmqSource opened = ZmqSource.open(config, sockets, new EngineStream(source, sink()));
         sources.add(opened);
         return opened;
     }
@@ -143,8 +145,8 @@ public final class EventPipeline implements AutoCloseable {
     }
 
     /**
-     * Empties a slot behind every event published for it before. Close its source first. Waits while
-     * the ring is full.
+     * Empties a slot behind every event published for it before. Close its source first. Waits
+     * while the ring is full.
      *
      * @param slot worker slot
      * @param whenSwept called on the writer thread once no reader can find a block of the slot any
@@ -153,7 +155,7 @@ public final class EventPipeline implements AutoCloseable {
      */
     public void retire(int slot, Runnable whenSwept) {
         Objects.requireNonNull(whenSwept, "whenSwept");
-        if (Thread.currentThread() == writerThread) {
+        if (Thread.currentThread().equals(writerThread)) {
             throw new IllegalStateException(
                     "retire must not be called on the writer thread: slot=" + slot);
         }

@@ -8,7 +8,9 @@ public enum IndexState {
     EXACT,
     /** Messages are missing and are being asked for. */
     RESYNC,
-    /** Messages are lost, or events could not be used: blocks may be missing or believed wrongly. */
+    /**
+     * Messages are lost, or events could not be used: blocks may be missing or believed wrongly.
+     */
     DEGRADED,
     /** The source is closed. */
     GONE

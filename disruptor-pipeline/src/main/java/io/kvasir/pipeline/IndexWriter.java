@@ -2,12 +2,15 @@ package io.kvasir.pipeline;
 
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
+
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.wire.KvBatch;
-import java.util.BitSet;
-import java.util.concurrent.atomic.AtomicLong;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+
+import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Applies the event ring to the index. The only thread that writes index memory: it takes no lock
@@ -73,7 +76,11 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     public void handleEventException(Throwable error, long sequence, KvEvent event) {
         failures.getAndIncrement();
         final int slot = event.batch.slot();
-        LOG.error("slot {} is set aside: applying message {} failed", slot, event.batch.sequence(), error);
+        LOG.error(
+                "slot {} is set aside: applying message {} failed",
+                slot,
+                event.batch.sequence(),
+                error);
         quarantined.set(slot);
         quarantinedSlots = quarantined.cardinality();
         event.batch.listener().failed();

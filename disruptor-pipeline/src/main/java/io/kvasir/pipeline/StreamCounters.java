@@ -2,6 +2,7 @@ package io.kvasir.pipeline;
 
 import io.kvasir.core.index.StoreResult;
 import io.kvasir.pipeline.wire.ApplyListener;
+
 import java.util.concurrent.atomic.AtomicLong;
 
 /** What became of one stream's batches. Written by the applying thread, read by any. */
@@ -16,7 +17,9 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong failures = new AtomicLong();
     private volatile String impairment = "";
 
-    /** Why the index misses blocks that were announced since the last clear; empty if it does not. */
+    /**
+     * Why the index misses blocks that were announced since the last clear; empty if it does not.
+     */
     String impairment() {
         return impairment;
     }

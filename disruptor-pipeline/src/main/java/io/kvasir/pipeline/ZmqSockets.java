@@ -1,8 +1,9 @@
 package io.kvasir.pipeline;
 
-import java.util.concurrent.atomic.AtomicLong;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
+
+import java.util.concurrent.atomic.AtomicLong;
 
 /** The ZMQ context that all sources of a pipeline share: one I/O thread. Any thread. */
 final class ZmqSockets implements AutoCloseable {

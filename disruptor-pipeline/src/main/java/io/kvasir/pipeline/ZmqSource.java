@@ -1,15 +1,18 @@
 package io.kvasir.pipeline;
 
 import io.kvasir.pipeline.wire.DropReason;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.zeromq.SocketType;
+import org.zeromq.ZEvent;
+import org.zeromq.ZMQ;
+import org.zeromq.ZMQException;
+
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import org.zeromq.SocketType;
-import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
 
 /**
  * Receives the events of one (worker, rank) from a ZMQ publisher: topic, number of 8 bytes
@@ -46,8 +49,7 @@ final class ZmqSource implements EventSource {
         this.poller = sockets.poller(2);
         this.replay = new ReplayClient(sockets, config, stream, () -> closed);
         final SourceConfig source = stream.config();
-        this.thread =
-                new Thread(this::run, "kvasir-zmq-" + source.name() + "-" + source.dpRank());
+        this.thread = new Thread(this::run, "kvasir-zmq-" + source.name() + "-" + source.dpRank());
         thread.setDaemon(true);
     }
 
@@ -119,11 +121,10 @@ final class ZmqSource implements EventSource {
     }
 
     private void takeConnections() {
-        ZMQ.Event event = ZMQ.Event.recv(monitor, ZMQ.DONTWAIT);
         boolean connected = false;
-        while (event != null) {
-            connected |= (event.getEvent() & CONNECTIONS) != 0;
-            event = ZMQ.Event.recv(monitor, ZMQ.DONTWAIT);
+        // the socket is monitored for connections only, so any event is one
+        while (ZEvent.recv(monitor, ZMQ.DONTWAIT) != null) {
+            connected = true;
         }
         if (connected) {
             stream.onConnected();
@@ -200,7 +201,7 @@ final class ZmqSource implements EventSource {
     public void close() {
         closed = true;
         stream.close();
-        if (Thread.currentThread() == thread) {
+        if (thread.equals(Thread.currentThread())) {
             return;
         }
         try {

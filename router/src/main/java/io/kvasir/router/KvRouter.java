@@ -67,7 +67,7 @@ public final class KvRouter implements AutoCloseable {
                                 settings.maxBlocksPerRequest()),
                         board);
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
-        life = new LifePipeline(LifePipelineConfig.forRequests(settings.maxActiveRequests()), slotTable);
+        life = new LifePipeline(LifePipelineConfig.of(settings.maxActiveRequests()), slotTable);
     }
 
     /**

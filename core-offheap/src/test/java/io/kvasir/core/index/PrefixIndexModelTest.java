@@ -12,6 +12,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -87,7 +88,13 @@ class PrefixIndexModelTest {
             switch (random.nextInt(20)) {
                 case 0, 1, 2, 3, 4, 5 -> storeRoot(slot);
                 case 6, 7, 8, 9, 10 -> storeBehind(slot);
-                case 11 -> storeAnything(slot);
+                case 11 -> {
+                    if (random.nextBoolean()) {
+                        storeAnything(slot);
+                    } else {
+                        storeTurned(slot);
+                    }
+                }
                 case 12, 13, 14, 15, 16 -> remove(slot);
                 case 17, 18 -> removeTo(slot);
                 default -> {
@@ -127,6 +134,16 @@ class PrefixIndexModelTest {
                             ? random.nextInt(20)
                             : held.get(random.nextInt(held.size()));
             store(slot, random.nextInt(3) == 0, parent, names, locals);
+        }
+
+        /** A prompt under names that the slot has given to other blocks, or to other ones of it. */
+        private void storeTurned(int slot) {
+            final long[] prompt = prompts[random.nextInt(prompts.length)];
+            final List<Long> held = new ArrayList<>(naive.names(slot));
+            Collections.shuffle(held, random);
+            final int count = Math.min(prompt.length, held.size());
+            final long[] names = held.stream().limit(count).mapToLong(n -> n).toArray();
+            store(slot, true, 0, names, Arrays.copyOf(prompt, count));
         }
 
         private void store(int slot, boolean root, long parent, long[] names, long[] locals) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
@@ -155,6 +156,33 @@ class SlotTableTest {
         assertLoad(0, 7, 0, 1);
         assertTrue(table.free(1));
         assertLoad(0, 0, 0, 0);
+    }
+
+    @Test
+    void twoPrefixesWithOneHashAreNotTakenForEachOther() {
+        // where one factor of XXH3's 16-byte product is zero, the hash can be solved for
+        final long zeroesPrevious = (0x1F67B3B7A4A44072L ^ 0x78E5C0CC4EE679CBL) + 1337;
+        final long zeroesLocal = (0x2172FFCC7DD05A82L ^ 0x8E2443F7744608B8L) - 1337;
+        final long other = 4711;
+        final long[] first = {
+            zeroesPrevious, Long.reverseBytes(other ^ zeroesPrevious) ^ zeroesLocal
+        };
+        final long[] second = {other, zeroesLocal};
+        assertEquals(
+                BlockHasher.nextSequenceHash(first[0], first[1]),
+                BlockHasher.nextSequenceHash(second[0], second[1]));
+
+        assertEquals(2, book(1, 0, first, 0, 2));
+        assertEquals(2, book(2, 0, second, 0, 2));
+        assertEquals(1, book(3, 0, second, 0, 2));
+        assertLoad(0, 0, 5, 3);
+        table.free(3);
+        table.free(2);
+        assertLoad(0, 0, 2, 1);
+        assertEquals(2, table.matchActive(first, 2, scores));
+        table.free(1);
+        assertLoad(0, 0, 0, 0);
+        assertEquals(0, table.activeBlocks());
     }
 
     @Test

@@ -1,16 +1,20 @@
 package io.kvasir.pipeline.wire;
 
+import java.util.EnumMap;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Counts of what was dropped, by reason. One thread adds, any thread reads. */
 public final class DropCounts {
-    private static final DropReason[] REASONS = DropReason.values();
-    private final AtomicLongArray counts = new AtomicLongArray(REASONS.length);
+    private final Map<DropReason, AtomicLong> counts = new EnumMap<>(DropReason.class);
 
     /** Creates counts that are all 0. */
-    public DropCounts() {}
+    public DropCounts() {
+        for (DropReason reason : DropReason.values()) {
+            counts.put(reason, new AtomicLong());
+        }
+    }
 
     /**
      * Counts one drop.
@@ -18,7 +22,7 @@ public final class DropCounts {
      * @param reason why
      */
     public void add(DropReason reason) {
-        counts.getAndIncrement(reason.ordinal());
+        counts.get(reason).getAndIncrement();
     }
 
     /**
@@ -28,14 +32,14 @@ public final class DropCounts {
      * @return number of drops since the start
      */
     public long get(DropReason reason) {
-        return counts.get(reason.ordinal());
+        return counts.get(reason).get();
     }
 
     /** All drops since the start. */
     public long total() {
         long total = 0;
-        for (int i = 0; i < counts.length(); i++) {
-            total += counts.get(i);
+        for (AtomicLong count : counts.values()) {
+            total += count.get();
         }
         return total;
     }
@@ -43,12 +47,12 @@ public final class DropCounts {
     /** The counts that are not 0, by {@link DropReason#label()}, in the order of the labels. */
     public Map<String, Long> nonZero() {
         final Map<String, Long> result = new TreeMap<>();
-        for (DropReason reason : REASONS) {
-            final long count = get(reason);
-            if (count != 0) {
-                result.put(reason.label(), count);
-            }
-        }
+        counts.forEach(
+                (reason, count) -> {
+                    if (count.get() != 0) {
+                        result.put(reason.label(), count.get());
+                    }
+                });
         return result;
     }
 }

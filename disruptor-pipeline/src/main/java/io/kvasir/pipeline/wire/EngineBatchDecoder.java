@@ -113,26 +113,16 @@ public final class EngineBatchDecoder {
      */
     public Shape shapeOf(byte[] payload, int offset, int length) {
         batch.wrap(payload, offset, length);
-        switch (batch.peek()) {
-            case ARRAY -> {
-                final long count = batch.readArrayHeader();
-                if (count < 1) {
-                    return Shape.UNDECODABLE;
-                }
-                if (batch.peek() == MsgpackReader.Kind.STRING) {
-                    return Shape.OTHER;
-                }
-                return count >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY
-                        ? Shape.BATCH
-                        : Shape.UNDECODABLE;
-            }
-            case MAP -> {
-                return findEvents() ? Shape.BATCH : Shape.UNDECODABLE;
-            }
-            default -> {
-                return Shape.UNDECODABLE;
-            }
+        if (batch.peek() == MsgpackReader.Kind.MAP) {
+            return findEvents() ? Shape.BATCH : Shape.UNDECODABLE;
         }
+        final long count = batch.readArrayHeader();
+        if (count >= 1 && batch.peek() == MsgpackReader.Kind.STRING) {
+            return Shape.OTHER;
+        }
+        return count >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY
+                ? Shape.BATCH
+                : Shape.UNDECODABLE;
     }
 
     private boolean skipTimestamp() {
@@ -334,8 +324,7 @@ public final class EngineBatchDecoder {
 
     private DropReason hashAndAdd(boolean root, long parent, int count, KvBatch out) {
         extraKeys.reset(count);
-        DropReason reason =
-                extraKeys.readSaltField(event, fields.at(EventFields.CACHE_SALT));
+        DropReason reason = extraKeys.readSaltField(event, fields.at(EventFields.CACHE_SALT));
         if (reason == null) {
             reason =
                     extraKeys.read(

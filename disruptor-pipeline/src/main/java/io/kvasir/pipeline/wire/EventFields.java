@@ -138,8 +138,7 @@ final class EventFields {
         final MsgpackReader.Kind ninth = reader.peek();
         reader.skip();
         return ninth == MsgpackReader.Kind.ARRAY
-                || (ninth == MsgpackReader.Kind.NIL
-                        && reader.peek() == MsgpackReader.Kind.INTEGER);
+                || (ninth == MsgpackReader.Kind.NIL && reader.peek() == MsgpackReader.Kind.INTEGER);
     }
 
     private static int storedField(int index, int extra) {

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.wire;
 
 import io.kvasir.core.hash.BlockHasher;
+
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -144,27 +145,22 @@ final class ExtraKeys {
 
     private DropReason readKey(
             MsgpackReader reader, boolean saltPlace, byte[] loraName, long loraId) {
-        switch (reader.peek()) {
+        return switch (reader.peek()) {
             case NIL -> {
                 reader.skip();
-                return null;
+                yield null;
             }
-            case INTEGER -> {
-                return loraId != 0 && reader.readLong() == loraId
-                        ? null
-                        : DropReason.OPAQUE_EXTRA_KEYS;
-            }
-            case ARRAY -> {
-                return readObjectPair(reader);
-            }
+            case INTEGER ->
+                    loraId != 0 && reader.readLong() == loraId
+                            ? null
+                            : DropReason.OPAQUE_EXTRA_KEYS;
+            case ARRAY -> readObjectPair(reader);
             case STRING -> {
                 reader.readData();
-                return readText(reader, saltPlace, loraName);
+                yield readText(reader, saltPlace, loraName);
             }
-            default -> {
-                return DropReason.OPAQUE_EXTRA_KEYS;
-            }
-        }
+            default -> DropReason.OPAQUE_EXTRA_KEYS;
+        };
     }
 
     private DropReason readText(MsgpackReader reader, boolean saltPlace, byte[] loraName) {

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.wire;
 
 import io.kvasir.core.index.CopyRule;
+
 import java.util.Arrays;
 import java.util.Objects;
 
@@ -30,19 +31,34 @@ public final class KvBatch {
     /** The operations. */
     public enum Kind {
         /** Blocks were stored behind a parent, or at the root. */
-        STORED,
+        STORED(0),
         /** One physical copy of each block was removed. */
-        REMOVED,
+        REMOVED(1),
         /** A block was removed and the engine says how many copies are left. */
-        REMOVED_TO,
+        REMOVED_TO(2),
         /** Every block of the slot was removed. */
-        CLEARED
+        CLEARED(3);
+
+        private final long code;
+
+        Kind(long code) {
+            this.code = code;
+        }
+
+        private static Kind of(long word) {
+            return switch ((int) (word >>> KIND_SHIFT)) {
+                case 0 -> STORED;
+                case 1 -> REMOVED;
+                case 2 -> REMOVED_TO;
+                case 3 -> CLEARED;
+                default -> throw new IllegalArgumentException("not an operation: " + word);
+            };
+        }
     }
 
     /** Sequence of a batch that answers no message, such as a clear on restart. */
     public static final long NO_SEQUENCE = -1;
 
-    private static final Kind[] KINDS = Kind.values();
     private static final int KIND_SHIFT = 56;
     private static final long ROOT_FLAG = 1L << 48;
     private static final int INITIAL_WORDS = 64;
@@ -147,7 +163,7 @@ public final class KvBatch {
         }
         final int at = length;
         reserve(Math.addExact(at, 1 + payloadWords));
-        words[at] = ((long) kind.ordinal() << KIND_SHIFT) | flags | count;
+        words[at] = (kind.code << KIND_SHIFT) | flags | count;
         length = at + 1 + payloadWords;
         operations++;
         return at;
@@ -249,7 +265,7 @@ public final class KvBatch {
      * @param at cursor of an operation
      */
     public Kind kind(int at) {
-        return KINDS[(int) (words[at] >>> KIND_SHIFT)];
+        return Kind.of(words[at]);
     }
 
     /**

@@ -120,32 +120,16 @@ public final class MsgpackReader {
             return head;
         }
         final int at = position + 1;
-        switch (head & 0xff) {
-            case 0xcc:
-                return take(1) ? buffer[at] & 0xffL : 0;
-            case 0xcd:
-                return take(2) ? (short) SHORT.get(buffer, at) & 0xffffL : 0;
-            case 0xce:
-                return take(4) ? (int) INT.get(buffer, at) & 0xffff_ffffL : 0;
-            case 0xcf, 0xd3:
-                return take(8) ? (long) LONG.get(buffer, at) : 0;
-            case 0xd0:
-                return take(1) ? buffer[at] : 0;
-            case 0xd1:
-                return take(2) ? (short) SHORT.get(buffer, at) : 0;
-            case 0xd2:
-                return take(4) ? (int) INT.get(buffer, at) : 0;
-            default:
-                return fail();
-        }
-    }
-
-    /** Tells whether the next value is an unsigned 64-bit integer of 2<sup>63</sup> or more. */
-    public boolean isHugeUnsigned() {
-        return peek() == Kind.INTEGER
-                && (buffer[position] & 0xff) == 0xcf
-                && position + 1 < limit
-                && buffer[position + 1] < 0;
+        return switch (head & 0xff) {
+            case 0xcc -> take(1) ? buffer[at] & 0xffL : 0;
+            case 0xcd -> take(2) ? (short) SHORT.get(buffer, at) & 0xffffL : 0;
+            case 0xce -> take(4) ? (int) INT.get(buffer, at) & 0xffff_ffffL : 0;
+            case 0xcf, 0xd3 -> take(8) ? (long) LONG.get(buffer, at) : 0;
+            case 0xd0 -> take(1) ? buffer[at] : 0;
+            case 0xd1 -> take(2) ? (short) SHORT.get(buffer, at) : 0;
+            case 0xd2 -> take(4) ? (int) INT.get(buffer, at) : 0;
+            default -> fail();
+        };
     }
 
     /**
@@ -243,7 +227,9 @@ public final class MsgpackReader {
                         buffer, dataOffset, dataOffset + dataLength, expected, 0, dataLength);
     }
 
-    /** The bytes of the last {@link #readData()} as text; malformed UTF-8 is replaced. Allocates. */
+    /**
+     * The bytes of the last {@link #readData()} as text; malformed UTF-8 is replaced. Allocates.
+     */
     public String dataText() {
         return new String(buffer, dataOffset, dataLength, StandardCharsets.UTF_8);
     }
@@ -294,14 +280,22 @@ public final class MsgpackReader {
                 switch (head) {
                     case 0xc4, 0xd9 -> complete = take(1) && skipBytes(buffer[at] & 0xffL);
                     case 0xc5, 0xda ->
-                            complete = take(2) && skipBytes((short) SHORT.get(buffer, at) & 0xffffL);
+                            complete =
+                                    take(2) && skipBytes((short) SHORT.get(buffer, at) & 0xffffL);
                     case 0xc6, 0xdb ->
-                            complete = take(4) && skipBytes((int) INT.get(buffer, at) & 0xffff_ffffL);
+                            complete =
+                                    take(4) && skipBytes((int) INT.get(buffer, at) & 0xffff_ffffL);
                     case 0xc7 -> complete = take(1) && skipBytes(1 + (buffer[at] & 0xffL));
                     case 0xc8 ->
-                            complete = take(2) && skipBytes(1 + ((short) SHORT.get(buffer, at) & 0xffffL));
+                            complete =
+                                    take(2)
+                                            && skipBytes(
+                                                    1 + ((short) SHORT.get(buffer, at) & 0xffffL));
                     case 0xc9 ->
-                            complete = take(4) && skipBytes(1 + ((int) INT.get(buffer, at) & 0xffff_ffffL));
+                            complete =
+                                    take(4)
+                                            && skipBytes(
+                                                    1 + ((int) INT.get(buffer, at) & 0xffff_ffffL));
                     case 0xcc, 0xd0 -> complete = take(1);
                     case 0xcd, 0xd1, 0xd4 -> complete = take(2);
                     case 0xd5 -> complete = take(3);
