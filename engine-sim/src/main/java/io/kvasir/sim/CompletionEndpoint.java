@@ -1,0 +1,285 @@
+package io.kvasir.sim;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.io.EofException;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+
+/** Answers {@code /v1/completions} and {@code /v1/chat/completions}. Any thread, blocking. */
+final class CompletionEndpoint {
+    private static final int DEFAULT_COMPLETION_TOKENS = 16;
+    private static final int MOST_SAMPLES = 128;
+
+    private final SimConfig config;
+    private final StepLoop loop;
+    private final SimFaults faults;
+    private final Models models;
+
+    CompletionEndpoint(SimConfig config, StepLoop loop, SimFaults faults, Models models) {
+        this.config = config;
+        this.loop = loop;
+        this.faults = faults;
+        this.models = models;
+    }
+
+    void handle(boolean chat, Request request, Response response, Callback callback)
+            throws Exception {
+        final ApiRequest api;
+        try (InputStream body = Content.Source.asInputStream(request)) {
+            api = ApiRequest.read(body);
+            body.transferTo(java.io.OutputStream.nullOutputStream());
+        }
+        final int failure = faults.nextFailure();
+        if (failure != 0) {
+            throw ApiException.of(failure, "Fault on demand: status " + failure);
+        }
+        final Adapter lora = models.adapter(api.model);
+        final int rank = rank(request);
+        final List<SimRequest> parts = sequences(chat, api, lora);
+        for (SimRequest part : parts) {
+            loop.submit(rank, part);
+        }
+        final ClientWatch client = new ClientWatch(request);
+        try {
+            final Answers answers =
+                    new Answers(
+                            chat,
+                            api,
+                            lora == null ? config.model() : lora.name(),
+                            requestId(request),
+                            parts);
+            if (api.stream) {
+                stream(answers, parts, client, response);
+            } else {
+                answer(answers, parts, client, response);
+            }
+            callback.succeeded();
+        } catch (EofException e) {
+            client.cut();
+            callback.failed(e);
+        } finally {
+            for (SimRequest part : parts) {
+                loop.end(rank, part);
+            }
+        }
+    }
+
+    private List<SimRequest> sequences(boolean chat, ApiRequest api, Adapter lora) {
+        if (api.n < 1 || api.n > MOST_SAMPLES) {
+            throw ApiException.badRequest(
+                    "n must be between 1 and " + MOST_SAMPLES + ", got " + api.n + ".", "n");
+        }
+        final List<int[]> prompts = chat ? List.of(chatPrompt(api)) : prompts(api);
+        final BlockNamer namer = loop.namer();
+        final Gate gate = new Gate();
+        final List<SimRequest> parts = new ArrayList<>(prompts.size() * api.n);
+        for (int[] prompt : prompts) {
+            final Completion.Limits limits = limits(chat, api, prompt.length);
+            for (int variant = 0; variant < api.n; variant++) {
+                parts.add(
+                        new SimRequest(
+                                Completion.of(prompt, variant, limits),
+                                namer,
+                                lora,
+                                api.salt,
+                                gate));
+            }
+        }
+        return parts;
+    }
+
+    private static int[] chatPrompt(ApiRequest api) {
+        if (api.messages == null || api.messages.isEmpty()) {
+            throw ApiException.badRequest("`messages` is missing or empty.", "messages");
+        }
+        return SimTokenizer.encode(SimTokenizer.chat(api.messages, api.addGenerationPrompt), false);
+    }
+
+    private static List<int[]> prompts(ApiRequest api) {
+        final List<int[]> prompts = new ArrayList<>();
+        for (Object prompt : api.prompts) {
+            final int[] tokens =
+                    prompt instanceof String text
+                            ? SimTokenizer.encode(text, api.addSpecialTokens)
+                            : (int[]) prompt;
+            if (tokens.length == 0) {
+                throw ApiException.badRequest("The prompt is empty.", "prompt");
+            }
+            prompts.add(tokens);
+        }
+        if (prompts.isEmpty()) {
+            throw ApiException.badRequest(
+                    api.promptGiven ? "The prompt is empty." : "`prompt` is missing.", "prompt");
+        }
+        return prompts;
+    }
+
+    private Completion.Limits limits(boolean chat, ApiRequest api, int promptTokens) {
+        final int room = config.maxModelLength() - promptTokens;
+        if (room < 1) {
+            throw ApiException.badRequest(
+                    "This model's maximum context length is "
+                            + config.maxModelLength()
+                            + " tokens. However, your prompt contains "
+                            + promptTokens
+                            + " input tokens, which exceeds this limit even without any output"
+                            + " tokens. Please reduce the length of the input prompt.",
+                    "input_tokens");
+        }
+        Integer wanted = api.maxTokens;
+        if (chat && api.maxCompletionTokens != null) {
+            wanted = api.maxCompletionTokens;
+        }
+        if (wanted == null) {
+            wanted = chat ? room : DEFAULT_COMPLETION_TOKENS;
+        }
+        if (wanted < 1) {
+            throw ApiException.badRequest(
+                    "max_tokens must be at least 1, got " + wanted + ".", "max_tokens");
+        }
+        if (api.minTokens < 0 || api.minTokens > wanted) {
+            throw ApiException.badRequest(
+                    "min_tokens must be between 0 and max_tokens="
+                            + wanted
+                            + ", got "
+                            + api.minTokens
+                            + ".",
+                    "min_tokens");
+        }
+        final int end = chat ? SimTokenizer.IM_END : SimTokenizer.END_OF_TEXT;
+        return new Completion.Limits(
+                Math.min(wanted, room),
+                api.minTokens,
+                api.ignoreEos ? -1 : end,
+                config.meanOutputTokens(),
+                api.stops,
+                api.stopTokens,
+                api.includeStop);
+    }
+
+    private int rank(Request request) {
+        final String header = request.getHeaders().get("X-data-parallel-rank");
+        if (header == null || !header.matches("-?[0-9]{1,9}")) {
+            return loop.leastLoadedRank();
+        }
+        final int rank = Integer.parseInt(header);
+        if (rank < 0 || rank >= loop.ranks()) {
+            throw ApiException.badRequest(
+                    "data_parallel_rank " + rank + " is out of range [0, " + loop.ranks() + ").",
+                    null);
+        }
+        return rank;
+    }
+
+    private static String requestId(Request request) {
+        final String given = request.getHeaders().get("X-Request-Id");
+        return given != null
+                ? given
+                : HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
+    }
+
+    private void answer(
+            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
+            throws Exception {
+        for (SimRequest part : parts) {
+            while (part.phase != SimRequest.Phase.FINISHED) {
+                await(part, client);
+            }
+        }
+        eventSequence(response, parts.getFirst());
+        response.getHeaders().put(HttpHeader.CONTENT_TYPE, "application/json");
+        write(response, true, answers.whole());
+    }
+
+    private void stream(
+            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
+            throws Exception {
+        final int[] sent = new int[parts.size()];
+        final boolean cut = faults.nextCut();
+        final StringBuilder out = new StringBuilder(512);
+        int open = parts.size();
+        boolean begun = false;
+        while (true) {
+            open = parts.size();
+            for (int i = 0; i < parts.size(); i++) {
+                final int total = parts.get(i).script.outputTokens();
+                final int ready =
+                        Math.min(parts.get(i).generated, cut ? Math.max(1, total / 2) : total);
+                if (ready > sent[i]) {
+                    if (sent[i] == 0) {
+                        answers.opening(out, i);
+                    }
+                    answers.chunk(out, i, sent[i], ready);
+                    sent[i] = ready;
+                }
+                open -= sent[i] == total ? 1 : 0;
+            }
+            if (open == 0 && !cut) {
+                break;
+            }
+            if (!out.isEmpty()) {
+                if (!begun) {
+                    begun = true;
+                    begin(response, parts.getFirst());
+                }
+                write(response, false, out);
+                out.setLength(0);
+                if (cut && sent[0] >= Math.max(1, parts.getFirst().script.outputTokens() / 2)) {
+                    throw new EofException("cut on demand");
+                }
+            }
+            await(next(parts, sent), client);
+        }
+        if (!begun) {
+            begin(response, parts.getFirst());
+        }
+        answers.closing(out);
+        write(response, true, out);
+    }
+
+    /** A part that has something left to send. */
+    private static SimRequest next(List<SimRequest> parts, int[] sent) {
+        for (int i = 0; i < sent.length; i++) {
+            if (sent[i] < parts.get(i).script.outputTokens()) {
+                return parts.get(i);
+            }
+        }
+        return parts.getFirst();
+    }
+
+    private static void begin(Response response, SimRequest part) {
+        eventSequence(response, part);
+        response.getHeaders().put(HttpHeader.CONTENT_TYPE, "text/event-stream; charset=utf-8");
+        response.getHeaders().put(HttpHeader.CACHE_CONTROL, "no-cache");
+    }
+
+    private static void eventSequence(Response response, SimRequest part) {
+        response.getHeaders().put("x-sim-event-sequence", Long.toString(part.eventSequence));
+    }
+
+    /** Waits for news; throws when there will be none or nobody wants it. */
+    private void await(SimRequest part, ClientWatch client) throws EofException {
+        part.gate.await(ClientWatch.periodNs());
+        if (part.phase == SimRequest.Phase.BROKEN || !loop.alive()) {
+            throw new EofException("engine restarted");
+        }
+        if (client.gone()) {
+            throw new EofException("client gone");
+        }
+    }
+
+    private static void write(Response response, boolean last, CharSequence text) throws Exception {
+        final ByteBuffer bytes = StandardCharsets.UTF_8.encode(text.toString());
+        Content.Sink.write(response, last, bytes);
+    }
+}

@@ -1,0 +1,170 @@
+package io.kvasir.sim;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/** The metrics of an engine under vLLM's names. Runs on the step loop's thread. */
+final class MetricsPage {
+    private final SimConfig config;
+    private final Rank[] ranks;
+    private final StringBuilder out = new StringBuilder(8192);
+
+    private interface Value {
+        double of(Rank rank);
+    }
+
+    private interface Times {
+        Histogram of(Rank rank);
+    }
+
+    MetricsPage(SimConfig config, Rank[] ranks) {
+        this.config = config;
+        this.ranks = ranks;
+    }
+
+    String write() {
+        gauge(
+                "num_requests_running",
+                "Number of requests in model execution batches.",
+                r -> r.state().running());
+        gauge(
+                "num_requests_waiting",
+                "Number of requests waiting to be processed.",
+                r -> r.state().waiting());
+        gauge(
+                "kv_cache_usage_perc",
+                "KV-cache usage. 1 means 100 percent usage.",
+                MetricsPage::usage);
+        counter(
+                "prefix_cache_queries",
+                "Prefix cache queries, in terms of number of queried tokens.",
+                r -> r.stats().queriedTokens);
+        counter(
+                "prefix_cache_hits",
+                "Prefix cache hits, in terms of number of cached tokens.",
+                r -> r.stats().hitTokens);
+        counter(
+                "num_preemptions",
+                "Cumulative number of preemption from the engine.",
+                r -> r.stats().preemptions);
+        counter(
+                "prompt_tokens",
+                "Number of prefill tokens processed.",
+                r -> r.stats().promptTokens);
+        counter(
+                "prompt_tokens_cached",
+                "Number of cached prompt tokens.",
+                r -> r.stats().promptTokensCached);
+        counter(
+                "generation_tokens",
+                "Number of generation tokens processed.",
+                r -> r.stats().generationTokens);
+        type("request_success_total", "Count of successfully processed requests.", "counter");
+        for (Rank rank : ranks) {
+            success(rank, "stop", rank.stats().stopped);
+            success(rank, "length", rank.stats().reachedLength);
+            success(rank, "abort", rank.stats().aborted);
+        }
+        histogram(
+                "time_to_first_token_seconds",
+                "Histogram of time to first token in seconds.",
+                r -> r.stats().timeToFirstToken);
+        histogram(
+                "inter_token_latency_seconds",
+                "Histogram of inter-token latency in seconds.",
+                r -> r.stats().interTokenLatency);
+        histogram(
+                "e2e_request_latency_seconds",
+                "Histogram of e2e request latency in seconds.",
+                r -> r.stats().endToEnd);
+        histogram(
+                "request_queue_time_seconds",
+                "Histogram of time spent in WAITING phase for request.",
+                r -> r.stats().queueTime);
+        cacheConfig();
+        return out.toString();
+    }
+
+    private static double usage(Rank rank) {
+        final SimState state = rank.state();
+        return 1 - (double) state.freeBlocks() / state.blocks();
+    }
+
+    private void gauge(String name, String help, Value value) {
+        type(name, help, "gauge");
+        for (Rank rank : ranks) {
+            line(name, rank, value.of(rank));
+        }
+    }
+
+    private void counter(String name, String help, Value value) {
+        type(name + "_total", help, "counter");
+        for (Rank rank : ranks) {
+            line(name + "_total", rank, value.of(rank));
+        }
+    }
+
+    private void histogram(String name, String help, Times times) {
+        type(name, help, "histogram");
+        for (Rank rank : ranks) {
+            times.of(rank).write(out, "vllm:" + name, engine(rank), config.model());
+        }
+    }
+
+    private void success(Rank rank, String reason, long count) {
+        out.append("vllm:request_success_total{engine=\"")
+                .append(engine(rank))
+                .append("\",finished_reason=\"")
+                .append(reason)
+                .append("\",model_name=\"")
+                .append(config.model())
+                .append("\"} ")
+                .append((double) count)
+                .append('\n');
+    }
+
+    private void cacheConfig() {
+        type("cache_config_info", "Information of the LLMEngine CacheConfig", "gauge");
+        for (Rank rank : ranks) {
+            final Map<String, String> labels = new TreeMap<>();
+            labels.put("block_size", Integer.toString(config.blockSize()));
+            labels.put("cache_dtype", "auto");
+            labels.put("enable_prefix_caching", "True");
+            labels.put("engine", engine(rank));
+            labels.put(
+                    "kv_cache_size_tokens",
+                    Long.toString((long) config.blocks() * config.blockSize()));
+            labels.put("num_gpu_blocks", Integer.toString(config.blocks()));
+            labels.put("prefix_caching_hash_algo", "sha256");
+            out.append("vllm:cache_config_info{");
+            String separator = "";
+            for (Map.Entry<String, String> label : labels.entrySet()) {
+                out.append(separator).append(label.getKey()).append("=\"");
+                out.append(label.getValue()).append('"');
+                separator = ",";
+            }
+            out.append("} 1.0\n");
+        }
+    }
+
+    private void type(String name, String help, String type) {
+        out.append("# HELP vllm:").append(name).append(' ').append(help).append('\n');
+        out.append("# TYPE vllm:").append(name).append(' ').append(type).append('\n');
+    }
+
+    private void line(String name, Rank rank, double value) {
+        out.append("vllm:")
+                .append(name)
+                .append("{engine=\"")
+                .append(engine(rank))
+                .append("\",model_name=\"")
+                .append(config.model())
+                .append("\"} ")
+                .append(value)
+                .append('\n');
+    }
+
+    private static String engine(Rank rank) {
+        return Integer.toString(rank.state().rank());
+    }
+}

@@ -1,0 +1,384 @@
+package io.kvasir.sim;
+
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * Scheduler of one data-parallel rank, step by step as vLLM V1: running requests first, then
+ * waiting ones in arrival order while there are slots, tokens and blocks; prompts in chunks.
+ *
+ * <p>Blocks are looked up, evicted, taken and named when a step begins; its events are published
+ * when it ends, before anyone sees its tokens. Time is virtual and comes in as data. Owned by the
+ * thread of the step loop.
+ */
+final class Rank {
+    static final long NOTHING_TO_DO = Long.MAX_VALUE;
+
+    private final int index;
+    private final SimConfig config;
+    private final List<Gate> touched;
+    private final EventBatch events = new EventBatch(true);
+    private final ArrayDeque<SimRequest> waiting = new ArrayDeque<>();
+    private final List<SimRequest> running = new ArrayList<>();
+    private final double stepNs;
+    private final double prefillTokenNs;
+    private final int[] hits;
+
+    private BlockPool pool;
+    private RankStats stats;
+    private EventSockets sockets;
+    private long life;
+    private long nextSequence;
+    private int messagesToDrop;
+    private long droppedMessages;
+    private boolean stepping;
+    private long stepEndNs;
+
+    /**
+     * Makes an idle rank; {@link #begin} must follow.
+     *
+     * @param touched receives the gates of requests that made progress
+     */
+    Rank(int index, SimConfig config, List<Gate> touched) {
+        this.index = index;
+        this.config = config;
+        this.touched = touched;
+        this.stepNs = config.interTokenMillis() * 1e6;
+        this.prefillTokenNs = 1e9 / config.prefillTokensPerSecond();
+        this.hits = new int[config.blocks()];
+    }
+
+    /** Begins a life with an empty pool; requests of the former one are broken. */
+    void begin(long newLife, EventSockets newSockets) {
+        for (SimRequest request : running) {
+            tell(request, SimRequest.Phase.BROKEN);
+        }
+        for (SimRequest request : waiting) {
+            tell(request, SimRequest.Phase.BROKEN);
+        }
+        running.clear();
+        waiting.clear();
+        events.clear();
+        pool = new BlockPool(config.blocks(), events::removed);
+        stats = new RankStats();
+        sockets = newSockets;
+        life = newLife;
+        nextSequence = 0;
+        droppedMessages = 0;
+        stepping = false;
+    }
+
+    void submit(SimRequest request) {
+        if (request.life != life) {
+            tell(request, SimRequest.Phase.BROKEN);
+            return;
+        }
+        final int tokens = request.script.tokens().length;
+        request.blocks = new int[blocksFor(tokens)];
+        waiting.addLast(request);
+    }
+
+    void abort(SimRequest request) {
+        final boolean wasRunning = running.remove(request);
+        if (wasRunning) {
+            free(request);
+        }
+        if (wasRunning || waiting.remove(request)) {
+            stats.aborted++;
+        }
+    }
+
+    /**
+     * Forgets the cache.
+     *
+     * @param preemptRunning takes the blocks of running requests first, which then begin again
+     * @return false when blocks are in use
+     */
+    boolean resetCache(boolean preemptRunning) {
+        if (preemptRunning) {
+            while (!running.isEmpty()) {
+                preempt(running.getLast());
+            }
+            stepping = false;
+        }
+        if (!pool.reset()) {
+            return false;
+        }
+        events.cleared(); // lazy as in vLLM: published when the next step ends
+        return true;
+    }
+
+    void dropMessages(int count) {
+        messagesToDrop += count;
+    }
+
+    /**
+     * Ends and begins steps up to a moment.
+     *
+     * @return when the running step ends, or {@link #NOTHING_TO_DO}
+     */
+    long advance(long nowNs) {
+        while (true) {
+            if (stepping) {
+                if (stepEndNs > nowNs) {
+                    return stepEndNs;
+                }
+                endStep();
+            }
+            if (!beginStep()) {
+                return NOTHING_TO_DO;
+            }
+        }
+    }
+
+    private boolean beginStep() {
+        if (running.isEmpty()) {
+            if (waiting.isEmpty()) {
+                return false;
+            }
+            stepEndNs = Math.max(stepEndNs, waiting.peekFirst().arrivalNs);
+        }
+        final long beginNs = stepEndNs;
+        int budget = config.maxBatchedTokens();
+        int prefill = 0;
+        final long preemptions = stats.preemptions;
+        for (int i = 0; i < running.size() && budget > 0; i++) {
+            final SimRequest request = running.get(i);
+            final int tokens = Math.min(request.known() - request.computed, budget);
+            if (!makeRoom(request, tokens)) {
+                break;
+            }
+            schedule(request, tokens);
+            budget -= tokens;
+            prefill += request.produced == 0 || tokens > 1 ? tokens : 0;
+        }
+        while (stats.preemptions == preemptions && budget > 0 && mayAdmit(beginNs)) {
+            final int tokens = admit(beginNs, budget);
+            if (tokens == 0) {
+                break;
+            }
+            budget -= tokens;
+            prefill += tokens;
+        }
+        assert budget < config.maxBatchedTokens() : "a step without tokens";
+        stepEndNs = beginNs + Math.round(Math.max(stepNs, prefill * prefillTokenNs));
+        stepping = true;
+        stats.steps++;
+        return true;
+    }
+
+    private boolean mayAdmit(long nowNs) {
+        return running.size() < config.slots()
+                && !waiting.isEmpty()
+                && waiting.peekFirst().arrivalNs <= nowNs;
+    }
+
+    /**
+     * Makes blocks free for a running request by preempting the youngest; false: it was the
+     * youngest.
+     */
+    private boolean makeRoom(SimRequest request, int tokens) {
+        while (blocksFor(request.computed + tokens) - request.blockCount > pool.freeBlocks()) {
+            final SimRequest youngest = running.getLast();
+            preempt(youngest);
+            if (youngest == request) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void preempt(SimRequest request) {
+        running.remove(request);
+        free(request);
+        stats.preemptions++;
+        waiting.addFirst(request);
+    }
+
+    private void free(SimRequest request) {
+        pool.release(request.blocks, request.blockCount);
+        request.blockCount = 0;
+        request.cachedBlocks = 0;
+        request.computed = 0;
+        request.scheduled = 0;
+    }
+
+    /**
+     * Admits the first waiting request; returns the tokens it computes now, 0 when it must wait.
+     */
+    private int admit(long nowNs, int budget) {
+        final SimRequest request = waiting.peekFirst();
+        final int known = request.known();
+        final int found = pool.lookup(request.names, (known - 1) / config.blockSize(), hits);
+        // the whole sequence must fit, else chunks of many prompts would starve each other
+        if (blocksFor(known) - found + pool.countFree(hits, found) > pool.freeBlocks()) {
+            return 0;
+        }
+        waiting.removeFirst();
+        running.add(request);
+        pool.use(hits, found);
+        System.arraycopy(hits, 0, request.blocks, 0, found);
+        request.blockCount = found;
+        request.cachedBlocks = found;
+        request.computed = found * config.blockSize();
+        if (!request.counted) {
+            count(request, nowNs);
+        }
+        final int tokens = Math.min(known - request.computed, budget);
+        schedule(request, tokens);
+        return tokens;
+    }
+
+    private void count(SimRequest request, long nowNs) {
+        request.counted = true;
+        request.cachedTokens = request.computed;
+        request.eventSequence = nextSequence - 1;
+        stats.admitted++;
+        stats.queriedTokens += request.known();
+        stats.hitTokens += request.computed;
+        stats.queueTime.record(seconds(nowNs - request.arrivalNs));
+        tell(request, SimRequest.Phase.ADMITTED);
+    }
+
+    /** Takes and names the blocks for the tokens that a request computes in this step. */
+    private void schedule(SimRequest request, int tokens) {
+        final int total = request.computed + tokens;
+        final int more = blocksFor(total) - request.blockCount;
+        if (more > 0) {
+            pool.take(more, request.blocks, request.blockCount);
+            request.blockCount += more;
+        }
+        final int full = total / config.blockSize();
+        if (full > request.cachedBlocks) {
+            for (int i = request.cachedBlocks; i < full; i++) {
+                pool.cache(request.blocks[i], request.names[i]);
+            }
+            events.stored(
+                    request.names,
+                    request.cachedBlocks,
+                    full,
+                    request.script.tokens(),
+                    config.blockSize(),
+                    request.lora,
+                    request.salt);
+            request.cachedBlocks = full;
+        }
+        request.scheduled = tokens;
+    }
+
+    private void endStep() {
+        stepping = false;
+        publish();
+        int kept = 0;
+        for (int i = 0; i < running.size(); i++) {
+            final SimRequest request = running.get(i);
+            if (!endStepOf(request)) {
+                running.set(kept++, request);
+            }
+        }
+        running.subList(kept, running.size()).clear();
+    }
+
+    /** Counts what a request computed; true when it is finished. */
+    private boolean endStepOf(SimRequest request) {
+        if (request.scheduled == 0) {
+            return false;
+        }
+        request.computed += request.scheduled;
+        request.scheduled = 0;
+        if (request.computed < request.known()) {
+            return false;
+        }
+        request.produced++;
+        stats.generationTokens++;
+        if (request.produced == 1) {
+            stats.promptTokens += request.script.promptTokens();
+            stats.promptTokensCached += request.cachedTokens;
+            stats.timeToFirstToken.record(seconds(stepEndNs - request.arrivalNs));
+        } else {
+            stats.interTokenLatency.record(seconds(stepEndNs - request.lastTokenNs));
+        }
+        request.lastTokenNs = stepEndNs;
+        final boolean finished = request.produced == request.script.outputTokens();
+        if (finished) {
+            finish(request);
+        }
+        request.generated = request.produced;
+        tell(request, finished ? SimRequest.Phase.FINISHED : SimRequest.Phase.ADMITTED);
+        return finished;
+    }
+
+    private void finish(SimRequest request) {
+        free(request);
+        stats.endToEnd.record(seconds(stepEndNs - request.arrivalNs));
+        if (request.script.finishReason().equals("stop")) {
+            stats.stopped++;
+        } else {
+            stats.reachedLength++;
+        }
+    }
+
+    private void publish() {
+        if (events.count() == 0) {
+            return;
+        }
+        final Instant now = Instant.now();
+        final byte[] payload = events.finish(now.getEpochSecond() + now.getNano() / 1e9, index);
+        final boolean lost = messagesToDrop > 0;
+        if (lost) {
+            messagesToDrop--;
+            droppedMessages++;
+        }
+        sockets.publish(index, nextSequence++, payload, lost);
+    }
+
+    private void tell(SimRequest request, SimRequest.Phase phase) {
+        request.phase = phase;
+        if (request.gate.mark()) {
+            touched.add(request.gate);
+        }
+    }
+
+    private int blocksFor(int tokens) {
+        return (tokens + config.blockSize() - 1) / config.blockSize();
+    }
+
+    /** Seconds as a client sees them. */
+    private double seconds(long virtualNs) {
+        return virtualNs / config.speedUp() / 1e9;
+    }
+
+    SimState state() {
+        return new SimState(
+                index,
+                life,
+                nextSequence - 1,
+                events.count(),
+                pool.blocks(),
+                pool.freeBlocks(),
+                pool.cachedBlocks(),
+                pool.distinctHashes(),
+                running.size(),
+                waiting.size(),
+                stats.admitted,
+                stats.stopped + stats.reachedLength,
+                stats.aborted,
+                stats.preemptions,
+                droppedMessages);
+    }
+
+    /** Copies per block name, names in unsigned order. */
+    Map<Long, Integer> heldBlocks() {
+        final Map<Long, Integer> copies = new TreeMap<>(Long::compareUnsigned);
+        pool.forEachCached(name -> copies.merge(name, 1, Integer::sum));
+        return copies;
+    }
+
+    RankStats stats() {
+        return stats;
+    }
+}

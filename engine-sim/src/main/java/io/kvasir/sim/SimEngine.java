@@ -1,0 +1,152 @@
+package io.kvasir.sim;
+
+import java.net.URI;
+import java.util.Map;
+
+/**
+ * A simulated engine: an OpenAI server that caches, schedules and announces blocks as vLLM V1 does.
+ *
+ * <p>Routes: {@code POST /v1/completions}, {@code POST /v1/chat/completions}, {@code GET
+ * /v1/models}, {@code GET /health}, {@code GET /metrics}, {@code POST /tokenize}, {@code POST
+ * /detokenize}, {@code POST /reset_prefix_cache}, {@code POST /sim/faults}, {@code GET /sim/state}
+ * ({@code ?blocks=true} lists what each rank holds). Header {@code X-data-parallel-rank} pins a
+ * rank. Every completion says in {@code x-sim-event-sequence} which event message was the last one
+ * published before its prefix was looked up, -1 when there was none.
+ *
+ * <p>Token ids need not be in the model's vocabulary. All methods: any thread.
+ */
+public final class SimEngine implements AutoCloseable {
+    private final SimConfig config;
+    private final StepLoop loop;
+    private final SimFaults faults;
+    private final SimServer server;
+
+    private SimEngine(SimConfig config) {
+        this.config = config;
+        this.loop = new StepLoop(config);
+        this.faults = new SimFaults(loop);
+        this.server = new SimServer(config, loop, faults);
+    }
+
+    /**
+     * Starts an engine; it serves when this returns.
+     *
+     * @param config what it is
+     * @return the running engine
+     * @throws IllegalStateException when a port cannot be bound
+     */
+    public static SimEngine start(SimConfig config) {
+        final SimEngine engine = new SimEngine(config);
+        engine.loop.start();
+        try {
+            engine.server.start();
+        } catch (Exception e) {
+            engine.close();
+            throw new IllegalStateException(
+                    "cannot serve HTTP on " + config.host() + ":" + config.port() + ": " + e, e);
+        }
+        return engine;
+    }
+
+    /**
+     * Returns the configuration it was started with.
+     *
+     * @return the configuration
+     */
+    public SimConfig config() {
+        return config;
+    }
+
+    /**
+     * Returns the HTTP port.
+     *
+     * @return the bound port, also when any was asked for
+     */
+    public int port() {
+        return server.port();
+    }
+
+    /**
+     * Returns where HTTP is served.
+     *
+     * @return {@code http://host:port}
+     */
+    public URI url() {
+        return URI.create("http://" + reachableHost() + ":" + port());
+    }
+
+    /**
+     * Returns where a rank publishes its events.
+     *
+     * @param rank data-parallel rank
+     * @return a ZMQ endpoint to connect a SUB socket to
+     * @throws IllegalStateException if the engine publishes none
+     */
+    public String eventsEndpoint(int rank) {
+        return endpoint("events", loop.ports().events(rank));
+    }
+
+    /**
+     * Returns where a rank replays its events.
+     *
+     * @param rank data-parallel rank
+     * @return a ZMQ endpoint to connect a DEALER socket to
+     * @throws IllegalStateException if the engine offers no replay
+     */
+    public String replayEndpoint(int rank) {
+        return endpoint("replay", loop.ports().replay(rank));
+    }
+
+    /**
+     * Returns the faults that can be injected.
+     *
+     * @return the one object for this engine
+     */
+    public SimFaults faults() {
+        return faults;
+    }
+
+    /**
+     * Tells what is true of a rank now.
+     *
+     * @param rank data-parallel rank
+     * @return a snapshot
+     */
+    public SimState state(int rank) {
+        return loop.ask(() -> loop.rank(rank).state());
+    }
+
+    /**
+     * Tells which blocks a rank could serve a hit from now.
+     *
+     * @param rank data-parallel rank
+     * @return physical copies per block name, names as in events (unsigned 64-bit)
+     */
+    public Map<Long, Integer> heldBlocks(int rank) {
+        return loop.ask(() -> loop.rank(rank).heldBlocks());
+    }
+
+    /** Stops serving; requests in flight are cut. Safe to call twice. */
+    @Override
+    public void close() {
+        try {
+            server.stop();
+        } catch (Exception e) {
+            throw new IllegalStateException("cannot stop HTTP on port " + config.port(), e);
+        } finally {
+            loop.close();
+        }
+    }
+
+    private String endpoint(String what, int port) {
+        if (port == EventSockets.DISABLED) {
+            throw new IllegalStateException(
+                    "no " + what + " socket; set " + what + "Port to 0 or a port");
+        }
+        return "tcp://" + reachableHost() + ":" + port;
+    }
+
+    private String reachableHost() {
+        return config.host().equals("0.0.0.0") ? "127.0.0.1" : config.host();
+    }
+}

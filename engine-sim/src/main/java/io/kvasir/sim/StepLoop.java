@@ -1,0 +1,255 @@
+package io.kvasir.sim;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+
+/**
+ * The one thread that owns all ranks of an engine: it takes commands, lets virtual time catch up
+ * with the clock, and wakes those whose requests made progress.
+ *
+ * <p>Virtual time runs {@code speedUp} times as fast as the clock and stands still during a stall.
+ * The thread sleeps until the next step ends, but at least {@link #SHORTEST_SLEEP_NS}: steps
+ * shorter than that are simulated several at a time, so their tokens reach the client together.
+ */
+final class StepLoop implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(StepLoop.class);
+    private static final long SHORTEST_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(1);
+
+    private static final int ANSWER_SECONDS = 30;
+
+    private final SimConfig config;
+    private final Rank[] ranks;
+    private final AtomicInteger[] loads;
+    private final List<Gate> touched = new ArrayList<>();
+    private final ConcurrentLinkedQueue<Runnable> commands = new ConcurrentLinkedQueue<>();
+    private final Thread thread;
+    private volatile boolean closed;
+
+    private EventSockets sockets;
+    private volatile EventSockets.Ports ports;
+    private volatile BlockNamer namer;
+
+    // virtual now = (clock - origin) * speedUp; during a stall the clock reads stalledAt
+    private volatile Stall clock = new Stall(System.nanoTime(), 0, 0);
+
+    /** Where virtual time begins and, while it stands still, since when and until when. */
+    private record Stall(long originNs, long sinceNs, long untilNs) {
+        boolean active() {
+            return untilNs != 0;
+        }
+    }
+
+    StepLoop(SimConfig config) {
+        this.config = config;
+        this.ranks = new Rank[config.dataParallelSize()];
+        this.loads = new AtomicInteger[ranks.length];
+        this.sockets = new EventSockets(config, EventSockets.Ports.wanted(config));
+        this.ports = sockets.ports();
+        this.namer = namer(0);
+        for (int r = 0; r < ranks.length; r++) {
+            loads[r] = new AtomicInteger();
+            ranks[r] = new Rank(r, config, touched);
+            ranks[r].begin(0, sockets);
+        }
+        this.thread = Thread.ofPlatform().daemon().name("sim-steps").unstarted(this::run);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    int ranks() {
+        return ranks.length;
+    }
+
+    EventSockets.Ports ports() {
+        return ports;
+    }
+
+    /** Names blocks as the present life does. */
+    BlockNamer namer() {
+        return namer;
+    }
+
+    /** The rank with the fewest requests, the lowest number among equals. */
+    int leastLoadedRank() {
+        int best = 0;
+        for (int r = 1; r < loads.length; r++) {
+            if (loads[r].get() < loads[best].get()) {
+                best = r;
+            }
+        }
+        return best;
+    }
+
+    /** Brings a request in; it has arrived now. Ended by {@link #end}. */
+    void submit(int rank, SimRequest request) {
+        loads[rank].incrementAndGet();
+        final long arrivalNs = virtualNow();
+        command(
+                () -> {
+                    request.arrivalNs = arrivalNs;
+                    ranks[rank].submit(request);
+                });
+    }
+
+    /** Says that nobody waits for a request any more; one that has not ended is aborted. */
+    void end(int rank, SimRequest request) {
+        loads[rank].decrementAndGet();
+        final SimRequest.Phase phase = request.phase;
+        if (phase == SimRequest.Phase.WAITING || phase == SimRequest.Phase.ADMITTED) {
+            command(() -> ranks[rank].abort(request));
+        }
+    }
+
+    /** Runs something on the loop's thread between two steps and waits for its result. */
+    <T> T ask(Supplier<T> question) {
+        final CompletableFuture<T> answer = new CompletableFuture<>();
+        command(
+                () -> {
+                    try {
+                        answer.complete(question.get());
+                    } catch (RuntimeException e) {
+                        answer.completeExceptionally(e);
+                    }
+                });
+        return answer.orTimeout(ANSWER_SECONDS, TimeUnit.SECONDS).join();
+    }
+
+    /** False when the loop has ended, so that nobody waits for it. */
+    boolean alive() {
+        return thread.isAlive();
+    }
+
+    /** A rank, for use inside {@link #ask} only. */
+    Rank rank(int rank) {
+        return ranks[rank];
+    }
+
+    /** Ends this life and begins the next one on the same ports. Inside {@link #ask} only. */
+    void restart() {
+        final long life = namer.life() + 1;
+        sockets.close();
+        sockets = new EventSockets(config, ports);
+        namer = namer(life);
+        for (Rank rank : ranks) {
+            rank.begin(life, sockets);
+        }
+        LOG.info("simulated engine {} restarted, life {}", config.model(), life);
+    }
+
+    /** Lets virtual time stand still from now on. Inside {@link #ask} only. */
+    void stall(long durationNs) {
+        final long now = System.nanoTime();
+        final Stall before = clock;
+        final long since = before.active() ? before.sinceNs() : now;
+        clock = new Stall(before.originNs(), since, Math.max(before.untilNs(), now + durationNs));
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        ask(
+                () -> {
+                    closed = true;
+                    return true;
+                });
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private BlockNamer namer(long life) {
+        final long seed = config.seed() + life * 0x9E3779B97F4A7C15L;
+        return new BlockNamer(life, seed, config.blockSize());
+    }
+
+    private void command(Runnable command) {
+        commands.add(command);
+        LockSupport.unpark(thread);
+    }
+
+    private void run() {
+        try {
+            loop();
+        } catch (RuntimeException | Error e) {
+            LOG.error("simulated engine {} is dead", config.model(), e);
+            throw e;
+        } finally {
+            sockets.close();
+        }
+    }
+
+    private void loop() {
+        long sleepFrom = System.nanoTime();
+        while (!closed) {
+            for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
+                command.run();
+            }
+            endStall();
+            final Stall now = clock;
+            long wakeNs = Long.MAX_VALUE;
+            if (now.active()) {
+                wakeNs = now.untilNs();
+            } else {
+                final long next = advance(virtualNow());
+                if (next != Rank.NOTHING_TO_DO) {
+                    wakeNs = now.originNs() + (long) (next / config.speedUp());
+                    wakeNs = Math.max(wakeNs, sleepFrom + SHORTEST_SLEEP_NS);
+                }
+            }
+            signalTouched();
+            if (closed || !commands.isEmpty()) {
+                continue;
+            }
+            if (wakeNs == Long.MAX_VALUE) {
+                LockSupport.park(this);
+            } else {
+                LockSupport.parkNanos(this, wakeNs - System.nanoTime());
+            }
+            sleepFrom = System.nanoTime();
+        }
+    }
+
+    private long advance(long nowNs) {
+        long next = Rank.NOTHING_TO_DO;
+        for (Rank rank : ranks) {
+            next = Math.min(next, rank.advance(nowNs));
+        }
+        return next;
+    }
+
+    private void signalTouched() {
+        for (Gate gate : touched) {
+            gate.unmark();
+            gate.signal();
+        }
+        touched.clear();
+    }
+
+    private void endStall() {
+        final Stall now = clock;
+        if (now.active() && System.nanoTime() >= now.untilNs()) {
+            clock = new Stall(now.originNs() + now.untilNs() - now.sinceNs(), 0, 0);
+        }
+    }
+
+    private long virtualNow() {
+        final Stall now = clock;
+        final long wallNs = now.active() ? now.sinceNs() : System.nanoTime();
+        return (long) ((wallNs - now.originNs()) * config.speedUp());
+    }
+}
