@@ -1,0 +1,60 @@
+package io.kvasir.pipeline;
+
+import java.util.Arrays;
+
+/** One record of the life ring: a step in the life of a booked request. */
+final class LifeEvent {
+    /** The steps. */
+    enum Kind {
+        ADD,
+        PREFILL_COMPLETE,
+        OUTPUT_BLOCK,
+        FREE,
+        WORKER_GONE
+    }
+
+    Kind kind = Kind.FREE;
+    long requestId;
+    int slot;
+    int count;
+    long prefillTokens;
+    int provisionalBlocks;
+    long[] hashes;
+
+    LifeEvent(int initialHashes) {
+        hashes = new long[initialHashes];
+    }
+
+    void add(
+            long request,
+            int workerSlot,
+            long[] localHashes,
+            int hashCount,
+            long tokens,
+            int blocks) {
+        kind = Kind.ADD;
+        requestId = request;
+        slot = workerSlot;
+        prefillTokens = tokens;
+        provisionalBlocks = blocks;
+        count = hashCount;
+        if (hashes.length < hashCount) {
+            hashes = Arrays.copyOf(localHashes, hashCount);
+        } else {
+            System.arraycopy(localHashes, 0, hashes, 0, hashCount);
+        }
+    }
+
+    void step(Kind step, long request, int workerSlot) {
+        kind = step;
+        requestId = request;
+        slot = workerSlot;
+        count = 0;
+    }
+
+    void release(int retainedHashes) {
+        if (hashes.length > retainedHashes) {
+            hashes = new long[retainedHashes];
+        }
+    }
+}
