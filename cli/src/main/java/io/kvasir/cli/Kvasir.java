@@ -22,7 +22,7 @@ import java.nio.file.NoSuchFileException;
                     + " the rest, and shows what that is worth.",
             ""
         },
-        subcommands = {HashCommand.class, TruthCommand.class},
+        subcommands = {SimCommand.class, HashCommand.class, TruthCommand.class},
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",
         footer = {
