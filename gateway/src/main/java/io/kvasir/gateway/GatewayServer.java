@@ -7,6 +7,7 @@ import io.kvasir.router.RoutingMode;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
 import org.eclipse.jetty.http.HttpCookieStore;
+import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ClientConnector;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -34,7 +35,9 @@ public final class GatewayServer implements AutoCloseable {
      */
     private static final long POOLED_IDLE_MS = 4_000;
 
+    private static final int READ_BUFFER_BYTES = 8192;
     private static final int MAX_IO_THREADS = 64;
+    private static final long LEASE_WAIT_NS = 2_000_000_000L;
 
     private final GatewayConfig config;
     private final KvRouter router;
@@ -102,6 +105,13 @@ public final class GatewayServer implements AutoCloseable {
         connections.setExecutor(threads);
         final HttpClient http = new HttpClient(new HttpClientTransportOverHTTP(connections));
         http.setExecutor(threads);
+        // This client clears a connection's read buffer after having released it when the connection ends
+        // inside a callback (jetty.project#12934 is of that kind): from a pool it may be another
+        // connection's by then, whose bytes are lost. Buffers of its own cost an allocation per read.
+        http.setByteBufferPool(new ByteBufferPool.NonPooling());
+        http.setUseInputDirectByteBuffers(false);
+        http.setUseOutputDirectByteBuffers(false);
+        http.setResponseBufferSize(READ_BUFFER_BYTES);
         http.setConnectTimeout(config.connectTimeout().toMillis());
         http.setIdleTimeout(POOLED_IDLE_MS);
         http.setMaxConnectionsPerDestination(config.maxActiveRequests());
@@ -219,6 +229,18 @@ public final class GatewayServer implements AutoCloseable {
         stop();
     }
 
+    /** A request that was cut frees its lease on an I/O thread; the router's memory goes after that. */
+    private void awaitLeases() {
+        final long deadline = System.nanoTime() + LEASE_WAIT_NS;
+        try {
+            while (router.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
+                Thread.sleep(2);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     private void stop() {
         probe.close();
         try {
@@ -229,6 +251,7 @@ public final class GatewayServer implements AutoCloseable {
                     config.drainTimeout(),
                     e.toString());
         }
+        awaitLeases();
         router.close();
         if (encoder instanceof AutoCloseable closeable) {
             try {

@@ -86,7 +86,6 @@ final class ProxyExchange {
     // touched by one attempt at a time
     private final List<Worker> excluded = new ArrayList<>(2);
     private int attempts;
-    private boolean sameWorkerTried;
 
     // guarded by this
     private Attempt current;
@@ -350,10 +349,7 @@ final class ProxyExchange {
             } catch (RouteException e) {
                 // a kept-alive connection may have been closed under the request: worth one more
                 // try
-                if (fault == UpstreamFault.CLOSED
-                        && !sameWorkerTried
-                        && upstream.health().usable()) {
-                    sameWorkerTried = true;
+                if (fault == UpstreamFault.CLOSED && upstream.health().usable()) {
                     excluded.remove(lease.worker());
                     next(error);
                 } else {

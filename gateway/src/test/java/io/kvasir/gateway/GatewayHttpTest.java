@@ -199,6 +199,18 @@ class GatewayHttpTest {
     }
 
     @Test
+    void aClientThatAsksFirstMaySendItsBody() throws Exception {
+        start();
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: g\r\nContent-Length: 14\r\nExpect: 100-continue\r\n\r\n");
+            client.readUntil("100 Continue\r\n\r\n");
+            client.send("{\"prompt\":[1]}").readUntil("prompt_tokens");
+        }
+        assertNull(engine.calls.getFirst().headers.get("expect"));
+    }
+
+    @Test
     void badHttpIsRefusedInTheSameShape() throws Exception {
         start();
         try (RawClient client = new RawClient(gateway.port())) {
