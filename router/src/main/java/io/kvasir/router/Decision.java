@@ -1,13 +1,14 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.IndexState;
+
 import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * The outcome of one selection and the reason for it: every worker that was looked at, what it holds, what
- * it has to do and what it would have cost. Caller-owned and reusable; filled by {@link KvRouter#select},
- * belongs to one thread at a time.
+ * The outcome of one selection and the reason for it: every worker that was looked at, what it
+ * holds, what it has to do and what it would have cost. Caller-owned and reusable; filled by {@link
+ * KvRouter#select}, belongs to one thread at a time.
  */
 public final class Decision {
     /** Why a worker was not a candidate. */
@@ -47,7 +48,11 @@ public final class Decision {
     public Decision() {}
 
     void begin(
-            RouteRequest request, int size, RoutingMode routingMode, double weight, double samplingTemperature) {
+            RouteRequest request,
+            int size,
+            RoutingMode routingMode,
+            double weight,
+            double samplingTemperature) {
         count = 0;
         eligible = 0;
         chosen = -1;
@@ -89,7 +94,14 @@ public final class Decision {
         costs = Arrays.copyOf(costs, length);
     }
 
-    void figures(int i, int overlap, int activePrefix, double prefill, long decode, long requests, double cost) {
+    void figures(
+            int i,
+            int overlap,
+            int activePrefix,
+            double prefill,
+            long decode,
+            long requests,
+            double cost) {
         overlapBlocks[i] = overlap;
         activePrefixBlocks[i] = activePrefix;
         prefillBlocks[i] = prefill;
@@ -150,7 +162,9 @@ public final class Decision {
      * @return tokens that need no prefill
      */
     public static int cachedTokens(int overlapBlocks, int tokenCount, int blockSize) {
-        return tokenCount == 0 ? 0 : Math.min(overlapBlocks, (tokenCount - 1) / blockSize) * blockSize;
+        return tokenCount == 0
+                ? 0
+                : Math.min(overlapBlocks, (tokenCount - 1) / blockSize) * blockSize;
     }
 
     /**
@@ -181,7 +195,8 @@ public final class Decision {
     }
 
     /**
-     * Number of the chosen worker's last event message that was in the index before the prompt was matched.
+     * Number of the chosen worker's last event message that was in the index before the prompt was
+     * matched.
      *
      * @return the engine's number, -1 when none
      */
@@ -342,7 +357,8 @@ public final class Decision {
         text.append(
                 String.format(
                         Locale.ROOT,
-                        "%s: %d tokens, %d blocks of %d; cost = %s · prefill + decode, temperature %s%n",
+                        "%s: %d tokens, %d blocks of %d; cost = %s · prefill + decode, temperature"
+                            + " %s%n",
                         mode.spelling(),
                         requestTokens,
                         requestBlocks,

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.LifePipeline;
 import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -23,9 +24,10 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
  *
- * <p>{@link #select} and {@link #reserve} run on the caller's thread, take no lock and never wait; they are
- * safe from any thread, each with its own {@link RouteRequest} and {@link Decision}. Registration
- * ({@link #addWorker}, {@link #removeWorker}) takes a lock that the former never touch.
+ * <p>{@link #select} and {@link #reserve} run on the caller's thread, take no lock and never wait;
+ * they are safe from any thread, each with its own {@link RouteRequest} and {@link Decision}.
+ * Registration ({@link #addWorker}, {@link #removeWorker}) takes a lock that the former never
+ * touch.
  *
  * <p>All state belongs to this object: several routers live side by side in one process.
  */
@@ -56,7 +58,9 @@ public final class KvRouter implements AutoCloseable {
         index =
                 new PrefixIndex(
                         new PrefixIndexConfig(
-                                settings.maxWorkers(), settings.maxBlocks(), settings.maxHeldBlocks()));
+                                settings.maxWorkers(),
+                                settings.maxBlocks(),
+                                settings.maxHeldBlocks()));
         board = new LoadBoard(settings.maxWorkers());
         slotTable =
                 new SlotTable(
@@ -111,7 +115,8 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param spec what is known of it
      * @return the registered worker
-     * @throws IllegalStateException if {@code maxWorkers} are registered already, or the router is closed
+     * @throws IllegalStateException if {@code maxWorkers} are registered already, or the router is
+     *     closed
      * @throws IllegalArgumentException if a worker of that name and rank is registered already
      */
     public synchronized Worker addWorker(WorkerSpec spec) {
@@ -126,7 +131,10 @@ public final class KvRouter implements AutoCloseable {
             slot = usedSlots.nextClearBit(0);
             if (slot >= settings.maxWorkers()) {
                 throw new IllegalStateException(
-                        "no slot left for worker " + spec.name() + ": maxWorkers=" + settings.maxWorkers()
+                        "no slot left for worker "
+                                + spec.name()
+                                + ": maxWorkers="
+                                + settings.maxWorkers()
                                 + "; raise maxWorkers");
             }
             usedSlots.set(slot);
@@ -143,8 +151,8 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Opens a stream through which the embedder itself delivers the event messages of a worker that was
-     * registered without an event endpoint.
+     * Opens a stream through which the embedder itself delivers the event messages of a worker that
+     * was registered without an event endpoint.
      *
      * @param worker a registered worker
      * @param source block size, removal rule and name of the stream; its slot is set here
@@ -157,8 +165,9 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Takes a worker out: no new decision names it, its events stop, its blocks leave the index, its
-     * bookings end. Its slot is reused only after the index has swept it. Unknown workers are ignored.
+     * Takes a worker out: no new decision names it, its events stop, its blocks leave the index,
+     * its bookings end. Its slot is reused only after the index has swept it. Unknown workers are
+     * ignored.
      *
      * @param worker the worker
      */
@@ -198,7 +207,8 @@ public final class KvRouter implements AutoCloseable {
      * @return an empty, reusable request for one thread at a time
      */
     public RouteRequest newRequest() {
-        return new RouteRequest(settings.blockSize(), settings.maxBlocksPerRequest(), settings.maxWorkers());
+        return new RouteRequest(
+                settings.blockSize(), settings.maxBlocksPerRequest(), settings.maxWorkers());
     }
 
     /**
@@ -209,7 +219,8 @@ public final class KvRouter implements AutoCloseable {
      * @throws RouteException if no worker can be chosen
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
-        final Worker[] registered = workers; // before the match: a slot's next tenant cannot be in it yet
+        final Worker[] registered =
+                workers; // before the match: a slot's next tenant cannot be in it yet
         final RoutingMode how = request.mode() == null ? mode : request.mode();
         request.hash();
         out.begin(
@@ -219,7 +230,8 @@ public final class KvRouter implements AutoCloseable {
                 request.overlapWeight(settings),
                 request.temperature(settings));
         for (Worker worker : registered) {
-            out.candidate(worker, exclusionOf(worker, request), worker.state(), worker.eventSequence());
+            out.candidate(
+                    worker, exclusionOf(worker, request), worker.state(), worker.eventSequence());
         }
         if (out.eligibleCount() == 0) {
             throw noCandidate(request, out);
@@ -234,7 +246,10 @@ public final class KvRouter implements AutoCloseable {
                     case KV -> picker.cheapest(out, out.temperature());
                     case ROUND_ROBIN ->
                             picker.nthEligible(
-                                    out, (int) Long.remainderUnsigned(turn.getAndIncrement(), out.eligibleCount()));
+                                    out,
+                                    (int)
+                                            Long.remainderUnsigned(
+                                                    turn.getAndIncrement(), out.eligibleCount()));
                     case RANDOM -> picker.anyEligible(out);
                     case DIRECT -> pinnedIndex(request, out);
                 });
@@ -281,7 +296,8 @@ public final class KvRouter implements AutoCloseable {
     private static int pinnedIndex(RouteRequest request, Decision out) throws RouteException {
         if (request.pinned() == null) {
             throw new RouteException(
-                    RouteException.Kind.INVALID, "mode direct needs a pinned worker and the request names none");
+                    RouteException.Kind.INVALID,
+                    "mode direct needs a pinned worker and the request names none");
         }
         for (int i = 0; i < out.candidateCount(); i++) {
             if (out.candidate(i) == request.pinned()) {
@@ -306,8 +322,11 @@ public final class KvRouter implements AutoCloseable {
         if (excluded > 0) {
             return new RouteException(
                     RouteException.Kind.ALL_EXCLUDED,
-                    "no worker left: " + excluded + " failed this request before, "
-                            + (out.candidateCount() - excluded) + " are unavailable");
+                    "no worker left: "
+                            + excluded
+                            + " failed this request before, "
+                            + (out.candidateCount() - excluded)
+                            + " are unavailable");
         }
         return new RouteException(
                 RouteException.Kind.NO_WORKERS,
@@ -322,7 +341,8 @@ public final class KvRouter implements AutoCloseable {
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
      * @return the booking; close it when the request has ended, whatever its outcome
-     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked already
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
+     *     already
      */
     public Lease reserve(RouteRequest request, Decision out) throws RouteException {
         if (bookings.incrementAndGet() > settings.maxActiveRequests()) {
@@ -365,7 +385,8 @@ public final class KvRouter implements AutoCloseable {
     private RouteException overloaded() {
         return new RouteException(
                 RouteException.Kind.OVERLOADED,
-                "too many requests booked at once: maxActiveRequests=" + settings.maxActiveRequests()
+                "too many requests booked at once: maxActiveRequests="
+                        + settings.maxActiveRequests()
                         + "; raise it or release leases");
     }
 
@@ -450,12 +471,16 @@ public final class KvRouter implements AutoCloseable {
 
     static double checkNotNegative(String name, double value) {
         if (!(value >= 0 && value < Double.POSITIVE_INFINITY)) {
-            throw new IllegalArgumentException(name + "=" + value + " must be finite and not negative");
+            throw new IllegalArgumentException(
+                    name + "=" + value + " must be finite and not negative");
         }
         return value;
     }
 
-    /** Configuration of a router. Every knob has a default; {@code blockSize} must match the engines. */
+    /**
+     * Configuration of a router. Every knob has a default; {@code blockSize} must match the
+     * engines.
+     */
     public static final class Builder {
         private int blockSize = 16;
         private int maxWorkers = 64;
@@ -499,7 +524,8 @@ public final class KvRouter implements AutoCloseable {
          * Limits of the index, which sizes its off-heap memory.
          *
          * @param distinct distinct blocks; default 2^20
-         * @param held (worker, block) pairs: the sum of the workers' cache sizes and a quarter; default 2^20
+         * @param held (worker, block) pairs: the sum of the workers' cache sizes and a quarter;
+         *     default 2^20
          * @return this
          */
         public Builder maxBlocks(long distinct, long held) {

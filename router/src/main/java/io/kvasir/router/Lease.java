@@ -4,8 +4,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
 /**
- * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link #close}. Any
- * thread may call it; late and repeated calls do nothing.
+ * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
+ * #close}. Any thread may call it; late and repeated calls do nothing.
  */
 public final class Lease implements AutoCloseable {
     private static final VarHandle STATE;
@@ -64,8 +64,8 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Reports generated tokens; each block that they fill becomes an active block where the router tracks
-     * output blocks. One thread at a time.
+     * Reports generated tokens; each block that they fill becomes an active block where the router
+     * tracks output blocks. One thread at a time.
      *
      * @param total tokens generated so far, not since the last call
      */

@@ -1,6 +1,8 @@
 package io.kvasir.router;
 
-/** Chooses among the eligible candidates of a filled decision. Stateless but for its random source. */
+/**
+ * Chooses among the eligible candidates of a filled decision. Stateless but for its random source.
+ */
 final class Picker {
     private final RandomSource random;
 
@@ -8,7 +10,9 @@ final class Picker {
         this.random = random;
     }
 
-    /** Lowest cost, ties uniformly at random; with a temperature, sampled by softmax over the costs. */
+    /**
+     * Lowest cost, ties uniformly at random; with a temperature, sampled by softmax over the costs.
+     */
     int cheapest(Decision decision, double temperature) {
         int best = -1;
         int ties = 0;

@@ -2,7 +2,9 @@ package io.kvasir.router;
 
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Random numbers for ties, sampling and the random mode; injected so that one seed is one story. */
+/**
+ * Random numbers for ties, sampling and the random mode; injected so that one seed is one story.
+ */
 @FunctionalInterface
 public interface RandomSource {
     /**
@@ -32,8 +34,8 @@ public interface RandomSource {
     }
 
     /**
-     * A source whose numbers follow from a seed: SplitMix64 over an atomic counter, so that threads share
-     * it without a lock. The order in which threads take numbers is theirs.
+     * A source whose numbers follow from a seed: SplitMix64 over an atomic counter, so that threads
+     * share it without a lock. The order in which threads take numbers is theirs.
      *
      * @param seed any number
      * @return a thread-safe source

@@ -2,14 +2,15 @@ package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.OverlapScores;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 
 /**
- * One prompt to be routed, with its overrides. Made by {@link KvRouter#newRequest}, owned by one thread at
- * a time, reusable: {@link #reset} and fill again. It also owns the scratch memory of the decision, so that
- * routing allocates nothing once its arrays have grown to the longest prompt.
+ * One prompt to be routed, with its overrides. Made by {@link KvRouter#newRequest}, owned by one
+ * thread at a time, reusable: {@link #reset} and fill again. It also owns the scratch memory of the
+ * decision, so that routing allocates nothing once its arrays have grown to the longest prompt.
  */
 public final class RouteRequest {
     private static final int[] NO_TOKENS = {};
@@ -61,7 +62,8 @@ public final class RouteRequest {
     /**
      * Sets the prompt.
      *
-     * @param ids token ids as the engine computes them; not copied, must not change until the decision
+     * @param ids token ids as the engine computes them; not copied, must not change until the
+     *     decision
      * @param count tokens used, 0..{@code ids.length}
      * @return this
      * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
@@ -189,17 +191,26 @@ public final class RouteRequest {
         return false;
     }
 
-    /** Hashes the prompt's full blocks once; blocks beyond the router's limit are counted, not indexed. */
+    /**
+     * Hashes the prompt's full blocks once; blocks beyond the router's limit are counted, not
+     * indexed.
+     */
     void hash() {
         if (hashed) {
             return;
         }
         blockCount = Math.min(BlockHasher.blockCount(tokenCount, blockSize), maxBlocks);
         if (localHashes.length < blockCount) {
-            localHashes = new long[Math.max(blockCount, Math.min(maxBlocks, 2 * localHashes.length))];
+            localHashes =
+                    new long[Math.max(blockCount, Math.min(maxBlocks, 2 * localHashes.length))];
         }
         BlockHasher.localHashes(
-                tokens, 0, blockCount * blockSize, blockSize, BlockHasher.seed(lora, salt), localHashes);
+                tokens,
+                0,
+                blockCount * blockSize,
+                blockSize,
+                BlockHasher.seed(lora, salt),
+                localHashes);
         hashed = true;
     }
 }

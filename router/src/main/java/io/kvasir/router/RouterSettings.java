@@ -12,7 +12,8 @@ package io.kvasir.router;
  * @param mode default routing mode
  * @param overlapWeight default weight of a block to prefill
  * @param temperature default sampling temperature; 0 takes the minimum
- * @param degradedCredit what a cached block counts on a worker whose events are known to be incomplete, 0..1
+ * @param degradedCredit what a cached block counts on a worker whose events are known to be
+ *     incomplete, 0..1
  * @param trackOutputBlocks whether generated blocks count as active blocks
  */
 public record RouterSettings(
@@ -38,7 +39,8 @@ public record RouterSettings(
         KvRouter.checkNotNegative("overlapWeight", overlapWeight);
         KvRouter.checkNotNegative("temperature", temperature);
         if (!(degradedCredit >= 0 && degradedCredit <= 1)) {
-            throw new IllegalArgumentException("degradedCredit=" + degradedCredit + " is not in 0..1");
+            throw new IllegalArgumentException(
+                    "degradedCredit=" + degradedCredit + " is not in 0..1");
         }
     }
 

@@ -6,7 +6,10 @@ import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 
-/** One registered (worker, dp rank): its identity, live load and the state of its events. Thread-safe. */
+/**
+ * One registered (worker, dp rank): its identity, live load and the state of its events.
+ * Thread-safe.
+ */
 public final class Worker {
     private final WorkerSpec spec;
     private final int slot;
@@ -84,7 +87,8 @@ public final class Worker {
     /**
      * How far the index can be trusted for this worker.
      *
-     * @return {@link IndexState#GONE} once removed, {@link IndexState#DEGRADED} without an event source
+     * @return {@link IndexState#GONE} once removed, {@link IndexState#DEGRADED} without an event
+     *     source
      */
     public IndexState state() {
         if (removed) {

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.SourceConfig;
+
 import java.util.Objects;
 
 /**
@@ -10,8 +11,8 @@ import java.util.Objects;
  * @param name for people: logs, metrics, decisions; unique per router together with the rank
  * @param url where requests go; opaque to the router
  * @param dpRank data-parallel rank, 0 without data parallelism
- * @param events where the rank's KV events come from; its slot is set by the router; null for a worker
- *     without events, which is routed by load alone
+ * @param events where the rank's KV events come from; its slot is set by the router; null for a
+ *     worker without events, which is routed by load alone
  */
 public record WorkerSpec(long id, String name, String url, int dpRank, SourceConfig events) {
     /** Checks the values. */
@@ -19,13 +20,14 @@ public record WorkerSpec(long id, String name, String url, int dpRank, SourceCon
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(url, "url");
         if (dpRank < 0) {
-            throw new IllegalArgumentException("dpRank=" + dpRank + " of worker " + name + " is negative");
+            throw new IllegalArgumentException(
+                    "dpRank=" + dpRank + " of worker " + name + " is negative");
         }
     }
 
     /**
-     * A worker without data parallelism and without an event endpoint of its own; events may be pushed
-     * through {@link KvRouter#openDirect}.
+     * A worker without data parallelism and without an event endpoint of its own; events may be
+     * pushed through {@link KvRouter#openDirect}.
      *
      * @param id the worker's number
      * @param name for people

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.SourceConfig;
+
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -21,7 +22,10 @@ final class EngineMessages {
         return SourceConfig.of(name, 0, blockSize, "");
     }
 
-    /** One batch {@code [0.0, [BlockStored as a map], 0]} of the prompt's first blocks, named from a base up. */
+    /**
+     * One batch {@code [0.0, [BlockStored as a map], 0]} of the prompt's first blocks, named from a
+     * base up.
+     */
     static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {

@@ -10,6 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -20,8 +24,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.Test;
 
 class KvRouterTest {
     private static final int BLOCK_SIZE = 16;
@@ -29,7 +31,11 @@ class KvRouterTest {
     private final long seed = Seeds.next("KvRouterTest");
     private final Random random = new Random(seed);
     private KvRouter router =
-            KvRouter.builder().blockSize(BLOCK_SIZE).maxWorkers(8).random(RandomSource.seeded(seed)).build();
+            KvRouter.builder()
+                    .blockSize(BLOCK_SIZE)
+                    .maxWorkers(8)
+                    .random(RandomSource.seeded(seed))
+                    .build();
     private final Decision decision = new Decision();
 
     @AfterEach
@@ -49,10 +55,15 @@ class KvRouterTest {
         return router.newRequest().tokens(prompt, prompt.length);
     }
 
-    /** Announces the prompt's first blocks on a worker, as an engine would, and waits until they are indexed. */
+    /**
+     * Announces the prompt's first blocks on a worker, as an engine would, and waits until they are
+     * indexed.
+     */
     private EngineStream announce(Worker worker, int[] prompt, int blocks) {
-        final EngineStream stream = router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
-        stream.onMessage(0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.slot() * 1_000_000L));
+        final EngineStream stream =
+                router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
+        stream.onMessage(
+                0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.slot() * 1_000_000L));
         EngineMessages.await(() -> worker.eventSequence() == 0, "event 0 of " + worker);
         return stream;
     }
@@ -68,8 +79,14 @@ class KvRouterTest {
                                 && worker.prefillTokens() == tokens
                                 && worker.activeRequests() == requests,
                 () ->
-                        worker + ": " + worker.activeBlocks() + " blocks, " + worker.prefillTokens() + " tokens, "
-                                + worker.activeRequests() + " requests");
+                        worker
+                                + ": "
+                                + worker.activeBlocks()
+                                + " blocks, "
+                                + worker.prefillTokens()
+                                + " tokens, "
+                                + worker.activeRequests()
+                                + " requests");
     }
 
     @Test
@@ -201,7 +218,8 @@ class KvRouterTest {
                         RouteException.class,
                         () ->
                                 router.select(
-                                        request(prompt(1)).mode(RoutingMode.DIRECT).pin(second), decision));
+                                        request(prompt(1)).mode(RoutingMode.DIRECT).pin(second),
+                                        decision));
         assertEquals(RouteException.Kind.PINNED_UNAVAILABLE, gone.kind());
     }
 
@@ -226,7 +244,8 @@ class KvRouterTest {
     @Test
     void excludedAndUnavailableWorkersAreNamedInTheRefusal() throws RouteException {
         final RouteException none =
-                assertThrows(RouteException.class, () -> router.select(request(prompt(1)), decision));
+                assertThrows(
+                        RouteException.class, () -> router.select(request(prompt(1)), decision));
         assertEquals(RouteException.Kind.NO_WORKERS, none.kind());
         final Worker only = worker(1);
         final RouteException excluded =
@@ -301,7 +320,9 @@ class KvRouterTest {
         }
         long total = 0;
         for (Worker worker : router.workers()) {
-            assertTrue(worker.activeRequests() <= callers / 2, worker + ": " + worker.activeRequests());
+            assertTrue(
+                    worker.activeRequests() <= callers / 2,
+                    worker + ": " + worker.activeRequests());
             total += worker.activeRequests();
         }
         assertEquals(callers, total);

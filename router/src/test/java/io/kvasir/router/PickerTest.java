@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.testsupport.Seeds;
+
 import org.junit.jupiter.api.Test;
 
 class PickerTest {
@@ -19,10 +20,13 @@ class PickerTest {
         final RouteRequest request = new RouteRequest(16, 16, 8);
         decision.begin(request, 16, RoutingMode.KV, 1, 0);
         for (int i = 0; i < costs.length; i++) {
-            final Worker worker = new Worker(WorkerSpec.of(i, "w" + i, "http://w" + i), i, null, null);
+            final Worker worker =
+                    new Worker(WorkerSpec.of(i, "w" + i, "http://w" + i), i, null, null);
             decision.candidate(
                     worker,
-                    Double.isNaN(costs[i]) ? Decision.Exclusion.UNAVAILABLE : Decision.Exclusion.NONE,
+                    Double.isNaN(costs[i])
+                            ? Decision.Exclusion.UNAVAILABLE
+                            : Decision.Exclusion.NONE,
                     IndexState.EXACT,
                     -1);
             decision.figures(i, 0, 0, costs[i], 0, 0, costs[i]);
