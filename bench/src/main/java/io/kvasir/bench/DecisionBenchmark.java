@@ -1,0 +1,126 @@
+package io.kvasir.bench;
+
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.RandomSource;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerSpec;
+
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Cost of one whole decision of an embedded router, from token ids to a chosen worker with its
+ * reasons. Each prompt is held by one worker in full; the index was filled by events through the
+ * real pipeline. Question answered: what does routing add to a request, and how much of it is
+ * hashing?
+ */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(
+        value = 2,
+        jvmArgsAppend = {"-Xms1g", "-Xmx1g"})
+@Warmup(iterations = 3, time = 500, timeUnit = TimeUnit.MILLISECONDS)
+@Measurement(iterations = 5, time = 500, timeUnit = TimeUnit.MILLISECONDS)
+public class DecisionBenchmark {
+    private static final int BLOCK_SIZE = 16;
+    private static final int BLOCKS = 1 << 16;
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
+
+    /** Full blocks of each prompt. */
+    @Param({"16", "256", "1024"})
+    public int depthBlocks;
+
+    /** Registered workers. */
+    @Param({"8", "64"})
+    public int workers;
+
+    private final Decision decision = new Decision();
+    private KvRouter router;
+    private RouteRequest request;
+    private int[][] prompts;
+    private int next;
+
+    /** Registers workers and announces what they hold, then waits until it is indexed. */
+    @Setup
+    public void fill() {
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .maxWorkers(workers)
+                        .maxBlocks(BLOCKS, BLOCKS)
+                        .mode(RoutingMode.KV)
+                        .random(RandomSource.seeded(1337))
+                        .build();
+        request = router.newRequest();
+        prompts = new int[BLOCKS / depthBlocks][];
+        final SplittableRandom random = new SplittableRandom(1337);
+        final List<Worker> registered = new ArrayList<>();
+        final List<EngineStream> streams = new ArrayList<>();
+        for (int w = 0; w < workers; w++) {
+            final Worker worker = router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+            registered.add(worker);
+            streams.add(
+                    router.openDirect(worker, SourceConfig.of(worker.name(), 0, BLOCK_SIZE, "")));
+        }
+        for (int p = 0; p < prompts.length; p++) {
+            prompts[p] = random.ints((long) depthBlocks * BLOCK_SIZE, 0, 150_000).toArray();
+            final int worker = p % workers;
+            final long sequence = p / workers;
+            streams.get(worker)
+                    .onMessage(
+                            sequence,
+                            StoredEvents.message(
+                                    prompts[p], BLOCK_SIZE, 1 + (long) p * depthBlocks));
+            await(registered.get(worker), sequence);
+        }
+    }
+
+    private static void await(Worker worker, long sequence) {
+        final long deadline = System.nanoTime() + PATIENCE_NS;
+        while (worker.eventSequence() < sequence) {
+            if (System.nanoTime() - deadline > 0) {
+                throw new IllegalStateException(
+                        worker + " applied " + worker.eventSequence() + " of " + sequence);
+            }
+            LockSupport.parkNanos(20_000);
+        }
+    }
+
+    /** Ends the router's threads. */
+    @TearDown
+    public void close() {
+        router.close();
+    }
+
+    /** One decision; the holder of the prompt wins. */
+    @Benchmark
+    public Worker select() throws RouteException {
+        next = (next + 7_919) & (prompts.length - 1);
+        final int[] prompt = prompts[next];
+        router.select(request.reset().tokens(prompt, prompt.length), decision);
+        return decision.worker();
+    }
+}

@@ -1,0 +1,48 @@
+package io.kvasir.bench;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.openjdk.jmh.results.RunResult;
+import org.openjdk.jmh.runner.Runner;
+import org.openjdk.jmh.runner.RunnerException;
+import org.openjdk.jmh.runner.options.OptionsBuilder;
+import org.openjdk.jmh.runner.options.TimeValue;
+import org.openjdk.jmh.runner.options.VerboseMode;
+
+import java.util.Collection;
+import java.util.TreeSet;
+
+class WiringTest {
+    @Test
+    void everyBenchmarkRunsAndTellsTimeAndCpu() throws RunnerException {
+        final Collection<RunResult> results =
+                new Runner(
+                                new OptionsBuilder()
+                                        .include("io\\.kvasir\\.bench\\..*")
+                                        .param("depthBlocks", "256")
+                                        .param("workers", "8")
+                                        .forks(0)
+                                        .warmupIterations(0)
+                                        .measurementIterations(1)
+                                        .measurementTime(TimeValue.milliseconds(20))
+                                        .addProfiler(CpuTimeProfiler.class)
+                                        .shouldFailOnError(true)
+                                        .verbosity(VerboseMode.SILENT)
+                                        .build())
+                        .run();
+        final TreeSet<String> names = new TreeSet<>();
+        for (RunResult result : results) {
+            names.add(result.getParams().getBenchmark().replace("io.kvasir.bench.", ""));
+            assertTrue(result.getPrimaryResult().getScore() > 0, result.toString());
+            assertTrue(result.getSecondaryResults().get("cpu").getScore() >= 0);
+        }
+        assertEquals(
+                "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, DecisionBenchmark.select,"
+                        + " HashBenchmark.local, HashBenchmark.localAndSequence,"
+                        + " HashBenchmark.localByCopying, MatchBenchmark.match,"
+                        + " MatchBenchmark.matchHashMap]",
+                names.toString());
+    }
+}

@@ -1,0 +1,83 @@
+package io.kvasir.nixl;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.Base64;
+import java.util.Optional;
+import java.util.Random;
+
+class DisaggregatedParamsTest {
+    private static final String CONTEXT_ANSWER =
+            "{\"id\":\"p\",\"choices\":[ {\"index\":0,\"disaggregated_params\":"
+                    + "{\"request_type\": \"context_only\",\"ctx_request_id\":9007199254740993,"
+                    + "\"first_gen_tokens\":[7],\"encoded_opaque_state\":\"AQID/w==\"}}]}";
+
+    @Test
+    void onlyTheRequestTypeChangesBetweenThePhases() {
+        final DisaggregatedParams context =
+                DisaggregatedParams.in(VerbatimJson.parse(CONTEXT_ANSWER)).orElseThrow();
+        assertEquals(Optional.of("context_only"), context.requestType());
+        assertArrayEquals(new byte[] {1, 2, 3, -1}, context.opaqueState().orElseThrow());
+        final DisaggregatedParams generation = context.generationOnly();
+        assertEquals(Optional.of("generation_only"), generation.requestType());
+        assertEquals(
+                context.toString().replace("context_only", "generation_only"),
+                generation.toString());
+        final VerbatimJson body = VerbatimJson.parse("{\"model\":\"m\"}");
+        assertEquals(generation, DisaggregatedParams.in(generation.spliceInto(body)).orElseThrow());
+    }
+
+    @Test
+    void theContextPhaseIsAskedForByName() {
+        assertEquals(
+                "{\"model\":\"m\",\"disaggregated_params\":{\"request_type\":\"context_only\"}}",
+                DisaggregatedParams.contextOnly()
+                        .spliceInto(VerbatimJson.parse("{\"model\":\"m\"}"))
+                        .toString());
+    }
+
+    @Test
+    void anyStateSurvivesBase64UnderBothNames() {
+        final Random random = new Random(Seeds.next("anyStateSurvivesBase64UnderBothNames"));
+        for (int i = 0; i < 500; i++) {
+            final byte[] state = new byte[random.nextInt(200)];
+            random.nextBytes(state);
+            final String name = random.nextBoolean() ? "opaque_state" : "encoded_opaque_state";
+            final String encoded = Base64.getEncoder().encodeToString(state);
+            final DisaggregatedParams params =
+                    new DisaggregatedParams(
+                            VerbatimJson.parse("{\"" + name + "\":\"" + encoded + "\"}"));
+            assertArrayEquals(state, params.opaqueState().orElseThrow());
+        }
+    }
+
+    @Test
+    void aStateThatIsNullIsAbsentAndOneThatIsNoBase64IsNamed() {
+        assertEquals(
+                Optional.empty(),
+                new DisaggregatedParams(VerbatimJson.parse("{\"opaque_state\":null}"))
+                        .opaqueState());
+        final DisaggregatedParams broken =
+                new DisaggregatedParams(VerbatimJson.parse("{\"opaque_state\":\"*\"}"));
+        final IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, broken::opaqueState);
+        assertTrue(e.getMessage().startsWith("opaque_state is no base64"), e.getMessage());
+    }
+
+    @Test
+    void aBodyWithoutTheObjectHasNone() {
+        for (String body :
+                new String[] {
+                    "{}", "{\"choices\":[]}", "{\"choices\":[null]}", "{\"choices\":3}"
+                }) {
+            assertEquals(Optional.empty(), DisaggregatedParams.in(VerbatimJson.parse(body)), body);
+        }
+    }
+}
