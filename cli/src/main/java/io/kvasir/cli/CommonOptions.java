@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 import java.io.PrintWriter;
@@ -21,6 +22,11 @@ final class CommonOptions {
             usageHelp = true,
             description = "Show this help and end.")
     boolean help;
+
+    /** A complaint about the command line, for values that no parser refuses by itself. */
+    ParameterException wrong(String message) {
+        return new ParameterException(command.commandLine(), message);
+    }
 
     PrintWriter out() {
         return command.commandLine().getOut();

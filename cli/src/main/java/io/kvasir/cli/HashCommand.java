@@ -89,7 +89,7 @@ final class HashCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         if (blockSize < 1) {
-            throw new CommandFailure("--block-size " + blockSize + " is not a positive number");
+            throw common.wrong("--block-size " + blockSize + " is not a positive number");
         }
         final int[] tokens = source.read();
         final long[] local = new long[BlockHasher.blockCount(tokens.length, blockSize)];

@@ -22,7 +22,7 @@ import java.nio.file.NoSuchFileException;
                     + " the rest, and shows what that is worth.",
             ""
         },
-        subcommands = {HashCommand.class, TruthCommand.class},
+        subcommands = {SimCommand.class, HashCommand.class, TruthCommand.class},
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",
         footer = {
@@ -65,13 +65,21 @@ public final class Kvasir implements Runnable {
         return new CommandLine(new Kvasir())
                 .setUsageHelpWidth(HELP_WIDTH)
                 .setCaseInsensitiveEnumValuesAllowed(true)
+                .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)
                 .setExecutionExceptionHandler(Kvasir::failed);
     }
 
     @Override
     public void run() {
-        throw new ParameterException(common.command.commandLine(), "no command given");
+        throw common.wrong("no command given");
+    }
+
+    private static int run(CommandLine.ParseResult parsed) {
+        if (isDebug(parsed)) {
+            System.setProperty("KVASIR_LOG", "DEBUG"); // read when the first logger is made
+        }
+        return new CommandLine.RunLast().execute(parsed);
     }
 
     private static int wrongCommandLine(ParameterException e, String[] args) {
@@ -88,14 +96,14 @@ public final class Kvasir implements Runnable {
     private static int failed(Exception e, CommandLine command, CommandLine.ParseResult parsed) {
         final PrintWriter err = command.getErr();
         err.println(command.getCommandSpec().qualifiedName() + ": " + oneLine(e));
-        if (wantsTrace(parsed)) {
+        if (isDebug(parsed)) {
             printTrace(e, err);
         }
         err.flush();
         return ExitCode.FAILED;
     }
 
-    private static boolean wantsTrace(CommandLine.ParseResult parsed) {
+    private static boolean isDebug(CommandLine.ParseResult parsed) {
         for (CommandLine.ParseResult r = parsed; r != null; r = r.subcommand()) {
             if (r.hasMatchedOption("--debug")) {
                 return true;

@@ -82,7 +82,7 @@ final class TruthCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         if (blockSize < 1) {
-            throw new CommandFailure("--block-size " + blockSize + " is not a positive number");
+            throw common.wrong("--block-size " + blockSize + " is not a positive number");
         }
         final TruthCheck.Result result =
                 TruthCheck.run(events, GoldenTrace.read(requests), blockSize, rule());
@@ -99,8 +99,7 @@ final class TruthCommand implements Callable<Integer> {
             case "physical" -> RemovalRule.PHYSICAL;
             case "last-copy" -> RemovalRule.LAST_COPY;
             default ->
-                    throw new CommandFailure(
-                            "--removals " + removals + " must be physical or last-copy");
+                    throw common.wrong("--removals " + removals + " must be physical or last-copy");
         };
     }
 

@@ -85,6 +85,7 @@ public final class EventPipeline implements AutoCloseable {
      */
     public synchronized EventSource openZmq(SourceConfig source) {
         checkOpen();
+        forgetClosedSources();
         if (sockets == null) {
             sockets = new ZmqSockets();
         }
@@ -102,9 +103,14 @@ public final class EventPipeline implements AutoCloseable {
      */
     public synchronized EngineStream openDirect(SourceConfig source) {
         checkOpen();
+        forgetClosedSources();
         final EngineStream opened = new EngineStream(source, sink());
         sources.add(opened);
         return opened;
+    }
+
+    private void forgetClosedSources() {
+        sources.removeIf(source -> source.state() == IndexState.GONE);
     }
 
     private void checkOpen() {

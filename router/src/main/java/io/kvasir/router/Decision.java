@@ -358,7 +358,7 @@ public final class Decision {
                 String.format(
                         Locale.ROOT,
                         "%s: %d tokens, %d blocks of %d; cost = %s · prefill + decode, temperature"
-                            + " %s%n",
+                                + " %s%n",
                         mode.spelling(),
                         requestTokens,
                         requestBlocks,

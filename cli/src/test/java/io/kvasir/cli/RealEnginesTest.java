@@ -1,0 +1,398 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.WorkerConfig;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.router.Worker;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.io.CleanupMode;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+
+/**
+ * The gateway in front of two real vLLM servers: what it predicts is what they report. Small
+ * caches, so that prefixes are evicted and asked for again.
+ */
+@Tag("real-engine")
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+class RealEnginesTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final HttpClient HTTP = HttpClient.newHttpClient();
+    private static final long QUIET_NS = Duration.ofMillis(120).toNanos();
+
+    @TempDir(cleanup = CleanupMode.ON_SUCCESS)
+    static Path logs;
+
+    private static VllmServer first;
+    private static VllmServer second;
+    private static GatewayServer gateway;
+
+    private final Random random = new Random(Seeds.next("RealEnginesTest"));
+
+    /** One answered request: what the gateway said beforehand and what the engine said of it. */
+    private record Outcome(
+            int status,
+            String worker,
+            int predicted,
+            int cached,
+            int prompt,
+            long decidedAt,
+            String body) {
+        boolean exact() {
+            return status == 200 && predicted == cached;
+        }
+    }
+
+    @BeforeAll
+    static void start() throws Exception {
+        final String home = System.getenv("KVASIR_VLLM");
+        assumeTrue(
+                home != null,
+                "skipped: KVASIR_VLLM does not name a folder made by"
+                        + " cli/src/test/real-engines/install.sh");
+        final Path folder = Path.of(home);
+        assumeTrue(
+                Files.isExecutable(folder.resolve("venv/bin/vllm")),
+                "skipped: no venv/bin/vllm in KVASIR_VLLM=" + home);
+        first = new VllmServer(folder, logs.resolve("first.log"));
+        second = new VllmServer(folder, logs.resolve("second.log"));
+        first.start();
+        second.start();
+        first.awaitHealthy();
+        second.awaitHealthy();
+        gateway =
+                GatewayServer.start(
+                        GatewayConfig.builder()
+                                .port(0)
+                                .model(VllmServer.MODEL)
+                                .tokenizer(folder.resolve("model"))
+                                .blockSize(VllmServer.BLOCK_SIZE)
+                                .worker(WorkerConfig.parse(first.flag("first")))
+                                .worker(WorkerConfig.parse(second.flag("second")))
+                                .build());
+        await(RealEnginesTest::allExact, "both workers EXACT");
+    }
+
+    @AfterAll
+    static void stop() {
+        if (gateway != null) {
+            gateway.close();
+        }
+        for (VllmServer server : Arrays.asList(first, second)) {
+            if (server != null) {
+                server.close();
+            }
+        }
+    }
+
+    private static boolean allExact() {
+        return gateway.router().workers().stream()
+                .allMatch(w -> w.state() == IndexState.EXACT && w.available());
+    }
+
+    private static void await(BooleanSupplier condition, String what) throws InterruptedException {
+        final long deadline = System.nanoTime() + Duration.ofSeconds(90).toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - deadline > 0) {
+                throw new AssertionError(
+                        "still waiting for "
+                                + what
+                                + ": "
+                                + gateway.router().workers().stream()
+                                        .map(w -> w + " " + w.available() + " " + w.sourceStatus())
+                                        .collect(Collectors.joining("; ")));
+            }
+            Thread.sleep(20);
+        }
+    }
+
+    /**
+     * Waits until no worker's events have moved for a while; answers the numbers they stopped at.
+     */
+    private static long[] quiet() throws InterruptedException {
+        long[] seen = sequences();
+        long since = System.nanoTime();
+        while (System.nanoTime() - since < QUIET_NS) {
+            Thread.sleep(10);
+            final long[] now = sequences();
+            if (!Arrays.equals(now, seen)) {
+                seen = now;
+                since = System.nanoTime();
+            }
+        }
+        return seen;
+    }
+
+    private static long[] sequences() {
+        return gateway.router().workers().stream().mapToLong(Worker::eventSequence).toArray();
+    }
+
+    private static Outcome send(String path, String body) throws Exception {
+        final HttpResponse<String> answer =
+                HTTP.send(
+                        HttpRequest.newBuilder(
+                                        URI.create("http://127.0.0.1:" + gateway.port() + path))
+                                .timeout(Duration.ofSeconds(60))
+                                .header("content-type", "application/json")
+                                .POST(HttpRequest.BodyPublishers.ofString(body))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        final JsonNode usage =
+                answer.statusCode() == 200 ? usage(answer.body()) : JSON.createObjectNode();
+        return new Outcome(
+                answer.statusCode(),
+                answer.headers().firstValue("x-kvasir-worker").orElse(""),
+                (int)
+                        answer.headers()
+                                .firstValueAsLong("x-kvasir-predicted-cached-tokens")
+                                .orElse(-1),
+                usage.path("prompt_tokens_details").path("cached_tokens").asInt(0),
+                usage.path("prompt_tokens").asInt(-1),
+                answer.headers().firstValueAsLong("x-kvasir-event-sequence").orElse(-2),
+                answer.body());
+    }
+
+    private static JsonNode usage(String body) throws Exception {
+        if (!body.startsWith("data:")) {
+            return JSON.readTree(body).path("usage");
+        }
+        JsonNode usage = JSON.createObjectNode();
+        for (String line : body.lines().toList()) {
+            if (line.startsWith("data: {")) {
+                final JsonNode found = JSON.readTree(line.substring(6)).path("usage");
+                usage = found.isObject() ? found : usage;
+            }
+        }
+        return usage;
+    }
+
+    private static String completion(int[] prompt, int maxTokens) {
+        return "{\"model\":\"tiny\",\"prompt\":"
+                + Arrays.toString(prompt)
+                + ",\"max_tokens\":"
+                + maxTokens
+                + ",\"temperature\":0,\"ignore_eos\":true}";
+    }
+
+    private int[] tokens(int count) {
+        return random.ints(count, 10, 250).toArray();
+    }
+
+    /** Prompts that share prefixes: more of them than both caches hold together. */
+    private final class Workload {
+        private final List<int[]> prefixes = new ArrayList<>();
+
+        Workload(int groups) {
+            for (int i = 0; i < groups; i++) {
+                prefixes.add(tokens(96 + random.nextInt(300)));
+            }
+        }
+
+        int[] next() {
+            final int[] prefix = prefixes.get(random.nextInt(prefixes.size()));
+            final int cut =
+                    random.nextInt(4) == 0 ? 1 + random.nextInt(prefix.length) : prefix.length;
+            final int[] tail = tokens(random.nextInt(3) == 0 ? 0 : random.nextInt(90));
+            final int[] prompt = Arrays.copyOf(prefix, cut + tail.length);
+            System.arraycopy(tail, 0, prompt, cut, tail.length);
+            if (random.nextInt(8) == 0) {
+                prefixes.set(random.nextInt(prefixes.size()), prompt);
+            }
+            return prompt;
+        }
+    }
+
+    /** Sends requests one after the other, each only when all events have arrived. */
+    private List<Outcome> sequential(Workload workload, int requests) throws Exception {
+        final List<Outcome> outcomes = new ArrayList<>();
+        for (int i = 0; i < requests; i++) {
+            final long[] arrived = quiet();
+            final Outcome outcome =
+                    send("/v1/completions", completion(workload.next(), 1 + random.nextInt(40)));
+            outcomes.add(outcome);
+            if (!outcome.exact()) {
+                System.out.printf(
+                        "request %d: %s, decided at event %d, events then %s%n",
+                        i, outcome, outcome.decidedAt(), Arrays.toString(arrived));
+            }
+        }
+        return outcomes;
+    }
+
+    private static long exact(List<Outcome> outcomes) {
+        return outcomes.stream().filter(Outcome::exact).count();
+    }
+
+    @Test
+    @Order(1)
+    void everyKindOfRequestIsAnsweredAndItsTokensAreTheEngines() throws Exception {
+        final String chat =
+                "\"messages\":[{\"role\":\"system\",\"content\":\"A router knows which worker holds"
+                    + " it.\"},{\"role\":\"user\",\"content\":\"the longest prefix wins, ünless ☃"
+                    + " no one is busy\"}]";
+        final String text =
+                "\"prompt\":\"a block holds the keys and values of sixteen tokens, and so on\"";
+        final String ids = "\"prompt\":" + Arrays.toString(tokens(70));
+        final String options =
+                ",\"model\":\"tiny\",\"max_tokens\":5,\"temperature\":0,\"ignore_eos\":true";
+        final List<String[]> kinds =
+                List.of(
+                        new String[] {"/v1/chat/completions", chat},
+                        new String[] {"/v1/completions", text},
+                        new String[] {"/v1/completions", ids});
+        for (String[] kind : kinds) {
+            for (String stream :
+                    List.of(
+                            "",
+                            ",\"stream\":true",
+                            ",\"stream\":true,\"stream_options\":{\"include_usage\":true}")) {
+                quiet();
+                final String body = "{" + kind[1] + options + stream + "}";
+                final Outcome outcome = send(kind[0], body);
+                assertEquals(200, outcome.status(), outcome.body());
+                if (!stream.isEmpty()) {
+                    assertTrue(outcome.body().endsWith("data: [DONE]\n\n"), outcome.body());
+                    assertEquals(
+                            stream.contains("include_usage"),
+                            outcome.body().contains("\"choices\":[]"),
+                            "only a client that asked sees the usage chunk: " + outcome.body());
+                }
+                if (outcome.prompt() >= 0) {
+                    final JsonNode own = JSON.readTree(tokenize(kind[0].contains("chat"), body));
+                    assertEquals(outcome.prompt(), own.path("count").asInt(), body);
+                }
+            }
+        }
+    }
+
+    private static String tokenize(boolean chat, String body) throws Exception {
+        final HttpResponse<String> answer =
+                HTTP.send(
+                        HttpRequest.newBuilder(
+                                        URI.create(
+                                                "http://127.0.0.1:" + gateway.port() + "/tokenize"))
+                                .header("content-type", "application/json")
+                                .POST(HttpRequest.BodyPublishers.ofString(body))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, answer.statusCode(), (chat ? "chat: " : "text: ") + answer.body());
+        return answer.body();
+    }
+
+    @Test
+    @Order(2)
+    void thePredictedHitIsTheEnginesThroughEvictions() throws Exception {
+        final List<Outcome> outcomes = sequential(new Workload(14), 300);
+        final long exact = exact(outcomes);
+        final long hits = outcomes.stream().filter(o -> o.cached() > 0).count();
+        System.out.printf(
+                "300 requests: %d exact, %d with a hit, by worker %s%n",
+                exact,
+                hits,
+                outcomes.stream()
+                        .collect(Collectors.groupingBy(Outcome::worker, Collectors.counting())));
+        assertTrue(exact >= 297, exact + " of 300 exact");
+        assertTrue(hits > 50, "the workload must hit: " + hits);
+    }
+
+    @Test
+    @Order(3)
+    void concurrentRequestsDifferOnlyByEventsThatCameAfterTheDecision() throws Exception {
+        final Workload workload = new Workload(10);
+        int differing = 0;
+        for (int round = 0; round < 15; round++) {
+            quiet();
+            final List<Future<Outcome>> answers = new ArrayList<>();
+            try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+                for (int i = 0; i < 4; i++) {
+                    final String body = completion(workload.next(), 8);
+                    answers.add(threads.submit(() -> send("/v1/completions", body)));
+                }
+            }
+            for (Future<Outcome> answer : answers) {
+                assertEquals(200, answer.get().status(), answer.get().body());
+                differing += answer.get().exact() ? 0 : 1;
+            }
+        }
+        System.out.printf(
+                "60 concurrent requests: %d differ by the events of their neighbours%n", differing);
+        final List<Outcome> after = sequential(workload, 20);
+        assertEquals(20, exact(after), "exact again once it is quiet");
+    }
+
+    @Test
+    @Order(4)
+    void cacheAwareRoutingBeatsRoundRobinInCachedTokens() throws Exception {
+        final long[] cached = new long[2];
+        final List<RoutingMode> modes = List.of(RoutingMode.ROUND_ROBIN, RoutingMode.KV);
+        for (int m = 0; m < 2; m++) {
+            gateway.mode(modes.get(m));
+            final Workload workload =
+                    new Workload(8); // same shape, other tokens: nothing left over from before
+            cached[m] = sequential(workload, 120).stream().mapToLong(Outcome::cached).sum();
+        }
+        gateway.mode(RoutingMode.KV);
+        System.out.printf(
+                "cached tokens of 120 requests: round-robin %d, kv %d%n", cached[0], cached[1]);
+        assertTrue(cached[1] > cached[0], "kv " + cached[1] + " against " + cached[0]);
+    }
+
+    @Test
+    @Order(5)
+    void aServerThatIsKilledAndRestartedIsLeftAloneAndThenExactAgain() throws Exception {
+        final Workload workload = new Workload(10);
+        sequential(workload, 20);
+        second.kill();
+        for (int i = 0; i < 15; i++) {
+            final Outcome outcome = send("/v1/completions", completion(workload.next(), 4));
+            assertEquals(200, outcome.status(), outcome.body());
+            assertEquals("first", outcome.worker());
+        }
+        second.start();
+        second.awaitHealthy();
+        await(RealEnginesTest::allExact, "both workers EXACT after the restart");
+        final List<Outcome> outcomes = sequential(workload, 80);
+        System.out.printf(
+                "80 requests after the restart: %d exact, by worker %s%n",
+                exact(outcomes),
+                outcomes.stream()
+                        .collect(Collectors.groupingBy(Outcome::worker, Collectors.counting())));
+        assertEquals(80, exact(outcomes));
+        assertTrue(
+                outcomes.stream().anyMatch(o -> o.worker().equals("second")),
+                "the restarted worker serves again");
+    }
+}

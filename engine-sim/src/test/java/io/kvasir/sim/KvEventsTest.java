@@ -1,0 +1,245 @@
+package io.kvasir.sim;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.List;
+import java.util.Map;
+import java.util.stream.IntStream;
+
+class KvEventsTest {
+    private static SimConfig.Builder config() {
+        return SimConfig.builder().blockSize(4).blocks(64).speedUp(100).seed(7);
+    }
+
+    private static int[] tokens(int from, int count) {
+        return IntStream.range(from, from + count).toArray();
+    }
+
+    @Test
+    void aSubscriberAndAReplayTellTheSame() {
+        try (SimEngine engine = SimEngine.start(config().build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            final int[] unique = {0};
+            client.awaitSubscription(() -> http.complete(tokens(1000 * unique[0]++, 4), 1));
+            final long before = engine.state(0).lastSequence();
+            http.complete(tokens(1, 10), 7);
+            final EventClient.Message live = client.next();
+            assertEquals("kv-events", live.topic());
+            assertEquals(before + 1, live.sequence());
+            final List<EventClient.Message> replayed = client.replay(engine, 0, before + 1);
+            assertEquals(live, replayed.getFirst());
+            assertEquals(client.next(), replayed.get(1));
+            assertEquals(
+                    before + 1 + engine.state(0).lastSequence() - before,
+                    before + 1 + replayed.size());
+            final List<EventClient.Message> all = client.replay(engine, 0, 0);
+            assertEquals(0, all.getFirst().sequence());
+            assertEquals(engine.state(0).lastSequence() + 1, all.size());
+            assertEquals(engine.heldBlocks(0), EventClient.held(all));
+            assertEquals(List.of(), client.replay(engine, 0, 1_000_000));
+        }
+    }
+
+    @Test
+    void aStoreNamesParentTokensAndExtraKeysInTheOrderOfVllm() {
+        try (SimEngine engine =
+                        SimEngine.start(config().loraAdapters(List.of("x", "my-lora")).build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            http.post(
+                    "/v1/completions",
+                    Http.body(
+                            tokens(1, 8), 6, ",\"model\":\"my-lora\",\"cache_salt\":\"tenant-a\""));
+            final List<EventClient.Message> messages = client.replay(engine, 0, 0);
+            final Map<String, Object> prompt = messages.getFirst().events().getFirst();
+            assertEquals(
+                    List.of(
+                            "type",
+                            "block_hashes",
+                            "parent_block_hash",
+                            "token_ids",
+                            "block_size",
+                            "lora_id",
+                            "medium",
+                            "lora_name",
+                            "extra_keys",
+                            "group_idx",
+                            "kv_cache_spec_kind"),
+                    List.copyOf(prompt.keySet()));
+            assertNull(prompt.get("parent_block_hash"));
+            assertEquals(List.of(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L), prompt.get("token_ids"));
+            assertEquals(2L, prompt.get("lora_id"));
+            assertEquals("my-lora", prompt.get("lora_name"));
+            assertEquals(
+                    List.of(List.of("my-lora", "tenant-a"), List.of("my-lora")),
+                    prompt.get("extra_keys"));
+            assertEquals(0L, messages.getFirst().batch().get(2));
+
+            // 6 output tokens: the sixth is never computed, so one more block is full
+            final Map<String, Object> decoded = messages.get(1).events().getFirst();
+            assertEquals(2, messages.size());
+            assertEquals(EventClient.names(prompt).get(1), decoded.get("parent_block_hash"));
+            assertEquals(4, ((List<?>) decoded.get("token_ids")).size());
+        }
+    }
+
+    @Test
+    void saltAdapterAndSeedEachNameBlocksTheirOwnWay() {
+        final int[] tokens = tokens(1, 8);
+        final BlockNamer namer = new BlockNamer(0, 1, 4);
+        final long[] plain = namer.names(tokens, 8, null, null);
+        assertEquals(plain[1], namer.names(tokens, 8, null, null)[1]);
+        for (long[] other :
+                List.of(
+                        namer.names(tokens, 8, "a", null),
+                        namer.names(tokens, 8, null, "a"),
+                        new BlockNamer(0, 2, 4).names(tokens, 8, null, null))) {
+            assertNotEquals(plain[0], other[0]);
+            assertNotEquals(plain[1], other[1]);
+        }
+        assertEquals(1, namer.names(tokens, 7, null, null).length);
+    }
+
+    @Test
+    void aRepeatedPromptOfWholeBlocksMakesASecondCopyOfItsLastBlock() {
+        try (SimEngine engine = SimEngine.start(config().build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            assertEquals(0, http.cachedTokens(tokens(1, 8), 1));
+            assertEquals(4, http.cachedTokens(tokens(1, 8), 1));
+            assertEquals(8, http.cachedTokens(tokens(1, 9), 1));
+            final List<EventClient.Message> messages = client.replay(engine, 0, 0);
+            final List<Long> names = EventClient.names(messages.get(0).events().getFirst());
+            assertEquals(2, messages.size());
+            assertEquals(
+                    names.subList(1, 2), EventClient.names(messages.get(1).events().getFirst()));
+            assertEquals(Map.of(names.get(0), 1, names.get(1), 2), engine.heldBlocks(0));
+        }
+    }
+
+    @Test
+    void theDeepestBlockOfTheLeastRecentlyUsedChainIsEvictedFirstAndBeforeTheStore() {
+        try (SimEngine engine = SimEngine.start(config().blocks(8).maxModelLength(32).build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            http.complete(tokens(100, 13), 1); // 3 full blocks and a tail
+            http.complete(tokens(200, 13), 1);
+            http.complete(tokens(100, 13), 1); // the first chain is used again
+            http.complete(tokens(300, 13), 1); // 4 blocks wanted, 2 without a hash are free
+            final List<EventClient.Message> messages = client.replay(engine, 0, 0);
+            final List<Long> second = EventClient.names(messages.get(1).events().getFirst());
+            final EventClient.Message last = messages.getLast();
+            assertEquals(List.of("BlockRemoved", "BlockRemoved", "BlockStored"), last.types());
+            final List<Long> evicted =
+                    List.of(
+                            EventClient.names(last.events().get(0)).getFirst(),
+                            EventClient.names(last.events().get(1)).getFirst());
+            assertEquals(List.of(second.get(2), second.get(1)), evicted);
+            assertEquals(4, http.cachedTokens(tokens(200, 13), 1));
+            assertEquals(engine.heldBlocks(0), EventClient.held(client.replay(engine, 0, 0)));
+        }
+    }
+
+    @Test
+    void aResetIsAnnouncedBeforeTheNextStoreAndNotEarlier() {
+        try (SimEngine engine = SimEngine.start(config().build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            http.complete(tokens(1, 9), 1);
+            assertTrue(http.post("/reset_prefix_cache", "").get("success").booleanValue());
+            assertEquals(0, engine.state(0).lastSequence());
+            assertEquals(Map.of(), engine.heldBlocks(0));
+            assertEquals(0, http.cachedTokens(tokens(1, 9), 1));
+            assertEquals(
+                    List.of("AllBlocksCleared", "BlockStored"),
+                    client.replay(engine, 0, 1).getFirst().types());
+        }
+    }
+
+    @Test
+    void aResetIsRefusedWhileBlocksAreInUseUnlessRunningRequestsBeginAgain() {
+        try (SimEngine engine = SimEngine.start(config().speedUp(1).interTokenMillis(20).build())) {
+            final Http http = new Http(engine);
+            final var running = http.sendAsync("/v1/completions", Http.body(tokens(1, 9), 20, ""));
+            Waiting.until(() -> engine.state(0).running() == 1);
+            assertFalse(http.post("/reset_prefix_cache", "").get("success").booleanValue());
+            assertTrue(
+                    http.post("/reset_prefix_cache?reset_running_requests=true", "")
+                            .get("success")
+                            .booleanValue());
+            final int[] ids = Http.outputIds(Http.tree(running.join().body()));
+            assertEquals(20, ids.length);
+            assertEquals(1, engine.state(0).preemptions());
+        }
+    }
+
+    @Test
+    void eachRankHasItsOwnPoolPortsAndNumbersAndAHeaderPinsIt() {
+        final int base = Ports.freeRun(4);
+        try (SimEngine engine =
+                        SimEngine.start(
+                                config().dataParallelSize(2)
+                                        .eventsPort(base)
+                                        .replayPort(base + 2)
+                                        .build());
+                EventClient client = new EventClient(engine, 1)) {
+            assertEquals("tcp://127.0.0.1:" + (base + 1), engine.eventsEndpoint(1));
+            assertEquals("tcp://127.0.0.1:" + (base + 3), engine.replayEndpoint(1));
+            final Http http = new Http(engine);
+            final String body = Http.body(tokens(1, 9), 1, "");
+            for (int i = 0; i < 2; i++) {
+                http.post("/v1/completions", body, "X-data-parallel-rank", "1");
+            }
+            assertEquals(-1, engine.state(0).lastSequence());
+            assertEquals(0, engine.state(1).lastSequence());
+            assertEquals(1L, client.replay(engine, 1, 0).getFirst().batch().get(2));
+            assertEquals(
+                    0,
+                    Http.cachedTokens(
+                            http.post("/v1/completions", body, "X-data-parallel-rank", "0")));
+            assertEquals(
+                    400,
+                    http.send("/v1/completions", body, "X-data-parallel-rank", "2").statusCode());
+        }
+    }
+
+    @Test
+    void cachedTokensFollowAConversationThroughItsAnswers() {
+        try (SimEngine engine = SimEngine.start(config().blocks(512).build())) {
+            final Http http = new Http(engine);
+            int[] history = tokens(1, 21);
+            int computed = 0;
+            for (int turn = 0; turn < 6; turn++) {
+                final var answer = http.complete(history, 10);
+                assertEquals(computed / 4 * 4, Http.cachedTokens(answer), "turn " + turn);
+                computed = history.length + 9; // the last token is not computed
+                final int[] next = tokens(50 * turn, 7);
+                history =
+                        java.util.stream.Stream.of(history, Http.outputIds(answer), next)
+                                .flatMapToInt(IntStream::of)
+                                .toArray();
+            }
+        }
+    }
+
+    @Test
+    void theEventSequenceTellsWhatWasPublishedBeforeTheLookup() {
+        try (SimEngine engine = SimEngine.start(config().build())) {
+            final Http http = new Http(engine);
+            for (int i = 0; i < 3; i++) {
+                final var response =
+                        http.send("/v1/completions", Http.body(tokens(100 * i, 9), 1, ""));
+                assertEquals(
+                        Integer.toString(i - 1),
+                        response.headers().firstValue("x-sim-event-sequence").orElseThrow());
+            }
+        }
+    }
+}

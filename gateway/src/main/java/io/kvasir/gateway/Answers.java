@@ -1,0 +1,39 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+
+/** Writes the gateway's own answers. */
+final class Answers {
+    private static final String JSON = "application/json";
+
+    private Answers() {}
+
+    static void json(Response response, Callback callback, int status, JsonNode body) {
+        write(response, callback, status, JSON, body.toString().getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** An error in OpenAI's shape; one that may pass says when to try again. */
+    static void error(Response response, Callback callback, ApiException error, String requestId) {
+        if (error.status() == 503 || error.status() == 429) {
+            response.getHeaders().put(HttpHeader.RETRY_AFTER, "1");
+        }
+        if (requestId != null) {
+            response.getHeaders().put("x-kvasir-request-id", requestId);
+        }
+        write(response, callback, error.status(), JSON, error.body(requestId));
+    }
+
+    static void write(Response response, Callback callback, int status, String type, byte[] body) {
+        response.setStatus(status);
+        response.getHeaders().put(HttpHeader.CONTENT_TYPE, type);
+        response.getHeaders().put(HttpHeader.CONTENT_LENGTH, body.length);
+        response.write(true, ByteBuffer.wrap(body), callback);
+    }
+}

@@ -1,0 +1,202 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.router.RouteException;
+
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A request that ends with an error answer in OpenAI's shape. Carries no stack trace: it is an
+ * outcome.
+ *
+ * <p>Beside OpenAI's four members the error object has a member {@code kvasir} that says which leg
+ * failed ({@code client}, {@code gateway}, {@code router} or {@code upstream}), the worker when one
+ * is to blame, the kind of failure and whether trying again makes sense.
+ */
+final class ApiException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /** Whose part of the path failed. */
+    enum Leg {
+        CLIENT("client"),
+        GATEWAY("gateway"),
+        ROUTER("router"),
+        UPSTREAM("upstream");
+
+        final String spelling;
+
+        Leg(String spelling) {
+            this.spelling = spelling;
+        }
+    }
+
+    private final int status;
+    private final String type;
+    private final String param;
+    private final String code;
+    private final Leg leg;
+    private final String kind;
+    private final String worker;
+    private final boolean retryable;
+
+    private ApiException(
+            int status,
+            String type,
+            String param,
+            String code,
+            Leg leg,
+            String kind,
+            String worker,
+            boolean retryable,
+            String message) {
+        super(message, null, false, false);
+        this.status = status;
+        this.type = type;
+        this.param = param;
+        this.code = code;
+        this.leg = leg;
+        this.kind = kind;
+        this.worker = worker;
+        this.retryable = retryable;
+    }
+
+    /**
+     * 400: the request itself is wrong; {@code param} names the member, null for the whole body.
+     */
+    static ApiException invalid(String param, String message) {
+        return client(400, param, null, "invalid_request", message);
+    }
+
+    /** A 4xx of the gateway's own. */
+    static ApiException client(int status, String param, String code, String kind, String message) {
+        return new ApiException(
+                status,
+                "invalid_request_error",
+                param,
+                code,
+                Leg.CLIENT,
+                kind,
+                null,
+                status == 408,
+                message);
+    }
+
+    static ApiException modelNotFound(String model) {
+        return client(
+                404,
+                "model",
+                "model_not_found",
+                "model_not_found",
+                "The model `" + model + "` does not exist or you do not have access to it.");
+    }
+
+    static ApiException tooLarge(long length, long limit) {
+        return client(
+                413,
+                null,
+                "request_too_large",
+                "request_too_large",
+                "request body of "
+                        + (length < 0 ? "more than " + limit : Long.toString(length))
+                        + " bytes exceeds the limit of "
+                        + limit
+                        + "; shorten it or raise max-body-bytes");
+    }
+
+    /** A defect of the gateway; the log has the stack trace. */
+    static ApiException internal(String message) {
+        return new ApiException(
+                500,
+                "server_error",
+                null,
+                "internal_error",
+                Leg.GATEWAY,
+                "internal",
+                null,
+                false,
+                message);
+    }
+
+    static ApiException draining() {
+        return new ApiException(
+                503,
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.GATEWAY,
+                "draining",
+                null,
+                true,
+                "the gateway is shutting down");
+    }
+
+    static ApiException route(RouteException cause) {
+        final int status =
+                switch (cause.kind()) {
+                    case INVALID -> 400;
+                    case OVERLOADED -> 429;
+                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
+                };
+        return new ApiException(
+                status,
+                status == 400 ? "invalid_request_error" : "server_error",
+                null,
+                status == 429 ? "overloaded" : status == 400 ? null : "service_unavailable",
+                Leg.ROUTER,
+                cause.kind().name().toLowerCase(java.util.Locale.ROOT),
+                null,
+                cause.kind().retryable(),
+                cause.getMessage());
+    }
+
+    static ApiException upstream(int status, UpstreamFault fault, String worker, String message) {
+        return new ApiException(
+                status,
+                "server_error",
+                null,
+                "upstream_" + fault.spelling(),
+                Leg.UPSTREAM,
+                fault.spelling(),
+                worker,
+                true,
+                message);
+    }
+
+    int status() {
+        return status;
+    }
+
+    String kind() {
+        return kind;
+    }
+
+    /** The error as an object {@code {"error": {...}}}. */
+    ObjectNode json(String requestId) {
+        final ObjectNode body = JsonNodeFactory.instance.objectNode();
+        final ObjectNode error = body.putObject("error");
+        error.put("message", getMessage());
+        error.put("type", type);
+        error.put("param", param);
+        error.put("code", code);
+        final ObjectNode detail = error.putObject("kvasir");
+        detail.put("leg", leg.spelling);
+        detail.put("worker", worker);
+        detail.put("kind", kind);
+        detail.put("retryable", retryable);
+        if (requestId != null) {
+            detail.put("request_id", requestId);
+        }
+        return body;
+    }
+
+    byte[] body(String requestId) {
+        return json(requestId).toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** The error as one server-sent event. */
+    byte[] event(String requestId) {
+        return ("data: " + json(requestId) + "\n\n").getBytes(StandardCharsets.UTF_8);
+    }
+}

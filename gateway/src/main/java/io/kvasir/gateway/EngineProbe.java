@@ -1,0 +1,207 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.eclipse.jetty.client.ContentResponse;
+import org.eclipse.jetty.client.HttpClient;
+import org.eclipse.jetty.client.Request;
+import org.eclipse.jetty.client.StringRequestContent;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Asks each server now and then whether it is there and, on first contact, whether it is what the
+ * configuration says: same block size, same tokens. One virtual thread per server.
+ */
+final class EngineProbe implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(EngineProbe.class);
+    private static final long TIMEOUT_MS = 5_000;
+    private static final String SAMPLE =
+            "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
+    private static final Pattern BLOCK_SIZE =
+            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?block_size=\"(\\d+)\"");
+    private static final Pattern BLOCKS =
+            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
+
+    private final HttpClient client;
+    private final Fleet fleet;
+    private final GatewayConfig config;
+    private final PromptEncoder encoder;
+    private final List<Thread> threads = new ArrayList<>();
+    private volatile boolean closed;
+
+    /**
+     * @param encoder null when the gateway has no tokenizer
+     */
+    EngineProbe(HttpClient client, Fleet fleet, GatewayConfig config, PromptEncoder encoder) {
+        this.client = client;
+        this.fleet = fleet;
+        this.config = config;
+        this.encoder = encoder;
+    }
+
+    void start() {
+        for (Upstream upstream : fleet.upstreams()) {
+            threads.add(
+                    Thread.ofVirtual()
+                            .name("kvasir-probe-" + upstream.name())
+                            .start(() -> watch(upstream)));
+        }
+    }
+
+    private void watch(Upstream upstream) {
+        try {
+            while (!closed) {
+                try {
+                    probe(upstream);
+                } catch (RuntimeException e) {
+                    LOG.error("probe of worker {} failed", upstream.name(), e);
+                }
+                Thread.sleep(config.healthInterval());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private void probe(Upstream upstream) throws InterruptedException {
+        try {
+            final int status = get(upstream, "/health").getStatus();
+            if (status >= 500) {
+                upstream.probeFailed(UpstreamFault.STATUS, "GET /health answered " + status);
+                return;
+            }
+        } catch (ExecutionException | TimeoutException e) {
+            final Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
+            upstream.probeFailed(
+                    UpstreamFault.of(cause), "GET /health: " + UpstreamFault.describe(cause));
+            return;
+        }
+        if (upstream.probed()) {
+            learnCache(upstream);
+            compareTokens(upstream);
+        }
+    }
+
+    private void learnCache(Upstream upstream) throws InterruptedException {
+        try {
+            final String page = get(upstream, "/metrics").getContentAsString();
+            final int blockSize = find(BLOCK_SIZE, page);
+            upstream.cache(blockSize, find(BLOCKS, page));
+            if (blockSize == AnswerReader.UNKNOWN) {
+                LOG.info("worker {} does not state its block size in /metrics", upstream.name());
+            } else if (blockSize != config.blockSize()) {
+                LOG.error(
+                        "worker {} uses blocks of {} tokens, the gateway is configured for {}: its"
+                                + " events cannot be used and it is routed by load alone; set"
+                                + " block-size to {}",
+                        upstream.name(),
+                        blockSize,
+                        config.blockSize(),
+                        blockSize);
+            }
+        } catch (ExecutionException | TimeoutException e) {
+            LOG.info("worker {}: cannot read /metrics: {}", upstream.name(), e.toString());
+        }
+    }
+
+    private static int find(Pattern pattern, String page) {
+        final Matcher matcher = pattern.matcher(page);
+        return matcher.find() ? Integer.parseInt(matcher.group(1)) : AnswerReader.UNKNOWN;
+    }
+
+    private void compareTokens(Upstream upstream) throws InterruptedException {
+        if (encoder == null) {
+            upstream.tokenizer(
+                    Upstream.TokenizerCheck.UNKNOWN, "the gateway has no tokenizer; set tokenizer");
+            return;
+        }
+        final ObjectNode text = Json.MAPPER.createObjectNode();
+        text.put("model", config.model()).put("prompt", SAMPLE);
+        final ObjectNode chat = Json.MAPPER.createObjectNode();
+        chat.put("model", config.model());
+        chat.putArray("messages").addObject().put("role", "user").put("content", SAMPLE);
+        try {
+            final String difference =
+                    firstNonNull(
+                            difference(upstream, "text", text, encoder.text(SAMPLE, true)),
+                            difference(upstream, "chat", chat, encoder.chat(chat, false)));
+            if (difference == null) {
+                upstream.tokenizer(Upstream.TokenizerCheck.AGREES, "text and chat samples agree");
+                LOG.info("worker {}: same tokens as the gateway", upstream.name());
+            } else {
+                upstream.tokenizer(Upstream.TokenizerCheck.DIFFERS, difference);
+                LOG.error(
+                        "worker {} computes other tokens than the gateway, so its cache cannot be"
+                                + " predicted; is tokenizer the model's own? {}",
+                        upstream.name(),
+                        difference);
+            }
+        } catch (ExecutionException | TimeoutException | IOException | RuntimeException e) {
+            upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
+            LOG.info("worker {}: cannot compare tokens: {}", upstream.name(), e.toString());
+        }
+    }
+
+    private static String firstNonNull(String a, String b) {
+        return a != null ? a : b;
+    }
+
+    /** Null if the engine's tokens are the expected ones. */
+    private String difference(Upstream upstream, String what, ObjectNode body, int[] expected)
+            throws InterruptedException, ExecutionException, TimeoutException, IOException {
+        final ContentResponse answer =
+                request(upstream, "/tokenize")
+                        .method("POST")
+                        .body(new StringRequestContent("application/json", body.toString()))
+                        .send();
+        if (answer.getStatus() != 200) {
+            throw new IOException("POST /tokenize answered " + answer.getStatus());
+        }
+        final JsonNode json = Json.MAPPER.readTree(answer.getContent());
+        if (!json.path("tokens").isArray()) {
+            throw new IOException("POST /tokenize answered without tokens");
+        }
+        if (json.path("max_model_len").canConvertToInt()) {
+            upstream.maxModelLength(json.path("max_model_len").intValue());
+        }
+        final int[] actual = Json.MAPPER.convertValue(json.path("tokens"), int[].class);
+        final int at = Arrays.mismatch(expected, actual);
+        return at < 0
+                ? null
+                : what
+                        + " sample differs from token "
+                        + at
+                        + " on: engine "
+                        + Arrays.toString(actual)
+                        + ", gateway "
+                        + Arrays.toString(expected);
+    }
+
+    private ContentResponse get(Upstream upstream, String path)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        return request(upstream, path).send();
+    }
+
+    private Request request(Upstream upstream, String path) {
+        return client.newRequest(upstream.at(path)).timeout(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+    }
+
+    /** Ends the threads; does not wait for a probe under way. */
+    @Override
+    public void close() {
+        closed = true;
+        threads.forEach(Thread::interrupt);
+    }
+}

@@ -1,0 +1,241 @@
+package io.kvasir.gateway;
+
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.RandomSource;
+import io.kvasir.router.RoutingMode;
+
+import org.eclipse.jetty.client.HttpClient;
+import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
+import org.eclipse.jetty.http.HttpCookieStore;
+import org.eclipse.jetty.io.ClientConnector;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.handler.GracefulHandler;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.net.BindException;
+import java.time.Clock;
+import java.util.concurrent.Executors;
+
+/**
+ * A running gateway: one listening port, one router, the workers of its configuration. Several live
+ * side by side in one process. All methods may be called by any thread.
+ */
+public final class GatewayServer implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(GatewayServer.class);
+
+    /**
+     * Engines behind uvicorn close connections that were idle for 5 s; the gateway lets go of them
+     * first.
+     */
+    private static final long POOLED_IDLE_MS = 4_000;
+
+    private static final int MAX_IO_THREADS = 64;
+
+    private final GatewayConfig config;
+    private final KvRouter router;
+    private final PromptEncoder encoder;
+    private final HttpClient client;
+    private final Server server;
+    private final ServerConnector connector;
+    private final EngineProbe probe;
+
+    private GatewayServer(GatewayConfig config, PromptEncoder encoder) {
+        this.config = config;
+        this.encoder = encoder;
+        final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
+        threads.setName("kvasir-http");
+        threads.setVirtualThreadsExecutor(
+                Executors.newThreadPerTaskExecutor(
+                        Thread.ofVirtual().name("kvasir-request-", 0).factory()));
+        server = new Server(threads);
+        connector = newConnector();
+        client = newClient(threads);
+        router = newRouter();
+        final DecisionLog decisions = new DecisionLog(config.decisionLogSize());
+        final GatewayMetrics metrics = new GatewayMetrics();
+        final Fleet fleet = new Fleet(config, router);
+        metrics.watch(fleet);
+        final ProxyExchange.Shared shared =
+                new ProxyExchange.Shared(
+                        config,
+                        client,
+                        new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
+                        fleet,
+                        metrics);
+        server.setErrorHandler(GatewayHandler::serverError);
+        server.setHandler(
+                new GracefulHandler(
+                        new GatewayHandler(
+                                shared,
+                                new PromptReader(config, encoder),
+                                decisions,
+                                new Pages(
+                                        config,
+                                        router,
+                                        fleet,
+                                        decisions,
+                                        Clock.systemUTC().instant()))));
+        server.setStopTimeout(config.drainTimeout().toMillis());
+        probe = new EngineProbe(client, fleet, config, encoder);
+    }
+
+    private ServerConnector newConnector() {
+        final HttpConfiguration http = new HttpConfiguration();
+        http.setSendServerVersion(false);
+        final ServerConnector listening =
+                new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+        listening.setHost(config.host());
+        listening.setPort(config.port());
+        listening.setIdleTimeout(config.clientIdleTimeout().toMillis());
+        server.addConnector(listening);
+        return listening;
+    }
+
+    private HttpClient newClient(QueuedThreadPool threads) {
+        final ClientConnector connections = new ClientConnector();
+        connections.setSelectors(1);
+        connections.setExecutor(threads);
+        final HttpClient http = new HttpClient(new HttpClientTransportOverHTTP(connections));
+        http.setExecutor(threads);
+        http.setConnectTimeout(config.connectTimeout().toMillis());
+        http.setIdleTimeout(POOLED_IDLE_MS);
+        http.setMaxConnectionsPerDestination(config.maxActiveRequests());
+        http.setMaxRequestsQueuedPerDestination(config.maxActiveRequests());
+        http.setFollowRedirects(false);
+        http.setUserAgentField(null);
+        http.setHttpCookieStore(new HttpCookieStore.Empty());
+        server.addBean(http, true);
+        return http;
+    }
+
+    private KvRouter newRouter() {
+        final KvRouter.Builder builder =
+                KvRouter.builder()
+                        .blockSize(config.blockSize())
+                        .maxWorkers(config.maxWorkers())
+                        .maxBlocks(config.maxBlocks(), config.maxHeldBlocks())
+                        .maxActiveRequests(config.maxActiveRequests())
+                        .mode(config.mode())
+                        .overlapWeight(config.overlapWeight())
+                        .temperature(config.temperature());
+        if (config.seed() != null) {
+            builder.random(RandomSource.seeded(config.seed()));
+        }
+        return builder.build();
+    }
+
+    /**
+     * Starts a gateway. Workers that are down at this moment are used once they answer.
+     *
+     * @param config what to serve and where
+     * @return the listening gateway
+     * @throws GatewayException if it cannot listen or the tokenizer cannot be loaded; the message
+     *     names the knob to turn
+     * @throws IllegalArgumentException if a value is out of the router's range
+     */
+    public static GatewayServer start(GatewayConfig config) {
+        final GatewayServer gateway = new GatewayServer(config, null);
+        try {
+            gateway.start();
+            return gateway;
+        } catch (Exception e) {
+            gateway.stop();
+            throw startFailure(config, e);
+        }
+    }
+
+    private void start() throws Exception {
+        server.start();
+        // answers go through as they come: the engine's encoding, redirects and refusals are the
+        // client's
+        client.getContentDecoderFactories().clear();
+        client.getProtocolHandlers().clear();
+        probe.start();
+        LOG.info(
+                "listening on {}:{}, model {}, {} workers, mode {}",
+                config.host(),
+                port(),
+                config.model(),
+                router.workers().size(),
+                config.mode().spelling());
+    }
+
+    private static GatewayException startFailure(GatewayConfig config, Exception e) {
+        for (Throwable t = e; t != null; t = t.getCause()) {
+            if (t instanceof BindException) {
+                return new GatewayException(
+                        "cannot listen on "
+                                + config.host()
+                                + ":"
+                                + config.port()
+                                + ": "
+                                + t.getMessage()
+                                + "; is another gateway running? choose another --port, or 0 for a"
+                                + " free one",
+                        e);
+            }
+        }
+        return new GatewayException("the gateway did not start: " + e.getMessage(), e);
+    }
+
+    /**
+     * The port in use.
+     *
+     * @return the real one where the configuration says 0
+     */
+    public int port() {
+        return connector.getLocalPort();
+    }
+
+    /**
+     * The gateway's router, for inspection and for embedding.
+     *
+     * @return the router; closed by {@link #close}
+     */
+    public KvRouter router() {
+        return router;
+    }
+
+    /**
+     * Changes the routing mode of requests that do not choose one themselves.
+     *
+     * @param mode the mode from now on
+     */
+    public void mode(RoutingMode mode) {
+        router.mode(mode);
+    }
+
+    /**
+     * Stops listening, waits for running requests up to the configured drain timeout, cuts what is
+     * left and frees everything. Safe to call twice.
+     */
+    @Override
+    public void close() {
+        stop();
+    }
+
+    private void stop() {
+        probe.close();
+        try {
+            server.stop();
+        } catch (Exception e) {
+            LOG.warn(
+                    "requests were cut when the drain timeout of {} ended: {}",
+                    config.drainTimeout(),
+                    e.toString());
+        }
+        router.close();
+        if (encoder instanceof AutoCloseable closeable) {
+            try {
+                closeable.close();
+            } catch (Exception e) {
+                LOG.warn("tokenizer did not close: {}", e.toString());
+            }
+        }
+    }
+}

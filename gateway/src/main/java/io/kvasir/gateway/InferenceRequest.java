@@ -1,0 +1,129 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * What the gateway reads of a completion request; all else of the body passes through unread.
+ * Written by {@link RequestParser} only.
+ */
+final class InferenceRequest {
+    /** The endpoints that run inference. */
+    enum Route {
+        CHAT("/v1/chat/completions", "chat"),
+        COMPLETIONS("/v1/completions", "completions");
+
+        final String path;
+        final String label;
+
+        Route(String path, String label) {
+            this.path = path;
+            this.label = label;
+        }
+    }
+
+    private static final byte[] WHOLE_OPTION =
+            ascii("\"stream_options\":{\"include_usage\":true},");
+    private static final byte[] OPTION = ascii("{\"include_usage\":true}");
+    private static final byte[] MEMBER = ascii("\"include_usage\":true");
+    private static final byte[] TRUE = ascii("true");
+
+    final Route route;
+    final byte[] body;
+
+    /** Null when the body names none. */
+    String model;
+
+    boolean stream;
+
+    /** Null when absent. */
+    String cacheSalt;
+
+    /** Whether the client itself asked for the usage chunk. */
+    boolean includeUsage;
+
+    /** Prompt as text; null when given in another form. */
+    String promptText;
+
+    /** Prompt as token ids, exactly as long as the prompt; null when given in another form. */
+    int[] promptIds;
+
+    /** Prompts in the body; routing looks at the first only. */
+    int prompts = 1;
+
+    /** The engine is told to keep the last so many tokens only; 0 when it is not. */
+    int truncatePromptTokens;
+
+    /** Null when absent: then completions add special tokens and chats do not. */
+    Boolean addSpecialTokens;
+
+    /** The members that shape a chat prompt, {@code messages} among them; null for completions. */
+    ObjectNode chat;
+
+    // where stream_options can be edited in place, as byte offsets; -1 = not there
+    int afterBrace = -1;
+    int optionsNull = -1;
+    int optionsAfterBrace = -1;
+    boolean optionsEmpty;
+    int usageValue = -1;
+    int usageValueLength;
+
+    InferenceRequest(Route route, byte[] body) {
+        this.route = route;
+        this.body = body;
+    }
+
+    JsonNode messages() {
+        return chat.get("messages");
+    }
+
+    /**
+     * The body with {@code stream_options.include_usage} set, all other bytes as the client sent
+     * them; a body whose members could not be located is written anew.
+     */
+    byte[] bodyWithUsage() throws IOException {
+        if (usageValue >= 0 && isIn(usageValue)) {
+            return splice(usageValue, usageValueLength, TRUE);
+        }
+        if (optionsAfterBrace > 0 && body[optionsAfterBrace - 1] == '{') {
+            return splice(
+                    optionsAfterBrace, 0, optionsEmpty ? MEMBER : ascii("\"include_usage\":true,"));
+        }
+        if (optionsNull >= 0 && isIn(optionsNull) && body[optionsNull] == 'n') {
+            return splice(optionsNull, "null".length(), OPTION);
+        }
+        if (optionsNull < 0 && afterBrace > 0 && body[afterBrace - 1] == '{') {
+            return splice(afterBrace, 0, WHOLE_OPTION);
+        }
+        final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+        final JsonNode options = tree.get("stream_options");
+        final ObjectNode edited =
+                options instanceof ObjectNode given ? given : tree.putObject("stream_options");
+        edited.put("include_usage", true);
+        return Json.MAPPER.writeValueAsBytes(tree);
+    }
+
+    private boolean isIn(int offset) {
+        return offset < body.length && (body[offset] == 'f' || body[offset] == 'n');
+    }
+
+    private byte[] splice(int offset, int removed, byte[] inserted) {
+        final byte[] edited = new byte[body.length - removed + inserted.length];
+        System.arraycopy(body, 0, edited, 0, offset);
+        System.arraycopy(inserted, 0, edited, offset, inserted.length);
+        System.arraycopy(
+                body,
+                offset + removed,
+                edited,
+                offset + inserted.length,
+                body.length - offset - removed);
+        return edited;
+    }
+
+    private static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+}

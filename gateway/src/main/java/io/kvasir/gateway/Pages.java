@@ -1,0 +1,191 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Worker;
+
+import java.time.Instant;
+import java.util.Locale;
+
+/** What the gateway tells about itself, as JSON. */
+final class Pages {
+    private static final double NANOS_PER_MILLI = 1e6;
+
+    private final GatewayConfig config;
+    private final KvRouter router;
+    private final Fleet fleet;
+    private final DecisionLog decisions;
+    private final Instant started;
+
+    Pages(
+            GatewayConfig config,
+            KvRouter router,
+            Fleet fleet,
+            DecisionLog decisions,
+            Instant started) {
+        this.config = config;
+        this.router = router;
+        this.fleet = fleet;
+        this.decisions = decisions;
+        this.started = started;
+    }
+
+    ObjectNode models() {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("object", "list");
+        final ArrayNode data = page.putArray("data");
+        model(data.addObject(), config.model(), null);
+        for (String adapter : config.loraAdapters()) {
+            model(data.addObject(), adapter, config.model());
+        }
+        return page;
+    }
+
+    private void model(ObjectNode model, String id, String parent) {
+        model.put("id", id);
+        model.put("object", "model");
+        model.put("created", started.getEpochSecond());
+        model.put("owned_by", "kvasir");
+        if (parent != null) {
+            model.put("parent", parent);
+        }
+        putLength(model);
+    }
+
+    private void putLength(ObjectNode node) {
+        final int length = maxModelLength();
+        if (length == AnswerReader.UNKNOWN) {
+            node.putNull("max_model_len");
+        } else {
+            node.put("max_model_len", length);
+        }
+    }
+
+    private int maxModelLength() {
+        for (Upstream upstream : fleet.upstreams()) {
+            if (upstream.maxModelLength() != AnswerReader.UNKNOWN) {
+                return upstream.maxModelLength();
+            }
+        }
+        return AnswerReader.UNKNOWN;
+    }
+
+    ObjectNode tokens(int[] tokens) {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("count", tokens.length);
+        putLength(page);
+        final ArrayNode list = page.putArray("tokens");
+        for (int token : tokens) {
+            list.add(token);
+        }
+        page.putNull("token_strs");
+        return page;
+    }
+
+    /** At least one worker can be used. */
+    boolean healthy() {
+        return fleet.workers().stream().anyMatch(Worker::available);
+    }
+
+    ObjectNode health() {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("status", healthy() ? "ok" : "unavailable");
+        final ArrayNode list = page.putArray("workers");
+        for (Worker worker : fleet.workers()) {
+            final Upstream upstream = fleet.of(worker);
+            final ObjectNode item = list.addObject();
+            item.put("worker", worker.name());
+            item.put("dp_rank", worker.dpRank());
+            item.put("url", worker.url());
+            item.put("available", worker.available());
+            item.put("health", upstream.health().state().spelling());
+            item.put("last_error", upstream.health().lastError());
+            item.put("index_state", lower(worker.state()));
+            item.put("tokenizer", upstream.tokenizer().spelling());
+        }
+        return page;
+    }
+
+    ObjectNode workers() {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("mode", router.mode().spelling());
+        page.put("block_size", config.blockSize());
+        page.put("active_leases", router.activeLeases());
+        final ArrayNode list = page.putArray("workers");
+        for (Worker worker : fleet.workers()) {
+            worker(list.addObject(), worker, fleet.of(worker));
+        }
+        return page;
+    }
+
+    private static void worker(ObjectNode item, Worker worker, Upstream upstream) {
+        item.put("worker", worker.name());
+        item.put("dp_rank", worker.dpRank());
+        item.put("url", worker.url());
+        item.put("available", worker.available());
+        item.put("health", upstream.health().state().spelling());
+        item.put("last_error", upstream.health().lastError());
+        item.put("tokenizer", upstream.tokenizer().spelling());
+        item.put("tokenizer_detail", upstream.tokenizerDetail());
+        known(item, "engine_block_size", upstream.engineBlockSize());
+        known(item, "engine_blocks", upstream.engineBlocks());
+        item.put("active_requests", worker.activeRequests());
+        item.put("prefill_tokens", worker.prefillTokens());
+        item.put("active_blocks", worker.activeBlocks());
+        item.put("index_blocks", worker.indexedBlocks());
+        item.put("index_state", lower(worker.state()));
+        item.put("event_sequence", worker.eventSequence());
+        final SourceStatus status = worker.sourceStatus();
+        if (status == null) {
+            item.putNull("events");
+            return;
+        }
+        final ObjectNode events = item.putObject("events");
+        events.put("endpoint", status.endpoint());
+        events.put("problem", status.problem().isEmpty() ? null : status.problem());
+        if (status.lastEventAgeNs() < 0) {
+            events.putNull("age_ms");
+        } else {
+            events.put("age_ms", status.lastEventAgeNs() / NANOS_PER_MILLI);
+        }
+        events.put("last_sequence", status.lastSequence());
+        events.put("messages", status.messages());
+        events.put("events", status.events());
+        events.put("applied", status.applied());
+        events.put("gaps", status.gaps());
+        events.put("lost_messages", status.lostMessages());
+        events.put("replays", status.replays());
+        events.put("restarts", status.restarts());
+        events.put("removals", lower(status.removals()));
+        known(
+                events,
+                "block_size",
+                status.learnedBlockSize() == 0 ? -1 : status.learnedBlockSize());
+        final ObjectNode drops = events.putObject("drops");
+        status.drops().forEach(drops::put);
+    }
+
+    private static void known(ObjectNode node, String name, int value) {
+        if (value == AnswerReader.UNKNOWN) {
+            node.putNull(name);
+        } else {
+            node.put(name, value);
+        }
+    }
+
+    private static String lower(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    ObjectNode decisions(int limit) {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        final ArrayNode list = page.putArray("decisions");
+        for (DecisionRecord decision : decisions.newest(limit)) {
+            list.add(decision.json());
+        }
+        return page;
+    }
+}

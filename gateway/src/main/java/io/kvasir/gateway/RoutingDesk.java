@@ -1,0 +1,83 @@
+package io.kvasir.gateway;
+
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
+
+import java.time.InstantSource;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+
+/**
+ * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
+ */
+final class RoutingDesk {
+    /** A worker booked for one attempt. */
+    record Booking(Lease lease, DecisionRecord decision) {}
+
+    private record Scratch(RouteRequest request, Decision decision) {}
+
+    private static final int KEPT_SCRATCHES = 64;
+
+    private final KvRouter router;
+    private final DecisionLog log;
+    private final GatewayMetrics metrics;
+    private final InstantSource clock;
+    private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
+
+    RoutingDesk(KvRouter router, DecisionLog log, GatewayMetrics metrics, InstantSource clock) {
+        this.router = router;
+        this.log = log;
+        this.metrics = metrics;
+        this.clock = clock;
+    }
+
+    /**
+     * Decides and books.
+     *
+     * @param excluded workers that failed this request before
+     * @throws RouteException if no worker can be chosen
+     */
+    Booking reserve(
+            RoutedPrompt prompt, List<Worker> excluded, String requestId, String route, int attempt)
+            throws RouteException {
+        final long begin = System.nanoTime();
+        Scratch scratch = free.poll();
+        if (scratch == null) {
+            scratch = new Scratch(router.newRequest(), new Decision());
+        }
+        try {
+            fill(scratch.request.reset(), prompt, excluded);
+            final Lease lease = router.reserve(scratch.request, scratch.decision);
+            final DecisionRecord decision =
+                    new DecisionRecord(
+                            requestId, clock.instant(), route, attempt, scratch.decision);
+            log.add(decision);
+            metrics.routed(decision, System.nanoTime() - begin);
+            return new Booking(lease, decision);
+        } finally {
+            scratch.request.reset();
+            free.offer(scratch);
+        }
+    }
+
+    private static void fill(RouteRequest request, RoutedPrompt prompt, List<Worker> excluded) {
+        request.tokens(prompt.tokens(), prompt.tokens().length)
+                .lora(prompt.lora())
+                .salt(prompt.salt())
+                .mode(prompt.overrides().mode())
+                .pin(prompt.overrides().pin());
+        if (!Double.isNaN(prompt.overrides().overlapWeight())) {
+            request.overlapWeight(prompt.overrides().overlapWeight());
+        }
+        if (!Double.isNaN(prompt.overrides().temperature())) {
+            request.temperature(prompt.overrides().temperature());
+        }
+        for (Worker worker : excluded) {
+            request.exclude(worker);
+        }
+    }
+}

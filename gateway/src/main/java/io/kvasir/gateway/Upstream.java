@@ -1,0 +1,160 @@
+package io.kvasir.gateway;
+
+import io.kvasir.router.Worker;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.net.URI;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
+ * and share its fate. Thread-safe.
+ */
+final class Upstream {
+    private static final Logger LOG = LoggerFactory.getLogger(Upstream.class);
+
+    /** Whether the engine turns texts into the tokens that the gateway hashes. */
+    enum TokenizerCheck {
+        UNKNOWN,
+        AGREES,
+        DIFFERS;
+
+        String spelling() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    private final WorkerConfig config;
+    private final List<Worker> ranks;
+    private final UpstreamHealth health = new UpstreamHealth();
+    private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
+    private volatile String tokenizerDetail = "not asked yet";
+    private volatile int engineBlockSize = AnswerReader.UNKNOWN;
+    private volatile int engineBlocks = AnswerReader.UNKNOWN;
+    private volatile int maxModelLength = AnswerReader.UNKNOWN;
+    private volatile boolean statesCachedTokens;
+
+    Upstream(WorkerConfig config, List<Worker> ranks) {
+        this.config = config;
+        this.ranks = List.copyOf(ranks);
+    }
+
+    String name() {
+        return config.name();
+    }
+
+    URI url() {
+        return config.url();
+    }
+
+    /** The URL of a path on this server. */
+    String at(String pathAndQuery) {
+        return config.url() + pathAndQuery;
+    }
+
+    List<Worker> ranks() {
+        return ranks;
+    }
+
+    boolean hasRanks() {
+        return config.dataParallelSize() > 1;
+    }
+
+    UpstreamHealth health() {
+        return health;
+    }
+
+    /** A request got an answer, whatever it says. */
+    void answered() {
+        health.answered();
+    }
+
+    /** A request failed; takes the server out of use when the breaker opens. */
+    void fault(UpstreamFault fault, String description) {
+        if (health.fault(fault, description)) {
+            takeOut(description);
+        }
+    }
+
+    void probeFailed(UpstreamFault fault, String description) {
+        if (health.probeFailed(fault, description)) {
+            takeOut(description);
+        }
+    }
+
+    /** A probe succeeded; true if what is known of the engine must be learned (again). */
+    boolean probed() {
+        final boolean firstContact = health.probed();
+        if (firstContact) {
+            publish();
+            LOG.info("worker {} at {} answers", name(), url());
+        }
+        return firstContact;
+    }
+
+    private void takeOut(String description) {
+        publish();
+        LOG.warn("worker {} at {} is out of use: {}", name(), url(), description);
+    }
+
+    /**
+     * Tells the router; reads the breaker under the lock, so that the last writer tells the last
+     * state.
+     */
+    private synchronized void publish() {
+        final boolean usable = health.usable();
+        for (Worker worker : ranks) {
+            worker.available(usable);
+        }
+    }
+
+    void tokenizer(TokenizerCheck check, String detail) {
+        tokenizer = check;
+        tokenizerDetail = detail;
+    }
+
+    TokenizerCheck tokenizer() {
+        return tokenizer;
+    }
+
+    String tokenizerDetail() {
+        return tokenizerDetail;
+    }
+
+    void cache(int blockSize, int blocks) {
+        engineBlockSize = blockSize;
+        engineBlocks = blocks;
+    }
+
+    /** Tokens per block by the engine's own word, or {@link AnswerReader#UNKNOWN}. */
+    int engineBlockSize() {
+        return engineBlockSize;
+    }
+
+    int engineBlocks() {
+        return engineBlocks;
+    }
+
+    void maxModelLength(int tokens) {
+        maxModelLength = tokens;
+    }
+
+    int maxModelLength() {
+        return maxModelLength;
+    }
+
+    /**
+     * The cached tokens that an answer states. Engines that state them leave them out when there
+     * are none: once this one has stated some, silence means zero.
+     */
+    int cachedTokens(AnswerReader usage) {
+        if (usage.cachedTokens() >= 0) {
+            statesCachedTokens = true;
+            return usage.cachedTokens();
+        }
+        return statesCachedTokens && usage.promptTokens() >= 0 ? 0 : AnswerReader.UNKNOWN;
+    }
+}

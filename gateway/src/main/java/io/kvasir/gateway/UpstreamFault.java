@@ -1,0 +1,85 @@
+package io.kvasir.gateway;
+
+import java.io.EOFException;
+import java.net.ConnectException;
+import java.net.NoRouteToHostException;
+import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
+import java.nio.channels.UnresolvedAddressException;
+import java.util.Locale;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeoutException;
+
+/** How an exchange with a worker failed. */
+enum UpstreamFault {
+    /**
+     * No connection: refused, unreachable, unknown host or the connect timeout. The worker is down.
+     */
+    CONNECT(502, true),
+    /** Connected, but silent for longer than the idle timeout. */
+    TIMEOUT(504, true),
+    /** The connection ended before the answer did. */
+    CLOSED(502, true),
+    /** The worker answered with a 5xx. */
+    STATUS(502, true),
+    /** The worker refuses work for now: 429 or 503. No fault of its health. */
+    BUSY(503, false),
+    /** The answer breaks the protocol, e.g. an event stream without an end mark. */
+    PROTOCOL(502, true),
+    /** The gateway's own client refused the exchange. No fault of the worker. */
+    LOCAL(503, false);
+
+    private final int status;
+    private final boolean unhealthy;
+
+    UpstreamFault(int status, boolean unhealthy) {
+        this.status = status;
+        this.unhealthy = unhealthy;
+    }
+
+    /** Status for the client when no retry is left. */
+    int status() {
+        return status;
+    }
+
+    /** Whether it counts against the worker's health. */
+    boolean unhealthy() {
+        return unhealthy;
+    }
+
+    String spelling() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    /** Sorts a failure of the HTTP client. */
+    static UpstreamFault of(Throwable failure) {
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (t instanceof ConnectException
+                    || t instanceof NoRouteToHostException
+                    || t instanceof UnknownHostException
+                    || t instanceof UnresolvedAddressException
+                    || t instanceof SocketTimeoutException) {
+                return CONNECT;
+            }
+            if (t instanceof RejectedExecutionException) {
+                return LOCAL;
+            }
+            if (t instanceof TimeoutException) {
+                return TIMEOUT;
+            }
+            if (t instanceof EOFException) {
+                return CLOSED;
+            }
+        }
+        return CLOSED;
+    }
+
+    /** The shortest text that says what happened. */
+    static String describe(Throwable failure) {
+        Throwable root = failure;
+        while (root.getCause() != null && root.getMessage() == null) {
+            root = root.getCause();
+        }
+        return root.getMessage() == null ? root.getClass().getSimpleName() : root.getMessage();
+    }
+}

@@ -1,0 +1,198 @@
+package io.kvasir.gateway;
+
+import io.kvasir.pipeline.RemovalRule;
+
+import java.net.URI;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * One worker server. With data parallelism it counts as {@code dataParallelSize} workers that share
+ * the URL; rank {@code r} publishes and replays on the given ports plus {@code r}.
+ *
+ * @param name for people, metrics and the {@code x-kvasir-worker} header; unique per gateway
+ * @param url base URL of the server, without {@code /v1}
+ * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for
+ *     none: the worker is then routed by load alone
+ * @param eventsBind true if the gateway binds that endpoint and the engine connects to it
+ * @param replay ZMQ endpoint of rank 0's replay socket; null for none
+ * @param dataParallelSize data-parallel ranks, &ge; 1
+ * @param removals how the engine's Removed events count
+ * @param topic ZMQ topic prefix; empty for all
+ */
+public record WorkerConfig(
+        String name,
+        URI url,
+        String events,
+        boolean eventsBind,
+        String replay,
+        int dataParallelSize,
+        RemovalRule removals,
+        String topic) {
+    static final List<String> KEYS =
+            List.of("url", "name", "events", "replay", "dp", "removals", "bind", "topic");
+    private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
+
+    /** Checks the values. */
+    public WorkerConfig {
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(url, "url");
+        Objects.requireNonNull(removals, "removals");
+        Objects.requireNonNull(topic, "topic");
+        if (dataParallelSize < 1) {
+            throw new IllegalArgumentException("dp=" + dataParallelSize + " must be at least 1");
+        }
+        if (replay != null && events == null) {
+            throw new IllegalArgumentException(
+                    "replay=" + replay + " without events; name the events endpoint too");
+        }
+        if (dataParallelSize > 1) {
+            withPort(events, dataParallelSize - 1);
+            withPort(replay, dataParallelSize - 1);
+        }
+    }
+
+    /**
+     * Parses the form used by the {@code --worker} flag: {@code
+     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..}.
+     * All but the URL is optional.
+     *
+     * @param flag the text
+     * @return the worker
+     * @throws IllegalArgumentException if a key or value is wrong; the message names it and the
+     *     known keys
+     */
+    public static WorkerConfig parse(String flag) {
+        final Map<String, String> values = new LinkedHashMap<>();
+        for (String part : flag.split(",", -1)) {
+            final String item = part.strip();
+            final int equals = item.indexOf('=');
+            final boolean bareUrl =
+                    values.isEmpty() && item.contains("://") && !item.startsWith("url=");
+            final String key = bareUrl ? "url" : equals < 0 ? item : item.substring(0, equals);
+            final String value = bareUrl ? item : equals < 0 ? null : item.substring(equals + 1);
+            if (value == null || value.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "worker '"
+                                + flag
+                                + "': '"
+                                + item
+                                + "' is not key=value; known keys: "
+                                + KEYS);
+            }
+            if (values.put(key, value) != null) {
+                throw new IllegalArgumentException(
+                        "worker '" + flag + "': " + key + " is given twice");
+            }
+        }
+        try {
+            return of(values);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("worker '" + flag + "': " + e.getMessage(), e);
+        }
+    }
+
+    /** Makes a worker of its keys and values, as they are in a flag or a YAML mapping. */
+    static WorkerConfig of(Map<String, String> values) {
+        for (String key : values.keySet()) {
+            if (!KEYS.contains(key)) {
+                throw new IllegalArgumentException(
+                        "unknown key '" + key + "'; known keys: " + KEYS);
+            }
+        }
+        final String url = values.get("url");
+        if (url == null) {
+            throw new IllegalArgumentException("no url; it comes first or as url=http://host:port");
+        }
+        final URI base = base(url);
+        return new WorkerConfig(
+                values.getOrDefault("name", base.getAuthority()),
+                base,
+                endpoint("events", values.get("events")),
+                bool("bind", values.getOrDefault("bind", "false")),
+                endpoint("replay", values.get("replay")),
+                number("dp", values.getOrDefault("dp", "1")),
+                rule(values.getOrDefault("removals", "auto")),
+                values.getOrDefault("topic", ""));
+    }
+
+    private static URI base(String url) {
+        final URI uri;
+        try {
+            uri = URI.create(url);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("url=" + url + " is no URL: " + e.getMessage(), e);
+        }
+        if (!"http".equals(uri.getScheme()) || uri.getHost() == null) {
+            throw new IllegalArgumentException("url=" + url + " must be http://host:port");
+        }
+        final String path = uri.getPath() == null ? "" : uri.getPath().replaceAll("/+$", "");
+        if (path.equals("/v1")) {
+            throw new IllegalArgumentException(
+                    "url=" + url + " must be the server's base, without /v1");
+        }
+        return URI.create("http://" + uri.getAuthority() + path);
+    }
+
+    private static String endpoint(String key, String value) {
+        if (value != null && !value.matches("(tcp|ipc|inproc)://.+")) {
+            throw new IllegalArgumentException(
+                    key + "=" + value + " is no ZMQ endpoint, e.g. tcp://127.0.0.1:5557");
+        }
+        return value;
+    }
+
+    private static boolean bool(String key, String value) {
+        return switch (value) {
+            case "true" -> true;
+            case "false" -> false;
+            default ->
+                    throw new IllegalArgumentException(
+                            key + "=" + value + " must be true or false");
+        };
+    }
+
+    private static int number(String key, String value) {
+        try {
+            return Integer.parseInt(value);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(key + "=" + value + " must be a whole number", e);
+        }
+    }
+
+    private static RemovalRule rule(String value) {
+        try {
+            return RemovalRule.valueOf(value.toUpperCase(Locale.ROOT).replace('-', '_'));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "removals=" + value + "; one of: physical, last-copy, auto", e);
+        }
+    }
+
+    /** The events endpoint of a rank; null for none. */
+    String events(int rank) {
+        return withPort(events, rank);
+    }
+
+    /** The replay endpoint of a rank; null for none. */
+    String replay(int rank) {
+        return withPort(replay, rank);
+    }
+
+    private static String withPort(String endpoint, int rank) {
+        if (endpoint == null || rank == 0) {
+            return endpoint;
+        }
+        final Matcher port = PORT.matcher(endpoint);
+        if (!port.matches()) {
+            throw new IllegalArgumentException(
+                    endpoint + " has no port to count dp ranks from; give tcp://host:port");
+        }
+        return port.group(1) + (Integer.parseInt(port.group(2)) + rank);
+    }
+}

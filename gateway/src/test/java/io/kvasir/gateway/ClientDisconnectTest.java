@@ -1,0 +1,126 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+class ClientDisconnectTest {
+    private static final String STREAM = "{\"model\":\"m\",\"prompt\":[1,2,3],\"stream\":true}";
+    private static final String WHOLE = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
+
+    private final CountDownLatch received = new CountDownLatch(1);
+    private final CountDownLatch gone = new CountDownLatch(1);
+
+    @Test
+    void leavingInTheMiddleOfAStreamClosesTheUpstreamAtOnceAndFreesTheLease() throws Exception {
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call -> {
+                                    call.beginEvents();
+                                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                                    awaitGone(call);
+                                });
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+            try (RawClient client = new RawClient(gateway.port())) {
+                client.post("/v1/completions", STREAM).readUntil("\"a\"");
+                assertEquals(1, gateway.router().activeLeases());
+            }
+            assertClosedAndFree(gateway);
+        }
+    }
+
+    @Test
+    void aResetInTheMiddleOfAStreamDoesTheSame() throws Exception {
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call -> {
+                                    call.beginEvents();
+                                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                                    awaitGone(call);
+                                });
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+            final RawClient client = new RawClient(gateway.port());
+            client.post("/v1/completions", STREAM).readUntil("\"a\"");
+            client.reset();
+            assertClosedAndFree(gateway);
+        }
+    }
+
+    @Test
+    void leavingBeforeTheFirstByteClosesTheUpstreamAtOnceAndFreesTheLease() throws Exception {
+        for (String body : new String[] {STREAM, WHOLE}) {
+            final CountDownLatch arrived = new CountDownLatch(1);
+            final CountDownLatch left = new CountDownLatch(1);
+            try (FakeEngine engine =
+                            new FakeEngine(
+                                    call -> {
+                                        arrived.countDown();
+                                        if (call.awaitClientGone(10)) {
+                                            left.countDown();
+                                        }
+                                    });
+                    GatewayServer gateway =
+                            GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+                try (RawClient client = new RawClient(gateway.port())) {
+                    client.post("/v1/completions", body);
+                    assertTrue(arrived.await(5, TimeUnit.SECONDS));
+                }
+                assertTrue(left.await(2, TimeUnit.SECONDS), "upstream still open for " + body);
+                Eventually.holds("lease free", () -> gateway.router().activeLeases() == 0);
+                assertTrue(
+                        Gateways.get(gateway, "/metrics")
+                                .body()
+                                .contains(
+                                        "kvasir_client_disconnects_total{route=\"completions\"}"
+                                                + " 1.0"));
+            }
+        }
+    }
+
+    @Test
+    void theConnectionServesTheNextRequestAfterAWatchedOne() throws Exception {
+        try (FakeEngine engine = new FakeEngine(FakeEngine.chatStream(2, 1));
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build());
+                RawClient client = new RawClient(gateway.port())) {
+            for (int i = 0; i < 20; i++) {
+                client.post("/v1/completions", STREAM).readUntil("0\r\n\r\n");
+            }
+            assertEquals(20, engine.calls.size());
+        }
+    }
+
+    @Test
+    void aPipelinedRequestIsAnsweredAfterTheFirst() throws Exception {
+        try (FakeEngine engine = new FakeEngine(FakeEngine.chatStream(3, 20));
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build());
+                RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", STREAM);
+            Thread.sleep(20);
+            client.post("/v1/completions", STREAM);
+            client.readUntil("0\r\n\r\n");
+            client.readUntil("0\r\n\r\n");
+            assertEquals(2, engine.calls.size());
+        }
+    }
+
+    private void awaitGone(FakeEngine.Call call) throws InterruptedException {
+        received.countDown();
+        if (call.awaitClientGone(10)) {
+            gone.countDown();
+        }
+    }
+
+    private void assertClosedAndFree(GatewayServer gateway) throws InterruptedException {
+        assertTrue(received.await(5, TimeUnit.SECONDS));
+        assertTrue(gone.await(2, TimeUnit.SECONDS), "the upstream connection is still open");
+        Eventually.holds("lease free", () -> gateway.router().activeLeases() == 0);
+    }
+}

@@ -1,0 +1,307 @@
+package io.kvasir.gateway;
+
+import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * A scripted HTTP/1.1 server in place of an engine: each inference request runs the script, which
+ * writes bytes as it likes, waits, or breaks the connection. Knows when its client goes away.
+ */
+final class FakeEngine implements AutoCloseable {
+    /** What to do with one request. */
+    interface Script {
+        void answer(Call call) throws IOException, InterruptedException;
+    }
+
+    /** One received request and the connection to answer on. */
+    static final class Call {
+        final String path;
+        final Map<String, String> headers;
+        final byte[] body;
+        private final Socket socket;
+        private final OutputStream out;
+        final CountDownLatch clientGone = new CountDownLatch(1);
+
+        Call(String path, Map<String, String> headers, byte[] body, Socket socket)
+                throws IOException {
+            this.path = path;
+            this.headers = headers;
+            this.body = body;
+            this.socket = socket;
+            this.out = socket.getOutputStream();
+        }
+
+        String text() {
+            return new String(body, StandardCharsets.UTF_8);
+        }
+
+        void json(int status, String json) throws IOException {
+            raw(
+                    "HTTP/1.1 "
+                            + status
+                            + " X\r\nContent-Type: application/json\r\nx-engine: fake\r\n"
+                            + "Content-Length: "
+                            + json.getBytes(StandardCharsets.UTF_8).length
+                            + "\r\n\r\n"
+                            + json);
+        }
+
+        void beginEvents() throws IOException {
+            raw(
+                    String.join(
+                            "\r\n",
+                            "HTTP/1.1 200 OK",
+                            "Content-Type: text/event-stream; charset=utf-8",
+                            "Transfer-Encoding: chunked",
+                            "",
+                            ""));
+        }
+
+        /** One chunk. */
+        void chunk(String text) throws IOException {
+            raw(
+                    Integer.toHexString(text.getBytes(StandardCharsets.UTF_8).length)
+                            + "\r\n"
+                            + text
+                            + "\r\n");
+        }
+
+        void endChunks() throws IOException {
+            raw("0\r\n\r\n");
+        }
+
+        void raw(String text) throws IOException {
+            out.write(text.getBytes(StandardCharsets.UTF_8));
+            out.flush();
+        }
+
+        /** Ends the connection without a goodbye. */
+        void cut() throws IOException {
+            socket.setSoLinger(true, 0);
+            socket.close();
+        }
+
+        boolean awaitClientGone(long seconds) throws InterruptedException {
+            return clientGone.await(seconds, TimeUnit.SECONDS);
+        }
+    }
+
+    private final ServerSocket server;
+    private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    final List<Call> calls = new CopyOnWriteArrayList<>();
+    final AtomicInteger inFlight = new AtomicInteger();
+    volatile Script script;
+    volatile String metricsPage =
+            "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"100\"} 1\n";
+    volatile Script tokenize = call -> call.json(404, "{}");
+    volatile int healthStatus = 200;
+
+    FakeEngine(Script script) {
+        this(script, 0);
+    }
+
+    FakeEngine(Script script, int port) {
+        this.script = script;
+        try {
+            server = new ServerSocket();
+            server.setReuseAddress(true);
+            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 512);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        Thread.ofVirtual().name("fake-engine").start(this::accept);
+    }
+
+    int port() {
+        return server.getLocalPort();
+    }
+
+    String url() {
+        return "http://127.0.0.1:" + port();
+    }
+
+    WorkerConfig worker(String name) {
+        return WorkerConfig.parse(url() + ",name=" + name);
+    }
+
+    private void accept() {
+        while (!server.isClosed()) {
+            try {
+                final Socket socket = server.accept();
+                socket.setTcpNoDelay(true);
+                sockets.add(socket);
+                if (server.isClosed()) {
+                    socket.close(); // accepted while the engine died
+                }
+                Thread.ofVirtual().start(() -> serve(socket));
+            } catch (IOException e) {
+                return; // closed
+            }
+        }
+    }
+
+    private void serve(Socket socket) {
+        try (socket) {
+            final InputStream in = new BufferedInputStream(socket.getInputStream());
+            boolean more = true;
+            while (more) {
+                more = one(in, socket);
+            }
+        } catch (SocketException e) {
+            // the gateway or the script ended it
+            sockets.remove(socket);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            sockets.remove(socket);
+        }
+    }
+
+    private boolean one(InputStream in, Socket socket) throws IOException, InterruptedException {
+        final String requestLine = line(in);
+        if (requestLine == null) {
+            return false;
+        }
+        final Map<String, String> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        for (String line = line(in); line != null && !line.isEmpty(); line = line(in)) {
+            final int colon = line.indexOf(':');
+            headers.merge(
+                    line.substring(0, colon).toLowerCase(Locale.ROOT),
+                    line.substring(colon + 1).strip(),
+                    (a, b) -> a + ", " + b);
+        }
+        final byte[] body =
+                in.readNBytes(Integer.parseInt(headers.getOrDefault("content-length", "0")));
+        final Call call =
+                new Call(
+                        requestLine.substring(
+                                requestLine.indexOf(' ') + 1, requestLine.lastIndexOf(' ')),
+                        headers,
+                        body,
+                        socket);
+        switch (call.path) {
+            case "/health" -> call.json(healthStatus, "{}");
+            case "/metrics" ->
+                    call.raw(
+                            "HTTP/1.1 200 OK\r\nContent-Length: "
+                                    + metricsPage.length()
+                                    + "\r\n\r\n"
+                                    + metricsPage);
+            case "/tokenize" -> tokenize.answer(call);
+            default -> {
+                calls.add(call);
+                inFlight.incrementAndGet();
+                Thread.ofVirtual().start(() -> watch(in, call));
+                try {
+                    script.answer(call);
+                } finally {
+                    inFlight.decrementAndGet();
+                }
+                return false; // the watch has the connection's input now
+            }
+        }
+        return true;
+    }
+
+    private static void watch(InputStream in, Call call) {
+        try {
+            if (in.read() < 0) {
+                call.clientGone.countDown();
+            }
+        } catch (IOException e) {
+            call.clientGone.countDown();
+        }
+    }
+
+    private static String line(InputStream in) throws IOException {
+        final ByteArrayOutputStream line = new ByteArrayOutputStream();
+        for (int b = in.read(); b >= 0; b = in.read()) {
+            if (b == '\n') {
+                return line.toString(StandardCharsets.UTF_8).stripTrailing();
+            }
+            line.write(b);
+        }
+        return line.size() == 0 ? null : line.toString(StandardCharsets.UTF_8);
+    }
+
+    /** Dies: every connection is cut and the port is closed. */
+    @Override
+    public void close() {
+        try {
+            server.close();
+            for (Socket socket : sockets) {
+                socket.setSoLinger(true, 0);
+                socket.close();
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** A chat stream of vLLM's form: role, tokens, finish, usage if it was asked for, end mark. */
+    static Script chatStream(int tokens, long millisBetween) {
+        return call -> {
+            call.beginEvents();
+            call.chunk(
+                    event(
+                            "{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"finish_reason\":null}"));
+            for (int i = 0; i < tokens; i++) {
+                Thread.sleep(millisBetween);
+                call.chunk(
+                        event(
+                                "{\"index\":0,\"delta\":{\"content\":\"t"
+                                        + i
+                                        + " \"},\"finish_reason\":null}"));
+            }
+            call.chunk(event("{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}"));
+            if (call.text().contains("\"include_usage\":true")) {
+                call.chunk(usageEvent(3, tokens, 0));
+            }
+            call.chunk("data: [DONE]\n\n");
+            call.endChunks();
+        };
+    }
+
+    static String event(String choice) {
+        return "data:"
+                   + " {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":["
+                + choice
+                + "]}\n\n";
+    }
+
+    static String usageEvent(int prompt, int completion, int cached) {
+        return "data:"
+                   + " {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],"
+                   + "\"usage\":{\"prompt_tokens\":"
+                + prompt
+                + ",\"total_tokens\":"
+                + (prompt + completion)
+                + ",\"completion_tokens\":"
+                + completion
+                + ",\"prompt_tokens_details\":{\"cached_tokens\":"
+                + cached
+                + "}}}\n\n";
+    }
+}

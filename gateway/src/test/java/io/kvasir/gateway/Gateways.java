@@ -1,0 +1,70 @@
+package io.kvasir.gateway;
+
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+
+/** Gateways for tests, and requests to them. */
+final class Gateways {
+    static final HttpClient HTTP =
+            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+
+    private Gateways() {}
+
+    /** Model {@code m}, blocks of 16, probes every 50 ms, nothing drained. */
+    static GatewayConfig.Builder config(WorkerConfig... workers) {
+        final GatewayConfig.Builder builder =
+                GatewayConfig.builder()
+                        .host("127.0.0.1")
+                        .port(0)
+                        .model("m")
+                        .maxBlocks(4096, 8192)
+                        .maxActiveRequests(1024)
+                        .maxWorkers(8)
+                        .connectTimeout(Duration.ofSeconds(1))
+                        .healthInterval(Duration.ofMillis(50))
+                        .drainTimeout(Duration.ofMillis(0));
+        for (WorkerConfig worker : workers) {
+            builder.worker(worker);
+        }
+        return builder;
+    }
+
+    static HttpResponse<String> post(
+            GatewayServer gateway, String path, String body, String... headers) throws Exception {
+        final HttpRequest.Builder request =
+                HttpRequest.newBuilder(uri(gateway, path))
+                        .timeout(Duration.ofSeconds(20))
+                        .header("Content-Type", "application/json")
+                        .POST(HttpRequest.BodyPublishers.ofString(body));
+        if (headers.length > 0) {
+            request.headers(headers);
+        }
+        return HTTP.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    static HttpResponse<String> get(GatewayServer gateway, String path) throws Exception {
+        return HTTP.send(
+                HttpRequest.newBuilder(uri(gateway, path)).timeout(Duration.ofSeconds(20)).build(),
+                HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** Waits for the first contact with every worker. */
+    static void awaitContact(GatewayServer gateway) throws InterruptedException {
+        Eventually.holds(
+                "contact with every worker",
+                () -> {
+                    try {
+                        return !get(gateway, "/health").body().contains("\"unknown\",\"last_error");
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
+    private static URI uri(GatewayServer gateway, String path) {
+        return URI.create("http://127.0.0.1:" + gateway.port() + path);
+    }
+}

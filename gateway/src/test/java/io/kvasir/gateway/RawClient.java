@@ -1,0 +1,68 @@
+package io.kvasir.gateway;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+/** A client on a bare socket: sends what it is told, reads what comes, leaves when it likes. */
+final class RawClient implements AutoCloseable {
+    private final Socket socket;
+
+    RawClient(int port) throws IOException {
+        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(10_000);
+    }
+
+    RawClient post(String path, String body, String... headers) throws IOException {
+        final StringBuilder head = new StringBuilder();
+        head.append("POST ").append(path).append(" HTTP/1.1\r\nHost: gateway\r\n");
+        head.append("Content-Type: application/json\r\n");
+        for (String header : headers) {
+            head.append(header).append("\r\n");
+        }
+        final byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        head.append("Content-Length: ").append(bytes.length).append("\r\n\r\n");
+        send(head + body);
+        return this;
+    }
+
+    RawClient send(String text) throws IOException {
+        socket.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
+        socket.getOutputStream().flush();
+        return this;
+    }
+
+    /** Reads until the text so far contains the part. */
+    String readUntil(String part) throws IOException {
+        final ByteArrayOutputStream read = new ByteArrayOutputStream();
+        final InputStream in = socket.getInputStream();
+        while (!read.toString(StandardCharsets.UTF_8).contains(part)) {
+            final int b = in.read();
+            if (b < 0) {
+                throw new IOException("ended before '" + part + "' came: " + read);
+            }
+            read.write(b);
+        }
+        return read.toString(StandardCharsets.UTF_8);
+    }
+
+    /** Reads to the end of the connection. */
+    String readAll() throws IOException {
+        return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+
+    /** Leaves with a reset instead of a goodbye. */
+    void reset() throws IOException {
+        socket.setSoLinger(true, 0);
+        socket.close();
+    }
+}
