@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
  * answer:   "" | topic | sequence | payload, for each; then "" | "" | -1 | ""
  * </pre>
  */
-final class EventSockets implements AutoCloseable {
+final class EventSockets implements Rank.Publisher, AutoCloseable {
     static final int DISABLED = -1;
 
     private static final Logger LOG = LoggerFactory.getLogger(EventSockets.class);
@@ -128,8 +128,8 @@ final class EventSockets implements AutoCloseable {
         return ports;
     }
 
-    /** Sends a message and keeps it for replay; a lost one is only kept. */
-    void publish(int rank, long sequence, byte[] payload, boolean lost) {
+    @Override
+    public void publish(int rank, long sequence, byte[] payload, boolean lost) {
         buffers[rank].add(sequence, payload);
         if (!lost && publishers[rank] != null) {
             publishers[rank].send(topic, ZMQ.SNDMORE);

@@ -63,7 +63,11 @@ final class EngineProbe implements AutoCloseable {
     private void watch(Upstream upstream) {
         try {
             while (!closed) {
-                probe(upstream);
+                try {
+                    probe(upstream);
+                } catch (RuntimeException e) {
+                    LOG.error("probe of worker {} failed", upstream.name(), e);
+                }
                 Thread.sleep(config.healthInterval());
             }
         } catch (InterruptedException e) {
@@ -100,8 +104,8 @@ final class EngineProbe implements AutoCloseable {
             } else if (blockSize != config.blockSize()) {
                 LOG.error(
                         "worker {} uses blocks of {} tokens, the gateway is configured for {}: its"
-                            + " events cannot be used and it is routed by load alone; set"
-                            + " block-size to {}",
+                                + " events cannot be used and it is routed by load alone; set"
+                                + " block-size to {}",
                         upstream.name(),
                         blockSize,
                         config.blockSize(),

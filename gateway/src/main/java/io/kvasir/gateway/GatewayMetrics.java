@@ -90,7 +90,7 @@ final class GatewayMetrics {
                 counter(
                         "kvasir_cache_prediction_total",
                         "Answers by how the prediction compares with the engine: exact, over,"
-                            + " under",
+                                + " under",
                         "worker",
                         "result");
         unknownPrompts =

@@ -569,9 +569,8 @@ final class ProxyExchange {
         private Action writeLast(ByteBuffer bytes) {
             commit();
             lastWrite = true;
-            watch
-                    .cancel(); // from here on the next request may arrive, and it is the server's
-                               // to read
+            watch.cancel(); // from here on the next request may arrive, and it is the server's
+            // to read
             writing = true;
             response.write(true, bytes, this);
             return Action.SCHEDULED;

@@ -78,7 +78,7 @@ class ClientDisconnectTest {
                                 .body()
                                 .contains(
                                         "kvasir_client_disconnects_total{route=\"completions\"}"
-                                            + " 1.0"));
+                                                + " 1.0"));
             }
         }
     }

@@ -150,6 +150,9 @@ final class FakeEngine implements AutoCloseable {
                 final Socket socket = server.accept();
                 socket.setTcpNoDelay(true);
                 sockets.add(socket);
+                if (server.isClosed()) {
+                    socket.close(); // accepted while the engine died
+                }
                 Thread.ofVirtual().start(() -> serve(socket));
             } catch (IOException e) {
                 return; // closed

@@ -51,6 +51,19 @@ final class Gateways {
                 HttpResponse.BodyHandlers.ofString());
     }
 
+    /** Waits for the first contact with every worker. */
+    static void awaitContact(GatewayServer gateway) throws InterruptedException {
+        Eventually.holds(
+                "contact with every worker",
+                () -> {
+                    try {
+                        return !get(gateway, "/health").body().contains("\"unknown\",\"last_error");
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
     private static URI uri(GatewayServer gateway, String path) {
         return URI.create("http://127.0.0.1:" + gateway.port() + path);
     }

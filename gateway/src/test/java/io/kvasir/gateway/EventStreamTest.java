@@ -1,0 +1,144 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Random;
+
+class EventStreamTest {
+    private static final String ROLE =
+            FakeEngine.event("{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}");
+    private static final String TOKEN =
+            FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"ä🙂\"}}");
+    private static final String USAGE = FakeEngine.usageEvent(40, 2, 32);
+    private static final String DONE = "data: [DONE]\n\n";
+
+    @Test
+    void bytesPassUnchangedHoweverTheyAreCut() {
+        final String stream =
+                ": hello\n\n"
+                        + ROLE
+                        + TOKEN
+                        + "event: x\r\ndata: {}\r\n\r\n"
+                        + TOKEN
+                        + USAGE
+                        + DONE;
+        final byte[] bytes = stream.getBytes(UTF_8);
+        for (int cut = 0; cut <= bytes.length; cut++) {
+            final EventStream events = new EventStream(false);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, events.accept(ByteBuffer.wrap(bytes, 0, cut)));
+            take(out, events.accept(ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
+            take(out, events.rest());
+            assertEquals(stream, out.toString(UTF_8));
+            assertTrue(events.sawDone());
+            assertTrue(events.sawFirstToken());
+            assertEquals(32, events.usage().cachedTokens());
+            assertEquals(40, events.usage().promptTokens());
+            assertEquals(2, events.outputTokens());
+        }
+    }
+
+    @Test
+    void onlyTheUsageThatNobodyAskedForIsLeftOut() {
+        final Random random = new Random(Seeds.next("EventStreamTest"));
+        for (int round = 0; round < 300; round++) {
+            final EventStream events = new EventStream(true);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
+            for (int from = 0; from < bytes.length; ) {
+                final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
+                take(out, events.accept(ByteBuffer.wrap(bytes, from, to - from)));
+                from = to;
+            }
+            assertEquals(ROLE + TOKEN + TOKEN + DONE, out.toString(UTF_8));
+            assertEquals(32, events.usage().cachedTokens());
+        }
+    }
+
+    @Test
+    void usageThatComesWithAChoiceStays() {
+        final String both =
+                "data:"
+                    + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
+        final EventStream events = new EventStream(true);
+        assertEquals(both, text(events.accept(bytes(both))));
+        assertEquals(1, events.usage().promptTokens());
+    }
+
+    @Test
+    void theOpeningRoleIsNoTokenAndAnEmptyTextIs() {
+        final EventStream chat = new EventStream(false);
+        chat.accept(bytes(ROLE));
+        assertFalse(chat.sawFirstToken());
+        chat.accept(bytes(FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"\"}}")));
+        assertTrue(chat.sawFirstToken());
+
+        final EventStream completion = new EventStream(false);
+        completion.accept(bytes(FakeEngine.event("{\"index\":0,\"text\":\"\"}")));
+        assertTrue(completion.sawFirstToken());
+
+        final EventStream tools = new EventStream(false);
+        tools.accept(
+                bytes(
+                        FakeEngine.event(
+                                "{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{}]}}")));
+        assertTrue(tools.sawFirstToken());
+    }
+
+    @Test
+    void anEventWithoutEndIsHeldBack() {
+        final EventStream events = new EventStream(false);
+        assertEquals(TOKEN, text(events.accept(bytes(TOKEN + "data: {\"half"))));
+        assertEquals("data: {\"half", text(events.rest()));
+    }
+
+    @Test
+    void anEventBeyondTheLimitPassesInPieces() {
+        final EventStream events = new EventStream(true);
+        final byte[] piece = new byte[200_000];
+        Arrays.fill(piece, (byte) 'x');
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        take(out, events.accept(bytes("data: {\"usage\":{")));
+        for (int i = 0; i < 8; i++) {
+            take(out, events.accept(ByteBuffer.wrap(piece)));
+        }
+        assertTrue(out.size() > EventStream.MAX_EVENT_BYTES);
+        take(out, events.accept(bytes("\n")));
+        take(out, events.accept(bytes("\n" + TOKEN + USAGE + DONE)));
+        assertTrue(out.toString(UTF_8).endsWith("x\n\n" + TOKEN + DONE));
+        assertTrue(events.sawFirstToken());
+    }
+
+    @Test
+    void anErrorEventOfTheEngineIsSeen() {
+        final EventStream events = new EventStream(true);
+        final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
+        assertEquals(error, text(events.accept(bytes(error))));
+        assertTrue(events.sawError());
+    }
+
+    private static ByteBuffer bytes(String text) {
+        return ByteBuffer.wrap(text.getBytes(UTF_8));
+    }
+
+    private static String text(ByteBuffer bytes) {
+        return UTF_8.decode(bytes).toString();
+    }
+
+    private static void take(ByteArrayOutputStream out, ByteBuffer bytes) {
+        final byte[] taken = new byte[bytes.remaining()];
+        bytes.get(taken);
+        out.writeBytes(taken);
+    }
+}

@@ -1,0 +1,326 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+
+class GatewayFaultsTest {
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
+    private static final String WHOLE = "{\"prompt\":[1]}";
+    private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+
+    private final FakeEngine good = new FakeEngine(call -> call.json(200, ANSWER));
+    private final FakeEngine bad = new FakeEngine(call -> call.json(200, ANSWER));
+    private GatewayServer gateway;
+
+    /** Round robin: the bad one is asked first. */
+    private void start(GatewayConfig.Builder config) {
+        gateway = GatewayServer.start(config.build());
+    }
+
+    private GatewayConfig.Builder both() {
+        return Gateways.config(bad.worker("bad"), good.worker("good"));
+    }
+
+    @AfterEach
+    void stop() {
+        gateway.close();
+        good.close();
+        bad.close();
+    }
+
+    @Test
+    void aDeadWorkerIsReplacedBeforeTheClientNoticesAndIsLeftOutAfterwards() throws Exception {
+        start(both().healthInterval(Duration.ofMinutes(1)));
+        Gateways.awaitContact(gateway);
+        bad.close();
+        for (int i = 0; i < 6; i++) {
+            final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", WHOLE);
+            assertEquals(200, answer.statusCode());
+            assertEquals("good", GatewayHttpTest.header(answer, "x-kvasir-worker"));
+        }
+        assertFalse(gateway.router().workers().get(0).available());
+        final String page = Gateways.get(gateway, "/metrics").body();
+        assertTrue(
+                page.contains(
+                        "kvasir_upstream_attempts_total{outcome=\"connect\",worker=\"bad\"} 1.0"),
+                page);
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void aWorkerThatComesBackIsUsedAgain() throws Exception {
+        start(both());
+        final int port = bad.port();
+        bad.close();
+        Eventually.holds("out", () -> !gateway.router().workers().get(0).available());
+        try (FakeEngine again = new FakeEngine(call -> call.json(200, ANSWER), port)) {
+            Eventually.holds("back", () -> gateway.router().workers().get(0).available());
+            for (int i = 0; i < 4; i++) {
+                assertEquals(
+                        200,
+                        Gateways.post(
+                                        gateway,
+                                        "/v1/completions",
+                                        WHOLE,
+                                        "x-kvasir-mode",
+                                        "round-robin")
+                                .statusCode());
+            }
+            assertEquals(2, again.calls.size());
+        }
+    }
+
+    @Test
+    void withoutAnotherWorkerTheErrorNamesTheDeadOne() throws Exception {
+        start(Gateways.config(bad.worker("bad")).healthInterval(Duration.ofMinutes(1)));
+        Gateways.awaitContact(gateway);
+        bad.close();
+        final JsonNode error =
+                GatewayHttpTest.assertError(
+                        Gateways.post(gateway, "/v1/completions", WHOLE),
+                        502,
+                        "upstream_connect",
+                        "upstream worker bad at "
+                                + bad.url()
+                                + " failed (connect, attempt 1 of 3)");
+        assertEquals("upstream", error.at("/kvasir/leg").textValue());
+        assertEquals("bad", error.at("/kvasir/worker").textValue());
+        assertTrue(error.at("/kvasir/retryable").booleanValue());
+        GatewayHttpTest.assertError(
+                Gateways.post(gateway, "/v1/completions", WHOLE),
+                503,
+                "service_unavailable",
+                "none of 1");
+    }
+
+    @Test
+    void aWorkerThatCutsTheConnectionBeforeItsFirstEventIsReplaced() throws Exception {
+        for (FakeEngine.Script script :
+                new FakeEngine.Script[] {
+                    FakeEngine.Call::cut,
+                    call -> {
+                        call.beginEvents();
+                        call.cut();
+                    },
+                    call -> {
+                        call.beginEvents();
+                        call.chunk("data: {\"half");
+                        call.cut();
+                    },
+                    call -> {
+                        call.beginEvents();
+                        call.endChunks();
+                    }
+                }) {
+            bad.script = script;
+            good.script = FakeEngine.chatStream(1, 0);
+            start(both());
+            for (int i = 0; i < 2; i++) {
+                final String events =
+                        Gateways.post(
+                                        gateway,
+                                        "/v1/completions",
+                                        STREAM,
+                                        "x-kvasir-mode",
+                                        "round-robin")
+                                .body();
+                assertTrue(events.contains("t0 ") && events.endsWith("[DONE]\n\n"), events);
+            }
+            assertTrue(bad.calls.size() >= 1);
+            bad.calls.clear();
+            gateway.close();
+        }
+    }
+
+    @Test
+    void aWorkerThatCutsAWholeAnswerInTheMiddleIsReplaced() throws Exception {
+        bad.script =
+                call -> {
+                    call.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"half");
+                    call.cut();
+                };
+        start(both());
+        for (int i = 0; i < 2; i++) {
+            assertEquals(
+                    ANSWER,
+                    Gateways.post(gateway, "/v1/completions", WHOLE, "x-kvasir-mode", "round-robin")
+                            .body());
+        }
+        assertTrue(bad.calls.size() >= 1);
+    }
+
+    @Test
+    void aWorkerThatDiesInTheMiddleOfAStreamIsNamedInAnErrorEvent() throws Exception {
+        bad.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}") + "data: {\"half");
+                    call.cut();
+                };
+        start(Gateways.config(bad.worker("bad")));
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", STREAM);
+        assertEquals(200, answer.statusCode());
+        final String[] events = answer.body().split("\n\n", -1);
+        assertEquals(3, events.length, answer.body());
+        assertTrue(events[0].contains("\"text\":\"a\""));
+        final JsonNode error =
+                Json.MAPPER.readTree(events[1].substring("data: ".length())).get("error");
+        assertEquals("server_error", error.get("type").textValue());
+        assertEquals("upstream", error.at("/kvasir/leg").textValue());
+        assertEquals("bad", error.at("/kvasir/worker").textValue());
+        assertEquals("closed", error.at("/kvasir/kind").textValue());
+        assertEquals("", events[2]);
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void aStreamThatEndsWithoutItsMarkEndsWithAnErrorEvent() throws Exception {
+        bad.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                    call.endChunks();
+                };
+        start(Gateways.config(bad.worker("bad")));
+        final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
+        assertTrue(events.contains("ended without [DONE]"), events);
+    }
+
+    @Test
+    void aRefusalForLoadIsTriedElsewhereAndIsNoFault() throws Exception {
+        bad.script = call -> call.json(429, "{\"error\":\"busy\"}");
+        start(both());
+        for (int i = 0; i < 10; i++) {
+            assertEquals(
+                    200,
+                    Gateways.post(gateway, "/v1/completions", WHOLE, "x-kvasir-mode", "round-robin")
+                            .statusCode());
+        }
+        assertTrue(gateway.router().workers().get(0).available());
+        assertTrue(bad.calls.size() >= 3);
+        assertEquals(10, good.calls.size());
+    }
+
+    @Test
+    void aRefusalThatNobodyElseCanTakeIsPassedOnAsItIs() throws Exception {
+        bad.script = call -> call.json(503, "{\"error\":\"warming up\"}");
+        start(Gateways.config(bad.worker("bad")));
+        for (int i = 0; i < 10; i++) {
+            final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", WHOLE);
+            assertEquals(503, answer.statusCode());
+            assertEquals("{\"error\":\"warming up\"}", answer.body());
+        }
+        assertTrue(gateway.router().workers().get(0).available());
+        assertEquals(10, bad.calls.size());
+    }
+
+    @Test
+    void aFaultOfTheEngineIsTriedElsewhereAndAClientsMistakeIsNot() throws Exception {
+        bad.script = call -> call.json(500, "{\"error\":\"oom\"}");
+        start(both());
+        assertEquals(
+                200,
+                Gateways.post(gateway, "/v1/completions", WHOLE, "x-kvasir-mode", "round-robin")
+                        .statusCode());
+        assertEquals(1, bad.calls.size());
+        bad.script = call -> call.json(400, "{\"error\":\"your mistake\"}");
+        good.script = bad.script;
+        final HttpResponse<String> answer =
+                Gateways.post(gateway, "/v1/completions", WHOLE, "x-kvasir-mode", "round-robin");
+        assertEquals(400, answer.statusCode());
+        assertEquals("{\"error\":\"your mistake\"}", answer.body());
+        assertEquals(3, bad.calls.size() + good.calls.size());
+    }
+
+    @Test
+    void aWorkerThatFallsSilentIsGivenUpAfterTheIdleTimeout() throws Exception {
+        bad.script = call -> call.awaitClientGone(10);
+        start(
+                Gateways.config(bad.worker("bad"))
+                        .retries(0)
+                        .upstreamIdleTimeout(Duration.ofMillis(200)));
+        GatewayHttpTest.assertError(
+                Gateways.post(gateway, "/v1/completions", WHOLE),
+                504,
+                "upstream_timeout",
+                "worker bad");
+        bad.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                    call.awaitClientGone(10);
+                };
+        final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
+        assertTrue(events.contains("upstream_timeout"), events);
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void aSlowWorkerIsNotCutByTheClientsIdleTimeout() throws Exception {
+        good.script =
+                call -> {
+                    Thread.sleep(400);
+                    call.json(200, ANSWER);
+                };
+        start(Gateways.config(good.worker("good")).clientIdleTimeout(Duration.ofMillis(100)));
+        assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
+    }
+
+    @Test
+    void aSecondGatewayOnThePortSaysWhichKnobToTurn() {
+        start(Gateways.config(good.worker("good")));
+        final GatewayException e =
+                assertThrows(
+                        GatewayException.class,
+                        () ->
+                                GatewayServer.start(
+                                        Gateways.config(good.worker("good"))
+                                                .port(gateway.port())
+                                                .build()));
+        assertTrue(
+                e.getMessage().contains("cannot listen on 127.0.0.1:" + gateway.port()),
+                e.getMessage());
+        assertTrue(e.getMessage().contains("choose another --port"), e.getMessage());
+    }
+
+    @Test
+    void closingWaitsForRunningRequestsAndRefusesNewOnes() throws Exception {
+        good.script = FakeEngine.chatStream(5, 60);
+        start(Gateways.config(good.worker("good")).drainTimeout(Duration.ofSeconds(5)));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", STREAM).readUntil("t0 ");
+            final Thread closing = Thread.ofVirtual().start(gateway::close);
+            assertTrue(client.readUntil("[DONE]").contains("t4 "));
+            assertTrue(closing.join(Duration.ofSeconds(5)));
+        }
+        gateway.close();
+    }
+
+    @Test
+    void closingCutsWhatIsLeftWhenTheTimeIsUp() throws Exception {
+        good.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                    call.awaitClientGone(10);
+                };
+        start(Gateways.config(good.worker("good")).drainTimeout(Duration.ofMillis(100)));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", STREAM).readUntil("\"a\"");
+            final long begin = System.nanoTime();
+            gateway.close();
+            assertTrue(System.nanoTime() - begin < 5_000_000_000L);
+        }
+        Eventually.holds("the engine is released", () -> good.inFlight.get() == 0);
+    }
+}

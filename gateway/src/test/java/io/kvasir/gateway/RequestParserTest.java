@@ -1,0 +1,187 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RequestParserTest {
+    @Test
+    void readsWhatRoutingNeedsOfACompletion() throws Exception {
+        final InferenceRequest request =
+                completion(
+                        "{\"max_tokens\":3,\"model\":\"m\",\"prompt\":[5,6,2147483647],\"stream\":true,"
+                            + "\"stream_options\":{\"include_usage\":true},\"cache_salt\":\"s\",\"x\":{\"prompt\":1}}");
+        assertEquals("m", request.model);
+        assertArrayEquals(new int[] {5, 6, Integer.MAX_VALUE}, request.promptIds);
+        assertTrue(request.stream);
+        assertTrue(request.includeUsage);
+        assertEquals("s", request.cacheSalt);
+    }
+
+    @Test
+    void readsWhatRoutingNeedsOfAChat() throws Exception {
+        final InferenceRequest request =
+                chat(
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[{\"a\":1}],"
+                            + "\"temperature\":0.5,\"add_generation_prompt\":false}");
+        assertNull(request.model);
+        assertFalse(request.stream);
+        assertEquals("hi", request.messages().get(0).get("content").textValue());
+        assertEquals(1, request.chat.get("tools").get(0).get("a").intValue());
+        assertFalse(request.chat.get("add_generation_prompt").booleanValue());
+        assertNull(request.chat.get("temperature"));
+    }
+
+    @Test
+    void ofABatchTheFirstPromptCounts() throws Exception {
+        final InferenceRequest ids = completion("{\"prompt\":[[1,2],[3],[4]]}");
+        assertArrayEquals(new int[] {1, 2}, ids.promptIds);
+        assertEquals(3, ids.prompts);
+        final InferenceRequest texts = completion("{\"prompt\":[\"a\",\"b\"]}");
+        assertEquals("a", texts.promptText);
+        assertEquals(2, texts.prompts);
+    }
+
+    @Test
+    void ofAMemberGivenTwiceTheLastCounts() throws Exception {
+        final InferenceRequest request =
+                completion("{\"model\":\"a\",\"prompt\":\"x\",\"model\":\"b\",\"prompt\":[1]}");
+        assertEquals("b", request.model);
+        assertNull(request.promptText);
+        assertArrayEquals(new int[] {1}, request.promptIds);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "                                    |          | the body is empty",
+                "[]                                  |          | must be a JSON object",
+                "{                                   |          | not valid JSON at line 1",
+                "{\"prompt\":\"a\"}}                 |          | not valid JSON",
+                "{\"prompt\":\"a\"}{}                |          | something behind",
+                "{\"prompt\":\"a\",}                 |          | not valid JSON at line 1, column",
+                "{}                                  | prompt   | 'prompt' is missing",
+                "{\"prompt\":null}                   | prompt   | 'prompt' is missing",
+                "{\"prompt\":7}                      | prompt   | must be a string, a list of token"
+                    + " ids",
+                "{\"prompt\":[]}                     | prompt   | 'prompt' is empty",
+                "{\"prompt\":[[]]}                   | prompt[0] | 'prompt[0]' is empty",
+                "{\"prompt\":[1,-1]}                 | prompt   | 'prompt[1]' = -1 is no token id",
+                "{\"prompt\":[2147483648]}           | prompt   | 'prompt[0]' = 2147483648 is no"
+                    + " token id",
+                "{\"prompt\":[99999999999999999999]} | prompt   | is no token id",
+                "{\"prompt\":[1.5]}                  | prompt   | must be a token id",
+                "{\"prompt\":[1,\"a\"]}              | prompt   | 'prompt[1]' must be a token id",
+                "{\"prompt\":[\"a\",1]}              | prompt[1] | must be a string like the first"
+                    + " one",
+                "{\"prompt\":[[1],\"a\"]}            | prompt[1] | must be a list of token ids like"
+                    + " the first",
+                "{\"prompt\":\"a\",\"stream\":1}     | stream   | 'stream' must be a boolean, but"
+                    + " is a number",
+                "{\"prompt\":\"a\",\"model\":[]}     | model    | 'model' must be a string, but is"
+                    + " a list",
+                "{\"prompt\":\"a\",\"stream_options\":1} | stream_options | must be an object",
+                "{\"prompt\":\"a\",\"cache_salt\":{}} | cache_salt | must be a string, but is an"
+                    + " object",
+            })
+    void refusesWhatIsNoCompletion(String body, String param, String message) {
+        final ApiException e =
+                assertThrows(ApiException.class, () -> completion(body == null ? "" : body));
+        assertEquals(400, e.status());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        final JsonNode error = e.json("id").get("error");
+        assertEquals(param, error.get("param").textValue());
+        assertEquals("invalid_request_error", error.get("type").textValue());
+        assertEquals("client", error.get("kvasir").get("leg").textValue());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{}                               | messages         | 'messages' is missing",
+                "{\"messages\":[]}                | messages         | 'messages' is empty",
+                "{\"messages\":{}}                | messages         | must be a list",
+                "{\"messages\":[1]}               | messages[0]      | must be an object, but is a"
+                    + " number",
+                "{\"messages\":[{}]}              | messages[0].role | must be a string",
+                "{\"messages\":[{\"role\":\"user\"}],\"tools\":{}} | tools | 'tools' must be a"
+                    + " list",
+            })
+    void refusesWhatIsNoChat(String body, String param, String message) {
+        final ApiException e = assertThrows(ApiException.class, () -> chat(body));
+        assertEquals(400, e.status());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        assertEquals(param, e.json(null).get("error").get("param").textValue());
+    }
+
+    @Test
+    void deepNestingIsRefusedInsteadOfOverflowingTheStack() {
+        final ApiException e =
+                assertThrows(
+                        ApiException.class,
+                        () ->
+                                completion(
+                                        "{\"x\":"
+                                                + "[".repeat(100_000)
+                                                + "]".repeat(100_000)
+                                                + "}"));
+        assertEquals(400, e.status());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"prompt\":\"a\",\"stream\":true}",
+                "  { \"prompt\" : \"ä🙂\" ,\n \"stream\" : true }  ",
+                "{\"prompt\":\"a\",\"stream\":true,\"stream_options\":null}",
+                "{\"prompt\":\"ä\",\"stream_options\" : {},\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : false"
+                    + " },\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : null"
+                    + " },\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{\"continuous_usage_stats\":false},\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{\"include_usage\":true},\"stream_options\":null}",
+                "\uFEFF{\"prompt\":\"a\",\"stream\":true}",
+            })
+    void askingForUsageChangesNothingElse(String body) throws Exception {
+        final InferenceRequest request = completion(body);
+        assertFalse(request.includeUsage);
+        final byte[] edited = request.bodyWithUsage();
+        final JsonNode tree = Json.MAPPER.readTree(edited);
+        assertTrue(tree.get("stream_options").get("include_usage").booleanValue());
+        assertEquals(Json.MAPPER.readTree(body.getBytes(UTF_8)).get("prompt"), tree.get("prompt"));
+        final InferenceRequest again =
+                RequestParser.parse(InferenceRequest.Route.COMPLETIONS, edited);
+        assertTrue(again.includeUsage, new String(edited, UTF_8));
+        // whatever stands in front of and behind the edit is as it was sent
+        final String text = new String(edited, UTF_8);
+        assertTrue(text.endsWith(body.substring(body.lastIndexOf('}'))), text);
+        assertTrue(
+                text.length() - body.length()
+                        <= "\"stream_options\":{\"include_usage\":true},".length());
+    }
+
+    private static InferenceRequest completion(String body) throws ApiException {
+        return RequestParser.parse(InferenceRequest.Route.COMPLETIONS, body.getBytes(UTF_8));
+    }
+
+    private static InferenceRequest chat(String body) throws ApiException {
+        return RequestParser.parse(InferenceRequest.Route.CHAT, body.getBytes(UTF_8));
+    }
+}
