@@ -30,7 +30,7 @@ import java.util.concurrent.Callable;
             "  kvasir sim --count 4 --port 9000 --events-port 5600 --blocks 4096",
             "",
             "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
-                + " value out of range."
+                    + " value out of range."
         })
 final class SimCommand implements Callable<Integer> {
     @Mixin private CommonOptions common;
