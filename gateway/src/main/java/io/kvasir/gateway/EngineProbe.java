@@ -1,9 +1,9 @@
 package io.kvasir.gateway;
 
-import io.kvasir.gateway.tokens.ChatModel;
-
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.gateway.tokens.ChatModel;
 
 import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.tokens;
 
 import com.fasterxml.jackson.databind.JsonNode;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -70,8 +71,7 @@ final class ChatMessages {
         final Map<String, Object> result = new LinkedHashMap<>();
         result.put("role", role);
         result.put(
-                "content",
-                asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts));
+                "content", asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts));
         switch (role) {
             case "assistant" -> {
                 if (JsonValues.has(message, "tool_calls") && !message.get("tool_calls").isEmpty()) {
@@ -222,7 +222,8 @@ final class ChatMessages {
     private static void rest(JsonNode from, Map<String, Object> to) {
         from.properties()
                 .forEach(
-                        member -> to.putIfAbsent(member.getKey(), JsonValues.of(member.getValue())));
+                        member ->
+                                to.putIfAbsent(member.getKey(), JsonValues.of(member.getValue())));
     }
 
     /**
@@ -269,7 +270,9 @@ final class ChatMessages {
         return out;
     }
 
-    /** Replaces developer messages for a template that does not know them; one system message leads. */
+    /**
+     * Replaces developer messages for a template that does not know them; one system message leads.
+     */
     static List<Map<String, Object>> withoutDevelopers(List<Map<String, Object>> conversation) {
         final List<Map<String, Object>> converted = new ArrayList<>(conversation.size());
         for (Map<String, Object> message : conversation) {

@@ -1,8 +1,13 @@
 package io.kvasir.gateway.tokens;
 
 import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.template.ChatTemplate;
 import io.kvasir.gateway.template.TemplateException;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Path;
@@ -11,8 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A model's tokenizer and chat template: turns requests into the token ids that a vLLM engine
@@ -44,7 +47,6 @@ public final class ChatModel implements AutoCloseable {
 
     private final String name;
     private final Tokenizer tokenizer;
-    private final PostProcessor configuredSpecials;
     private final Map<String, String> specialTokens;
     private final Map<String, Compiled> templates = new LinkedHashMap<>();
     private final Map<String, Compiled> requestTemplates = new ConcurrentHashMap<>();
@@ -64,7 +66,6 @@ public final class ChatModel implements AutoCloseable {
         name = files.name();
         tokenizer = Tokenizers.load(files.tokenizer().json(), name, files.moreTokens());
         specialTokens = Map.copyOf(files.specialTokens());
-        configuredSpecials = configuredSpecials(files.config());
         files.templates().forEach((key, source) -> templates.put(key, Compiled.of(source)));
         templates.forEach(
                 (key, compiled) -> {
@@ -93,7 +94,10 @@ public final class ChatModel implements AutoCloseable {
             return new ChatModel(ModelFiles.read(folderOrTokenizerJson));
         } catch (IOException e) {
             throw new TokenizerException(
-                    "cannot read the model's tokenizer files at " + folderOrTokenizerJson + ": " + e,
+                    "cannot read the model's tokenizer files at "
+                            + folderOrTokenizerJson
+                            + ": "
+                            + e,
                     e);
         }
     }
@@ -123,22 +127,6 @@ public final class ChatModel implements AutoCloseable {
         }
     }
 
-    /** Flags that say whether BOS and EOS are added take the place of the tokenizer's own rule. */
-    private PostProcessor configuredSpecials(JsonNode config) {
-        if (!config.has("add_bos_token") && !config.has("add_eos_token")) {
-            return null;
-        }
-        return new PostProcessor(
-                namedToken("bos_token", config.path("add_bos_token").asBoolean(false)),
-                namedToken("eos_token", config.path("add_eos_token").asBoolean(false)));
-    }
-
-    private int[] namedToken(String which, boolean wanted) {
-        final String text = specialTokens.get(which);
-        final int id = wanted && text != null ? tokenizer.idOf(text) : Tokenizer.NO_TOKEN;
-        return id == Tokenizer.NO_TOKEN ? new int[0] : new int[] {id};
-    }
-
     /** The tokenizer. */
     public Tokenizer tokenizer() {
         return tokenizer;
@@ -160,22 +148,16 @@ public final class ChatModel implements AutoCloseable {
     }
 
     /**
-     * Token ids of a text.
+     * Token ids of a text. The tokenizer's own rule says which special tokens there are: {@code
+     * add_bos_token} and {@code add_eos_token} of {@code tokenizer_config.json} change nothing, as
+     * in the engines.
      *
      * @param text the text
      * @param addSpecialTokens whether special tokens such as BOS are added
      * @return fresh array of ids
      */
     public int[] encode(String text, boolean addSpecialTokens) {
-        if (!addSpecialTokens || configuredSpecials == null) {
-            return tokenizer.encode(text, addSpecialTokens);
-        }
-        final int[] plain = tokenizer.encode(text, false);
-        final IdBuffer ids = new IdBuffer(plain.length + 2);
-        configuredSpecials.appendBefore(ids);
-        ids.addAll(plain, plain.length);
-        configuredSpecials.appendAfter(ids);
-        return ids.toArray();
+        return tokenizer.encode(text, addSpecialTokens);
     }
 
     /**

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -52,7 +53,8 @@ final class JsonValues {
             final JsonNode node = PYTHON.readTree(text);
             return node.isObject() ? dict(node) : new LinkedHashMap<>();
         } catch (JsonProcessingException e) {
-            return new LinkedHashMap<>(); // what the model wrote may be broken; the engine goes on, too
+            return new LinkedHashMap<>(); // what the model wrote may be broken; the engine goes on,
+                                          // too
         }
     }
 

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
@@ -13,6 +14,8 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
  * The tokenizer files of a model, read but not yet interpreted.
@@ -127,7 +130,8 @@ record ModelFiles(
         final Map<String, String> tokens = new LinkedHashMap<>();
         for (String name : NAMED_TOKENS) {
             final JsonNode given = JsonValues.has(config, name) ? config.get(name) : map.path(name);
-            final String text = given.isObject() ? given.path("content").textValue() : given.textValue();
+            final String text =
+                    given.isObject() ? given.path("content").textValue() : given.textValue();
             if (text != null) {
                 tokens.put(name, text);
             }
@@ -135,18 +139,29 @@ record ModelFiles(
         return tokens;
     }
 
-    /** Added tokens that only the configuration names, in order of their ids. */
+    /**
+     * Added tokens that the configuration names: those with ids in the order of these, then the
+     * special ones. Which ids they really get the tokenizer says, as in the engines.
+     */
     List<JsonNode> moreTokens() {
-        final List<ObjectNode> tokens = new ArrayList<>();
+        final SortedMap<Integer, JsonNode> byId = new TreeMap<>();
         config.path("added_tokens_decoder")
                 .properties()
                 .forEach(
                         entry -> {
                             final ObjectNode token = entry.getValue().deepCopy();
-                            token.put("id", Integer.parseInt(entry.getKey()));
-                            tokens.add(token);
+                            token.remove("id");
+                            byId.put(Integer.parseInt(entry.getKey()), token);
                         });
-        tokens.sort((a, b) -> Integer.compare(a.get("id").asInt(), b.get("id").asInt()));
-        return List.copyOf(tokens);
+        final List<JsonNode> tokens = new ArrayList<>(byId.values());
+        for (String content : specialTokens.values()) {
+            tokens.add(
+                    JsonNodeFactory.instance
+                            .objectNode()
+                            .put("content", content)
+                            .put("special", true)
+                            .put("normalized", false));
+        }
+        return tokens;
     }
 }
