@@ -38,11 +38,11 @@ import java.util.function.Consumer;
             "Examples:",
             "  kvasir serve --model m --tokenizer /models/m --block-size 16 \\",
             "    --worker"
-                + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
+                    + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
             "  kvasir serve --config gateway.yaml --port 8080",
             "",
             "Exit codes: 130/143 ended by ctrl-C/kill, running requests drained; 2 wrong command"
-                + " line; 3 could not start (port in use, bad file or value)."
+                    + " line; 3 could not start (port in use, bad file or value)."
         })
 final class ServeCommand implements Callable<Integer> {
     private static final Duration FIRST_LOOK = Duration.ofSeconds(3);
@@ -55,7 +55,7 @@ final class ServeCommand implements Callable<Integer> {
             paramLabel = "FILE",
             description =
                     "YAML file; its keys are the flags below without dashes, workers a list."
-                        + " Default: none.")
+                            + " Default: none.")
     private Path config;
 
     @Option(
@@ -64,9 +64,9 @@ final class ServeCommand implements Callable<Integer> {
             converter = Converters.Worker.class,
             description =
                     "A worker, repeatable:"
-                        + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
-                        + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
-                        + " Without events it is routed by load alone. Replaces the file's.")
+                            + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
+                            + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
+                            + " Without events it is routed by load alone. Replaces the file's.")
     private List<WorkerConfig> workers = new ArrayList<>();
 
     @Option(
@@ -129,7 +129,7 @@ final class ServeCommand implements Callable<Integer> {
             negatable = true,
             description =
                     "Ask engines for usage in every stream and keep it from clients that did not"
-                        + " ask: the only way to compare forecasts of streams. Default: on.")
+                            + " ask: the only way to compare forecasts of streams. Default: on.")
     private Boolean includeUsage;
 
     @Option(
@@ -143,7 +143,7 @@ final class ServeCommand implements Callable<Integer> {
             paramLabel = "N",
             description =
                     "Distinct blocks in the index; sizes its memory. Default: 1048576; twice as"
-                        + " many (worker, block) pairs.")
+                            + " many (worker, block) pairs.")
     private Long maxBlocks;
 
     @Option(
