@@ -101,9 +101,7 @@ class ConfigFileTest {
                 "'model: m\ninject-include-usage: maybe' | :2: 'maybe' must be true or false",
                 "'model: m\ntemperature: -1'       | :2: -1 must be finite and not negative",
                 "'model: m\nworkers: http://h:1'   | :2: workers must be a list",
-                "'workers:\n"
-                    + "- url: http://h:1\n"
-                    + "  evnts: x' | :3: unknown key 'evnts'; known keys: [url",
+                "'workers:\n- url: http://h\n  evnts: x' | :3: unknown key 'evnts'; known",
                 "'workers:\n- http://h:1,dp=x'     | :2: worker 'http://h:1,dp=x': dp=x must be",
                 "'workers:\n- http://h:1\n- http://h:1' | model is not set",
                 "'model: m\nworkers:\n- http://h:1\n- http://h:1' | two workers are named 'h:1'",
