@@ -12,7 +12,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /** A small engine: publishes messages over real sockets and answers replay requests. */
 final class Publisher implements AutoCloseable {
     private final ZContext context = new ZContext(1);
-    private final ZMQ.Socket events = context.createSocket(SocketType.PUB);
+    private final ZMQ.Socket events = context.createSocket(SocketType.XPUB);
     private final String endpoint;
     private final String replayEndpoint;
     private final List<byte[]> kept = new CopyOnWriteArrayList<>();
@@ -72,6 +72,15 @@ final class Publisher implements AutoCloseable {
     /** Forgets messages before a number, as a bounded replay buffer does. */
     void forgetBefore(int sequence) {
         keptFrom = sequence;
+    }
+
+    /** Waits until a subscription has arrived: from then on nothing sent is missed. */
+    void awaitSubscriber() {
+        events.setReceiveTimeOut(10_000);
+        final byte[] subscription = events.recv();
+        if (subscription == null || subscription.length == 0 || subscription[0] != 1) {
+            throw new IllegalStateException("no subscription within 10 s");
+        }
     }
 
     /** Adds a message without sending it: lost on the way. */

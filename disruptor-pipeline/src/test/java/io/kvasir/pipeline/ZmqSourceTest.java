@@ -63,15 +63,11 @@ class ZmqSourceTest {
         return batch(stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK));
     }
 
-    /** Publishes until the source has seen something: a subscription takes a moment to arrive. */
-    private void publishUntilSeen(EventSource source) {
-        final int sequence = publisher.publish(store(1));
-        await(
-                () -> {
-                    publisher.send(Publisher.number(sequence), store(1));
-                    return source.status().lastSequence() >= 0;
-                },
-                source);
+    /** Publishes the first message as soon as the source is subscribed. */
+    private void publishFirst(EventSource source) {
+        publisher.awaitSubscriber();
+        publisher.publish(store(1));
+        await(() -> source.status().lastSequence() >= 0, source);
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
@@ -119,7 +115,7 @@ class ZmqSourceTest {
     @Test
     void aGapIsReplayed() {
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.lose(store(2));
         publisher.lose(store(3));
         publisher.publish(store(4));
@@ -134,7 +130,7 @@ class ZmqSourceTest {
     @Test
     void withoutReplaySocketAGapIsDegraded() {
         final EventSource source = pipeline.openZmq(config());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.lose(store(2));
         publisher.publish(store(3));
 
@@ -149,7 +145,7 @@ class ZmqSourceTest {
         pipeline.close();
         pipeline = pipeline(1_024, 150, 5);
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         await(() -> publisher.asked().size() >= 2, source); // start and tail check are over
         publisher.mute(true);
         publisher.lose(store(2));
@@ -168,7 +164,7 @@ class ZmqSourceTest {
         pipeline.close();
         pipeline = pipeline(4, 1_500, 3);
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         pipeline.retire(
@@ -198,7 +194,7 @@ class ZmqSourceTest {
     @Test
     void aRestartedEngineIsClearedAndLoaded() {
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         for (int i = 2; i <= 6; i++) {
             publisher.publish(store(i));
         }
@@ -219,7 +215,7 @@ class ZmqSourceTest {
     @Test
     void anEngineThatRestartedWhileAwayAndCountsHigherIsNoticed() {
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.publish(store(2));
         awaitBlocks(2, source);
         final String endpoint = publisher.endpoint();
@@ -240,7 +236,7 @@ class ZmqSourceTest {
     @Test
     void anEngineThatIsOnlyDisconnectedKeepsItsBlocks() {
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.publish(store(2));
         awaitBlocks(2, source);
         restartPublisher();
@@ -263,7 +259,7 @@ class ZmqSourceTest {
     @Test
     void withoutReplaySocketANumberThatFallsBackIsARestart() {
         final EventSource source = pipeline.openZmq(config());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.publish(store(2));
         awaitBlocks(2, source);
         publisher.send(Publisher.number(0), store(31));
@@ -276,7 +272,7 @@ class ZmqSourceTest {
     @Test
     void garbageOnTheSocketIsCountedAndSurvived() {
         final EventSource source = pipeline.openZmq(config());
-        publishUntilSeen(source);
+        publishFirst(source);
         publisher.sendRaw(List.of(new byte[] {1}));
         publisher.sendRaw(List.of(new byte[0], Publisher.number(9)));
         publisher.send(Publisher.number(9), store(9), new byte[3], new byte[4]);
@@ -299,7 +295,7 @@ class ZmqSourceTest {
     @Test
     void topicsOutsideTheFilterAreNotReceived() {
         final EventSource source = pipeline.openZmq(config().withTopic("kv-"));
-        publishUntilSeen(source);
+        publishFirst(source);
         final byte[] other = "load".getBytes(StandardCharsets.US_ASCII);
         publisher.sendRaw(List.of(other, Publisher.number(1), store(7)));
         publisher.publish(store(2));
@@ -318,6 +314,7 @@ class ZmqSourceTest {
         try (ZContext context = new ZContext(1);
                 ZMQ.Socket socket = context.createSocket(SocketType.PUB)) {
             socket.setLinger(0);
+            socket.setHandshakeIvl(500);
             socket.connect(bound);
             await(
                     () -> {
@@ -375,7 +372,7 @@ class ZmqSourceTest {
     @Test
     void aClosedSourceLetsGoOfItsSockets() {
         final EventSource source = pipeline.openZmq(replayable());
-        publishUntilSeen(source);
+        publishFirst(source);
         source.close();
         source.close();
         assertEquals(IndexState.GONE, source.state());

@@ -31,7 +31,7 @@ final class EventSockets implements Rank.Publisher, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(EventSockets.class);
     private static final int PUBLISHER_HIGH_WATER_MARK = 100_000;
-    private static final int POLL_MILLIS = 100;
+    private static final int POLL_MILLIS = 50;
     private static final long BIND_RETRY_NS = TimeUnit.SECONDS.toNanos(5);
     private static final byte[] EMPTY = new byte[0];
     private static final byte[] END = sequenceBytes(-1);

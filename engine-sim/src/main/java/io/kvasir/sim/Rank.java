@@ -231,6 +231,9 @@ final class Rank {
         request.blockCount = found;
         request.cachedBlocks = found;
         request.computed = found * config.blockSize();
+        if (request.announceHits && found > 0) {
+            announce(request, 0, found);
+        }
         if (!request.counted) {
             count(request, nowNs);
         }
@@ -263,17 +266,20 @@ final class Rank {
             for (int i = request.cachedBlocks; i < full; i++) {
                 pool.cache(request.blocks[i], request.names[i]);
             }
-            events.stored(
-                    request.names,
-                    request.cachedBlocks,
-                    full,
-                    request.script.tokens(),
-                    config.blockSize(),
-                    request.lora,
-                    request.salt);
+            announce(request, request.cachedBlocks, full);
             request.cachedBlocks = full;
         }
         request.scheduled = tokens;
+    }
+
+    private void announce(SimRequest request, int from, int to) {
+        events.stored(
+                request.names,
+                from,
+                to,
+                request.script.tokens(),
+                config.blockSize(),
+                request.labels);
     }
 
     private void endStep() {

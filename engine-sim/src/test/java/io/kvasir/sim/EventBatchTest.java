@@ -20,7 +20,7 @@ class EventBatchTest {
     @Test
     void aStoreHasTheBytesOfVllm() {
         batch.stored(
-                new long[] {101, 102}, 0, 2, IntStream.rangeClosed(1, 8).toArray(), 4, null, null);
+                new long[] {101, 102}, 0, 2, IntStream.rangeClosed(1, 8).toArray(), 4, Labels.NONE);
         assertEquals(
                 "93cb3ff80000000000009188a474797065ab426c6f636b53746f726564ac626c6f636b5f686173686573"
                     + "926566b1706172656e745f626c6f636b5f68617368c0a9746f6b656e5f69647398010203040506"

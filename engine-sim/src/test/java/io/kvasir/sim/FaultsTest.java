@@ -9,17 +9,14 @@ import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 class FaultsTest {
     private static SimConfig.Builder config() {
@@ -32,6 +29,16 @@ class FaultsTest {
 
     private static int[] tokens(int from, int count) {
         return IntStream.range(from, from + count).toArray();
+    }
+
+    private static byte[] post(String body, String headers) {
+        final String head =
+                "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                        + body.length()
+                        + "\r\n"
+                        + headers
+                        + "\r\n";
+        return (head + body).getBytes(StandardCharsets.US_ASCII);
     }
 
     @Test
@@ -132,20 +139,22 @@ class FaultsTest {
             final Http http = new Http(engine);
             http.post("/sim/faults", "{\"disconnect_mid_stream\":1}");
             final String body = Http.body(tokens(1, 9), 20, ",\"stream\":true");
-            final List<String> seen = new ArrayList<>();
-            try (Stream<String> lines = http.lines("/v1/completions", body).body()) {
-                assertThrows(UncheckedIOException.class, () -> lines.forEach(seen::add));
+            final String seen;
+            try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), engine.port())) {
+                socket.getOutputStream().write(post(body, ""));
+                seen = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             }
             final long ids =
-                    seen.stream()
-                            .filter(line -> !line.isEmpty())
+                    seen.lines()
+                            .filter(line -> line.startsWith("data: "))
                             .mapToLong(
                                     line ->
                                             Http.tree(line.substring(6))
                                                     .at("/choices/0/token_ids")
                                                     .size())
                             .sum();
-            assertEquals(10, ids);
+            assertEquals(10, ids, seen);
+            assertTrue(!seen.endsWith("0\r\n\r\n"), seen);
             Waiting.until(() -> engine.state(0).freeBlocks() == 64);
             assertEquals(1, engine.state(0).aborted());
             assertEquals(20, Http.outputIds(http.complete(tokens(1, 9), 20)).length);
@@ -157,12 +166,7 @@ class FaultsTest {
         try (SimEngine engine = SimEngine.start(slow().build())) {
             for (String more : List.of("", ",\"stream\":true")) {
                 final String body = Http.body(tokens(1, 9), 200, more);
-                final byte[] request =
-                        ("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
-                                        + body.length()
-                                        + "\r\n\r\n"
-                                        + body)
-                                .getBytes(StandardCharsets.US_ASCII);
+                final byte[] request = post(body, "");
                 try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), engine.port())) {
                     final OutputStream out = socket.getOutputStream();
                     out.write(request);
@@ -185,20 +189,36 @@ class FaultsTest {
         try (SimEngine engine = SimEngine.start(slow().build());
                 Socket socket = new Socket(InetAddress.getLoopbackAddress(), engine.port())) {
             final String body = Http.body(tokens(1, 9), 15, "");
-            final String request =
-                    "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
-                            + body.length()
-                            + "\r\n";
             final OutputStream out = socket.getOutputStream();
-            out.write((request + "\r\n" + body).getBytes(StandardCharsets.US_ASCII));
+            out.write(post(body, ""));
             Waiting.until(() -> engine.state(0).running() == 1);
-            out.write(
-                    (request + "Connection: close\r\n\r\n" + body)
-                            .getBytes(StandardCharsets.US_ASCII));
+            out.write(post(body, "Connection: close\r\n"));
             final String answers =
                     new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
             assertEquals(3, answers.split("HTTP/1.1 200 OK", -1).length, answers);
             assertEquals(2, engine.state(0).finished());
+        }
+    }
+
+    @Test
+    void closingAnEngineCutsRequestsInFlight() {
+        final SimEngine engine = SimEngine.start(slow().build());
+        final var whole =
+                new Http(engine).sendAsync("/v1/completions", Http.body(tokens(1, 9), 200, ""));
+        Waiting.until(() -> engine.state(0).running() == 1);
+        engine.close();
+        assertThrows(CompletionException.class, whole::join);
+        engine.close();
+    }
+
+    @Test
+    void anEngineWithoutEventsServesAndSaysSo() {
+        try (SimEngine engine = SimEngine.start(config().eventsPort(-1).build())) {
+            final Http http = new Http(engine);
+            http.complete(tokens(1, 8), 1);
+            assertEquals(4, http.cachedTokens(tokens(1, 8), 1));
+            assertThrows(IllegalStateException.class, () -> engine.eventsEndpoint(0));
+            assertThrows(IllegalStateException.class, () -> engine.replayEndpoint(0));
         }
     }
 

@@ -116,8 +116,8 @@ class RealEngineTraceTest {
                     new SimRequest(
                             new Completion(sequence, promptTokens, "", "length", null),
                             namer,
-                            null,
-                            salt,
+                            new Labels(null, salt, null),
+                            false,
                             new Gate());
             request.arrivalNs = now;
             rank.submit(request);
@@ -216,7 +216,7 @@ class RealEngineTraceTest {
             final List<String> actual = told(engine.take(section.mark()).events(), simulated);
             if (burst && !expected.equals(actual)) {
                 break; // the recorded clients were slower than each other: another story from here
-                       // on
+                // on
             }
             assertEquals(expected, actual, section.mark());
             exact++;
@@ -269,8 +269,7 @@ class RealEngineTraceTest {
                 chain.length,
                 concat(new int[before * blockSize], tokens),
                 blockSize,
-                null,
-                salt == null ? null : (String) ((List<?>) salt).getFirst());
+                new Labels(null, salt == null ? null : (String) ((List<?>) salt).getFirst(), null));
     }
 
     private static List<List<String>> toldByBatch(Section section, Chains chains) {
