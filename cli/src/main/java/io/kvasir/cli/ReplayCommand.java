@@ -62,8 +62,8 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " such file, bad trace, could not start; 130/143 ended by ctrl-C/kill."
         })
 final class ReplayCommand implements Callable<Integer> {
-    private static final int WARM_UP_REQUESTS = 60;
-    private static final double WARM_UP_SPEED = 4;
+    private static final int WARM_UP_REQUESTS = 300;
+    private static final double WARM_UP_SPEED = 2;
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int BODY_BYTES_PER_TOKEN = 6;
     private static final int BODY_BYTES_MORE = 4096;
@@ -108,8 +108,10 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--speed-up",
             paramLabel = "X",
-            defaultValue = "20",
-            description = "Trace time / wall time. Default: ${DEFAULT-VALUE}.")
+            defaultValue = "10",
+            description =
+                    "Trace time / wall time. The gateway's own time, and that of a busy machine, is"
+                            + " magnified by it. Default: ${DEFAULT-VALUE}.")
     private double speedUp;
 
     @Option(
