@@ -70,6 +70,7 @@ final class Cluster implements AutoCloseable {
             engineConfig = plan.engine().get();
             final SimEngine engine = SimEngine.start(engineConfig);
             engines.add(engine);
+            // simulated engines announce every copy of a block; nothing is to be guessed
             workers.add(
                     WorkerConfig.parse(
                             engine.url()
@@ -78,7 +79,8 @@ final class Cluster implements AutoCloseable {
                                     + ",events="
                                     + engine.eventsEndpoint(0)
                                     + ",replay="
-                                    + engine.replayEndpoint(0)));
+                                    + engine.replayEndpoint(0)
+                                    + ",removals=physical"));
         }
         gateway =
                 GatewayServer.start(

@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicReference;
         name = "demo",
         description = {
             "Show what KV-aware routing is worth: a gateway, four simulated engines, one chat"
-                + " workload, three routing modes.",
+                    + " workload, three routing modes.",
             "",
             "Everything runs in this process but talks over real HTTP and ZMQ. Conversations arrive"
                 + " at random, share their group's long system prompt and grow turn by turn. Each"
@@ -34,9 +34,9 @@ import java.util.concurrent.atomic.AtomicReference;
             "Columns:",
             "  cache hits   prompt tokens that engines took from their caches / all prompt tokens",
             "  TTFT         time from the moment a message was due to the first token of its"
-                + " answer",
+                    + " answer",
             "  load spread  prompt tokens computed by the busiest engine / mean over the engines; 1"
-                + " = even",
+                    + " = even",
             ""
         },
         footer = {
@@ -50,16 +50,15 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " not start (port in use); 130/143 ended by ctrl-C/kill."
         })
 final class DemoCommand implements Callable<Integer> {
-    private static final ChatWorkload.Shape DEFAULT_SHAPE =
-            new ChatWorkload.Shape(12, 2_400, 80, 5, 160, 48, 9_000, 900);
-    private static final ChatWorkload.Shape SMALL_SHAPE =
-            new ChatWorkload.Shape(8, 2_400, 32, 3, 160, 24, 1_800, 300);
-    private static final ChatWorkload.Shape WARM_UP_SHAPE =
-            new ChatWorkload.Shape(4, 1_200, 24, 3, 160, 24, 600, 50);
+    private static final Size DEFAULT_SIZE =
+            new Size(new ChatWorkload.Shape(16, 4_000, 72, 5, 160, 48, 7_500, 700), 2_200);
+    private static final Size SMALL_SIZE =
+            new Size(new ChatWorkload.Shape(8, 3_000, 32, 3, 160, 24, 2_000, 250), 900);
+    private static final Size WARM_UP_SIZE =
+            new Size(new ChatWorkload.Shape(4, 2_000, 24, 3, 160, 24, 600, 50), 1_300);
 
     private static final int ENGINES = 4;
     private static final int BLOCK_SIZE = 16;
-    private static final int BLOCKS_PER_ENGINE = 2_000;
     private static final double PREFILL_RATE = 24_000;
     private static final double INTER_TOKEN_MS = 5;
     private static final Duration TIMEOUT = Duration.ofMinutes(1);
@@ -93,10 +92,14 @@ final class DemoCommand implements Callable<Integer> {
 
     private final AtomicReference<Cluster> running = new AtomicReference<>();
 
+    /** How much traffic meets how much cache: blocks of one engine. */
+    private record Size(ChatWorkload.Shape shape, int blocks) {}
+
     @Override
     public Integer call() throws InterruptedException {
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
-        final ChatWorkload.Shape shape = small ? SMALL_SHAPE : DEFAULT_SHAPE;
+        final Size size = small ? SMALL_SIZE : DEFAULT_SIZE;
+        final ChatWorkload.Shape shape = size.shape();
         common.err()
                 .println(
                         "demo: "
@@ -109,40 +112,41 @@ final class DemoCommand implements Callable<Integer> {
                                 + shape.requests()
                                 + " requests per mode");
         common.err().flush();
-        play(RoutingMode.ROUND_ROBIN, WARM_UP_SHAPE, "warm-up");
+        play(RoutingMode.KV, WARM_UP_SIZE, "warm-up");
         final List<RunStats.Result> results = new ArrayList<>();
         for (RoutingMode mode :
                 List.of(RoutingMode.KV, RoutingMode.ROUND_ROBIN, RoutingMode.RANDOM)) {
-            results.add(play(mode, shape, mode.spelling()));
+            results.add(play(mode, size, mode.spelling()));
         }
         report(results, shape);
         if (keep) {
-            running.set(Cluster.start(plan(), RoutingMode.KV));
+            running.set(Cluster.start(plan(size.blocks()), RoutingMode.KV));
             printTry();
             return shutdown.await();
         }
         return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
     }
 
-    private RunStats.Result play(RoutingMode mode, ChatWorkload.Shape shape, String name)
+    private RunStats.Result play(RoutingMode mode, Size size, String name)
             throws InterruptedException {
         final RunStats stats = new RunStats(1);
-        try (Cluster cluster = Cluster.start(plan(), mode);
+        final ChatWorkload workload = new ChatWorkload(size.shape(), seed);
+        try (Cluster cluster = Cluster.start(plan(size.blocks()), mode);
                 LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
             running.set(cluster);
             final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
             final long wallNs =
                     Progress.during(
                             common.err(),
-                            () -> Progress.line(name, stats, shape.requests()),
-                            () -> driver.play(new ChatWorkload(shape, seed)));
+                            () -> Progress.line(name, stats, size.shape().requests()),
+                            () -> driver.play(workload));
             return stats.result(name, ENGINES, wallNs);
         } finally {
             running.set(null);
         }
     }
 
-    private Cluster.Plan plan() {
+    private Cluster.Plan plan(int blocks) {
         return new Cluster.Plan(
                 "127.0.0.1",
                 port,
@@ -151,7 +155,7 @@ final class DemoCommand implements Callable<Integer> {
                         SimConfig.builder()
                                 .model(SimModel.NAME)
                                 .blockSize(BLOCK_SIZE)
-                                .blocks(BLOCKS_PER_ENGINE)
+                                .blocks(blocks)
                                 .prefillTokensPerSecond(PREFILL_RATE)
                                 .interTokenMillis(INTER_TOKEN_MS)
                                 .build(),
@@ -193,8 +197,8 @@ final class DemoCommand implements Callable<Integer> {
         return String.format(
                 Locale.ROOT,
                 "With %s, engines took %.0f %% of all prompt tokens from their caches, with %s %.0f"
-                    + " %%; half of the answers began within %.0f ms instead of %.0f ms, 95 %%"
-                    + " within %.0f ms instead of %.0f ms.",
+                        + " %%; half of the answers began within %.0f ms instead of %.0f ms, 95 %%"
+                        + " within %.0f ms instead of %.0f ms.",
                 kv.mode(),
                 kv.hitRate() * PERCENT,
                 other.mode(),

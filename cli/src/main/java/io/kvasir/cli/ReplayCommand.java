@@ -38,15 +38,15 @@ import java.util.concurrent.atomic.AtomicReference;
             "Columns:",
             "  cache hits   prompt tokens that engines took from their caches / all prompt tokens",
             "  TTFT         time to first token in trace time (wall time x --speed-up), from the"
-                + " moment the request was due",
+                    + " moment the request was due",
             "  load spread  prompt tokens computed by the busiest worker / mean over the workers; 1"
-                + " = even",
+                    + " = even",
             "  wall s       real time of the run",
             "",
             "The second table compares the gateway's forecast of each request's cached tokens with"
-                + " what the engine reported: exact; explained by events, when the engine had"
-                + " published events that the gateway had not yet applied when it chose, or"
-                + " published more before it looked the prompt up; unexplained otherwise.",
+                    + " what the engine reported: exact; explained by events, when the engine had"
+                    + " published events that the gateway had not yet applied when it chose, or"
+                    + " published more before it looked the prompt up; unexplained otherwise.",
             ""
         },
         footer = {
@@ -54,16 +54,16 @@ import java.util.concurrent.atomic.AtomicReference;
             "Examples:",
             "  kvasir replay --trace conversation_trace.jsonl",
             "  kvasir replay --trace conversation_trace.jsonl --requests 500 --modes kv,random"
-                + " --json",
+                    + " --json",
             "  kvasir replay --trace trace.jsonl --url http://127.0.0.1:8000 --model my-model"
-                + " --speed-up 1",
+                    + " --speed-up 1",
             "",
             "Exit codes: 0 all requests were answered; 1 some failed; 2 wrong command line; 3 no"
-                + " such file, bad trace, could not start; 130/143 ended by ctrl-C/kill."
+                    + " such file, bad trace, could not start; 130/143 ended by ctrl-C/kill."
         })
 final class ReplayCommand implements Callable<Integer> {
-    private static final int WARM_UP_REQUESTS = 60;
-    private static final double WARM_UP_SPEED = 4;
+    private static final int WARM_UP_REQUESTS = 300;
+    private static final double WARM_UP_SPEED = 2;
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int BODY_BYTES_PER_TOKEN = 6;
     private static final int BODY_BYTES_MORE = 4096;
@@ -108,8 +108,10 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--speed-up",
             paramLabel = "X",
-            defaultValue = "20",
-            description = "Trace time / wall time. Default: ${DEFAULT-VALUE}.")
+            defaultValue = "10",
+            description =
+                    "Trace time / wall time. The gateway's own time, and that of a busy machine, is"
+                            + " magnified by it. Default: ${DEFAULT-VALUE}.")
     private double speedUp;
 
     @Option(

@@ -1,12 +1,11 @@
 package io.kvasir.cli;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.WorkerConfig;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.router.Worker;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -14,6 +13,10 @@ import picocli.CommandLine.Option;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -38,11 +41,11 @@ import java.util.function.Consumer;
             "Examples:",
             "  kvasir serve --model m --tokenizer /models/m --block-size 16 \\",
             "    --worker"
-                + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
+                    + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
             "  kvasir serve --config gateway.yaml --port 8080",
             "",
             "Exit codes: 130/143 ended by ctrl-C/kill, running requests drained; 2 wrong command"
-                + " line; 3 could not start (port in use, bad file or value)."
+                    + " line; 3 could not start (port in use, bad file or value)."
         })
 final class ServeCommand implements Callable<Integer> {
     private static final Duration FIRST_LOOK = Duration.ofSeconds(3);
@@ -55,7 +58,7 @@ final class ServeCommand implements Callable<Integer> {
             paramLabel = "FILE",
             description =
                     "YAML file; its keys are the flags below without dashes, workers a list."
-                        + " Default: none.")
+                            + " Default: none.")
     private Path config;
 
     @Option(
@@ -64,9 +67,9 @@ final class ServeCommand implements Callable<Integer> {
             converter = Converters.Worker.class,
             description =
                     "A worker, repeatable:"
-                        + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
-                        + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
-                        + " Without events it is routed by load alone. Replaces the file's.")
+                            + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
+                            + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
+                            + " Without events it is routed by load alone. Replaces the file's.")
     private List<WorkerConfig> workers = new ArrayList<>();
 
     @Option(
@@ -129,7 +132,7 @@ final class ServeCommand implements Callable<Integer> {
             negatable = true,
             description =
                     "Ask engines for usage in every stream and keep it from clients that did not"
-                        + " ask: the only way to compare forecasts of streams. Default: on.")
+                            + " ask: the only way to compare forecasts of streams. Default: on.")
     private Boolean includeUsage;
 
     @Option(
@@ -143,7 +146,7 @@ final class ServeCommand implements Callable<Integer> {
             paramLabel = "N",
             description =
                     "Distinct blocks in the index; sizes its memory. Default: 1048576; twice as"
-                        + " many (worker, block) pairs.")
+                            + " many (worker, block) pairs.")
     private Long maxBlocks;
 
     @Option(
@@ -186,8 +189,7 @@ final class ServeCommand implements Callable<Integer> {
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
         print(effective, gateway.port());
-        awaitFirstLook(gateway);
-        printReached(gateway);
+        printReached(firstLook(effective, gateway.port()));
         return shutdown.await();
     }
 
@@ -282,38 +284,69 @@ final class ServeCommand implements Callable<Integer> {
         out.flush();
     }
 
-    private static void awaitFirstLook(GatewayServer gateway) throws InterruptedException {
+    /** What the gateway says of its workers, once it has tried all of them or a moment later. */
+    private static JsonNode firstLook(GatewayConfig config, int boundPort)
+            throws IOException, InterruptedException {
+        final String host = config.host().equals("0.0.0.0") ? "127.0.0.1" : config.host();
+        final HttpRequest request =
+                HttpRequest.newBuilder(
+                                URI.create("http://" + host + ":" + boundPort + "/debug/workers"))
+                        .timeout(FIRST_LOOK)
+                        .build();
         final long endNs = System.nanoTime() + FIRST_LOOK.toNanos();
-        while (System.nanoTime() < endNs
-                && gateway.router().workers().stream().anyMatch(ServeCommand::unclear)) {
-            Thread.sleep(POLL_MS);
+        try (HttpClient http = HttpClient.newHttpClient()) {
+            while (true) {
+                final byte[] page =
+                        http.send(request, HttpResponse.BodyHandlers.ofByteArray()).body();
+                final JsonNode workers = Json.MAPPER.readTree(page).path("workers");
+                if (allTried(workers) || System.nanoTime() > endNs) {
+                    return workers;
+                }
+                Thread.sleep(POLL_MS);
+            }
         }
     }
 
-    private static boolean unclear(Worker worker) {
-        return worker.source() != null && worker.state() == IndexState.LOADING;
+    private static boolean allTried(JsonNode workers) {
+        for (JsonNode worker : workers) {
+            if (worker.path("health").asText().equals("unknown")
+                    || worker.path("tokenizer_detail").asText().equals("not asked yet")
+                    || worker.path("index_state").asText().equals("loading")) {
+                return false;
+            }
+        }
+        return true;
     }
 
-    private void printReached(GatewayServer gateway) {
+    private void printReached(JsonNode workers) {
         final PrintWriter out = common.out();
-        for (Worker worker : gateway.router().workers()) {
-            final SourceStatus source = worker.sourceStatus();
+        for (JsonNode worker : workers) {
+            final JsonNode events = worker.path("events");
             out.println(
                     "worker "
-                            + worker
+                            + worker.path("worker").asText()
+                            + "/"
+                            + worker.path("dp_rank").asText()
                             + " "
-                            + worker.url()
-                            + ": events "
-                            + (source == null
-                                    ? "none, routed by load alone"
-                                    : worker.state()
+                            + worker.path("url").asText()
+                            + ": health "
+                            + worker.path("health").asText()
+                            + because(worker.path("last_error"))
+                            + ", tokens "
+                            + worker.path("tokenizer").asText()
+                            + ", events "
+                            + (events.isObject()
+                                    ? worker.path("index_state").asText()
                                             + " at message "
-                                            + source.lastSequence()
-                                            + (source.problem().isEmpty()
-                                                    ? ""
-                                                    : "; " + source.problem())));
+                                            + events.path("last_sequence").asText()
+                                            + because(events.path("problem"))
+                                    : "none: routed by load alone"));
         }
         out.println("running; ctrl-C drains and ends");
         out.flush();
+    }
+
+    private static String because(JsonNode reason) {
+        return reason.isTextual() && !reason.asText().isEmpty() ? " (" + reason.asText() + ")" : "";
     }
 }

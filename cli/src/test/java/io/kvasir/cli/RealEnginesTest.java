@@ -212,8 +212,8 @@ class RealEnginesTest {
     }
 
     /**
-     * Prompts that share prefixes: more of them than both caches hold together. Two workloads of one
-     * shape differ in their tokens only.
+     * Prompts that share prefixes: more of them than both caches hold together. Two workloads of
+     * one shape differ in their tokens only.
      */
     private static final class Workload {
         private final List<int[]> prefixes = new ArrayList<>();

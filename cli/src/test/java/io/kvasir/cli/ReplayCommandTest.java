@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.sim.SimConfig;
+
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -77,6 +81,27 @@ class ReplayCommandTest {
         assertTrue(run.out().lines().anyMatch(l -> l.startsWith("round-robin ")), run.out());
         assertTrue(run.out().contains("trace time (wall time x 40.0)"), run.out());
         assertTrue(run.out().contains("explained by events"), run.out());
+    }
+
+    @Test
+    void aRunningGatewayIsAskedForEachModeByHeader() throws Exception {
+        final Cluster.Plan plan =
+                new Cluster.Plan(
+                        "127.0.0.1",
+                        0,
+                        2,
+                        () -> SimConfig.builder().speedUp(40).build(),
+                        GatewayConfig::builder);
+        try (Cluster cluster = Cluster.start(plan, RoutingMode.RANDOM)) {
+            final CommandRun run =
+                    replay("--modes=round-robin", "--json", "--url=" + cluster.url());
+            assertEquals(0, run.exitCode(), run.err());
+            final JsonNode json = Json.MAPPER.readTree(run.out());
+            assertEquals(cluster.url().toString(), json.get("target").asText());
+            final JsonNode workers = json.at("/modes/0/workers");
+            assertEquals(REQUESTS / 2, workers.at("/sim-0/requests").asInt(), workers.toString());
+            assertEquals(REQUESTS / 2, workers.at("/sim-1/requests").asInt(), workers.toString());
+        }
     }
 
     @ParameterizedTest

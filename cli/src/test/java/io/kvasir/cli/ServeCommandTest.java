@@ -47,8 +47,9 @@ class ServeCommandTest {
                 final String mode = serve.await(line -> line.startsWith("  mode "));
                 assertTrue(mode.startsWith("  mode kv, overlap weight 3.0"), mode);
                 assertTrue(mode.contains("usage in streams as the client asks"), mode);
-                final String worker = serve.await(line -> line.startsWith("worker one"));
-                assertTrue(worker.contains("EXACT"), worker);
+                final String worker = serve.await(line -> line.startsWith("worker one/0 "));
+                assertTrue(worker.contains("health up"), worker);
+                assertTrue(worker.contains("events exact at message"), worker);
                 assertEquals(200, completion(listening).statusCode());
                 assertEquals(143, serve.terminate());
             }
