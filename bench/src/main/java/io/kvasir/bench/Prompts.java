@@ -80,9 +80,7 @@ final class Prompts {
 
     /** Local hashes of another prompt at each call, far from the last one in memory. */
     long[] next() {
-        next +=
-                7_919; // a prime beyond every number of prompts' factors, so that all have their
-                       // turn
+        next += 7_919; // odd, and the number of prompts a power of two: all have their turn
         return localHashes[next & (localHashes.length - 1)];
     }
 }

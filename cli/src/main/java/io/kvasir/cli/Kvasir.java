@@ -1,5 +1,7 @@
 package io.kvasir.cli;
 
+import io.kvasir.gateway.GatewayException;
+
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -22,7 +24,14 @@ import java.nio.file.NoSuchFileException;
                     + " the rest, and shows what that is worth.",
             ""
         },
-        subcommands = {SimCommand.class, HashCommand.class, TruthCommand.class},
+        subcommands = {
+            ServeCommand.class,
+            DemoCommand.class,
+            ReplayCommand.class,
+            SimCommand.class,
+            HashCommand.class,
+            TruthCommand.class
+        },
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",
         footer = {
@@ -132,6 +141,7 @@ public final class Kvasir implements Runnable {
         return switch (e) {
             case CommandFailure own -> own.getMessage();
             case IllegalArgumentException refused -> firstLine(refused);
+            case GatewayException refused -> firstLine(refused);
             case NoSuchFileException missing -> "no such file: " + missing.getFile();
             case AccessDeniedException denied -> "no permission: " + denied.getFile();
             case IOException io -> firstLine(io);

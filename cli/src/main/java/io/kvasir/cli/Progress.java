@@ -1,5 +1,6 @@
 package io.kvasir.cli;
 
+import java.io.Console;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Locale;
@@ -24,10 +25,6 @@ final class Progress implements AutoCloseable {
     private final boolean terminal;
     private final Thread shower;
 
-    Progress(PrintWriter err, Supplier<String> state) {
-        this(err, state, onTerminal());
-    }
-
     Progress(PrintWriter err, Supplier<String> state, boolean terminal) {
         this.err = err;
         this.state = state;
@@ -36,8 +33,27 @@ final class Progress implements AutoCloseable {
     }
 
     /** True when a person looks at the output; the JDK can tell for input and standard output. */
+    @SuppressWarnings("SystemConsoleNull") // 22..24 never gave null, 25 does again
     static boolean onTerminal() {
-        return System.console().isTerminal();
+        final Console console = System.console();
+        return console != null && console.isTerminal();
+    }
+
+    /** Something that takes a while. */
+    @FunctionalInterface
+    interface Work<T> {
+        T run() throws InterruptedException;
+    }
+
+    /** Shows the state while {@code work} runs on the calling thread, and once more after it. */
+    static <T> T during(PrintWriter err, Supplier<String> state, Work<T> work)
+            throws InterruptedException {
+        final Progress progress = new Progress(err, state, onTerminal());
+        try {
+            return work.run();
+        } finally {
+            progress.close();
+        }
     }
 
     /** The usual state of a run: how far it is and what it has seen so far. */

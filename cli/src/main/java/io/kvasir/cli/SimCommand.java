@@ -2,13 +2,15 @@ package io.kvasir.cli;
 
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import picocli.CommandLine.Command;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 
 /** {@code kvasir sim}: simulated engines that run until the command is ended. */
 @Command(
@@ -16,9 +18,9 @@ import picocli.CommandLine.Option;
         description = {
             "Run simulated engines that speak vLLM's HTTP API and KV events.",
             "",
-            "Each has a block pool with prefix caching and eviction, continuous batching in simulated time,"
-                    + " an event publisher and a replay socket. One token is one byte of text. Prints"
-                    + " the --worker flags for kvasir serve and runs until ctrl-C.",
+            "Each has a block pool with prefix caching and eviction, continuous batching in"
+                + " simulated time, an event publisher and a replay socket. One token is one byte"
+                + " of text. Prints the --worker flags for kvasir serve and runs until ctrl-C.",
             ""
         },
         footer = {
@@ -27,8 +29,8 @@ import picocli.CommandLine.Option;
             "  kvasir sim --port 9000",
             "  kvasir sim --count 4 --port 9000 --events-port 5600 --blocks 4096",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a value"
-                    + " out of range."
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
+                    + " value out of range."
         })
 final class SimCommand implements Callable<Integer> {
     @Mixin private CommonOptions common;
@@ -178,16 +180,30 @@ final class SimCommand implements Callable<Integer> {
         }
         if (dataParallelSize > 1 && eventsPort == 0) {
             throw common.wrong(
-                    "--dp " + dataParallelSize + " needs --events-port: a gateway counts the ports of"
+                    "--dp "
+                            + dataParallelSize
+                            + " needs --events-port: a gateway counts the ports of"
                             + " the ranks up from the first");
         }
         final List<SimEngine> engines = new ArrayList<>();
         final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
         for (int i = 0; i < count; i++) {
-            engines.add(SimEngine.start(config(i)));
+            engines.add(start(config(i)));
         }
         print(engines);
         return shutdown.await();
+    }
+
+    private static SimEngine start(SimConfig config) {
+        try {
+            return SimEngine.start(config);
+        } catch (IllegalStateException e) {
+            throw new CommandFailure(
+                    e.getMessage()
+                            + "; choose other ports with --port and --events-port, 0 = any free"
+                            + " ones",
+                    e);
+        }
     }
 
     private SimConfig config(int i) {
@@ -227,15 +243,22 @@ final class SimCommand implements Callable<Integer> {
             out.println("engine " + engine.url() + "/v1/models");
             for (int rank = 0; rank < dataParallelSize && eventsPort >= 0; rank++) {
                 out.println(
-                        "  rank " + rank + ": events " + engine.eventsEndpoint(rank)
+                        "  rank "
+                                + rank
+                                + ": events "
+                                + engine.eventsEndpoint(rank)
                                 + (noReplay ? "" : ", replay " + engine.replayEndpoint(rank)));
             }
             flags.add("--worker " + workerFlag(engine));
         }
         out.println();
         out.println(
-                "kvasir serve --model " + model + " --tokenizer sim --block-size " + blockSize
-                        + " \\\n  " + String.join(" \\\n  ", flags));
+                "kvasir serve --model "
+                        + model
+                        + " --tokenizer sim --block-size "
+                        + blockSize
+                        + " \\\n  "
+                        + String.join(" \\\n  ", flags));
         out.println();
         out.println("running; ctrl-C ends");
         out.flush();

@@ -2,6 +2,8 @@ package io.kvasir.cli;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
@@ -12,6 +14,7 @@ import java.util.concurrent.locks.LockSupport;
 final class TraceDriver {
     private static final String PATH = "/v1/completions";
     private static final double NS_PER_MS = 1e6;
+    private static final int BODIES_AHEAD = 64;
 
     private final LoadClient client;
     private final TracePrompts prompts;
@@ -45,17 +48,35 @@ final class TraceDriver {
      */
     long play(List<MooncakeTrace.Request> requests) throws InterruptedException {
         final List<CompletableFuture<Void>> running = new ArrayList<>(requests.size());
-        final long startMs = requests.getFirst().timestampMs();
-        final long startNs = System.nanoTime();
-        for (MooncakeTrace.Request request : requests) {
-            final byte[] body = prompts.body(request, Math.min(request.outputLength(), maxOutput));
-            final double dueMs = (request.timestampMs() - startMs) / speedUp;
-            final long dueNs = startNs + Math.round(dueMs * NS_PER_MS);
-            sleepUntil(dueNs);
-            running.add(client.send(PATH, body, dueNs, false).thenAccept(stats::record));
+        final BlockingQueue<byte[]> bodies = new ArrayBlockingQueue<>(BODIES_AHEAD);
+        final Thread writer =
+                Thread.ofPlatform().name("bodies").start(() -> write(requests, bodies));
+        try {
+            final long startMs = requests.getFirst().timestampMs();
+            final long startNs = System.nanoTime();
+            for (MooncakeTrace.Request request : requests) {
+                final byte[] body = bodies.take();
+                final double dueMs = (request.timestampMs() - startMs) / speedUp;
+                final long dueNs = startNs + Math.round(dueMs * NS_PER_MS);
+                sleepUntil(dueNs);
+                running.add(client.send(PATH, body, dueNs, false).thenAccept(stats::record));
+            }
+            CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).join();
+            return System.nanoTime() - startNs;
+        } finally {
+            writer.interrupt();
         }
-        CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).join();
-        return System.nanoTime() - startNs;
+    }
+
+    /** Bodies are written ahead, so that requests due at one moment are not sent one body apart. */
+    private void write(List<MooncakeTrace.Request> requests, BlockingQueue<byte[]> bodies) {
+        try {
+            for (MooncakeTrace.Request request : requests) {
+                bodies.put(prompts.body(request, Math.min(request.outputLength(), maxOutput)));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private static void sleepUntil(long dueNs) throws InterruptedException {

@@ -99,8 +99,7 @@ final class TruthCommand implements Callable<Integer> {
             case "physical" -> RemovalRule.PHYSICAL;
             case "last-copy" -> RemovalRule.LAST_COPY;
             default ->
-                    throw common.wrong(
-                            "--removals " + removals + " must be physical or last-copy");
+                    throw common.wrong("--removals " + removals + " must be physical or last-copy");
         };
     }
 

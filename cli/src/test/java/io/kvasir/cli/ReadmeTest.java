@@ -25,7 +25,9 @@ class ReadmeTest {
                         compiled.indexOf("        // example ends"));
         final String readme = Files.readString(ROOT.resolve("README.md"));
         final int start = readme.indexOf("```java\n") + "```java\n".length();
-        assertEquals(example.stripIndent(), readme.substring(start, readme.indexOf("```", start)));
+        assertEquals(
+                example.stripTrailing().stripIndent() + "\n",
+                readme.substring(start, readme.indexOf("```", start)));
     }
 
     @Test

@@ -24,7 +24,7 @@ final class VllmServer implements AutoCloseable {
     static final int MAX_LENGTH = 1024;
     static final String MODEL = "tiny";
 
-    private static final Duration START_UP = Duration.ofMinutes(4);
+    private static final Duration START_UP = Duration.ofMinutes(10);
 
     private final HttpClient http = HttpClient.newHttpClient();
     private final Path home;

@@ -366,6 +366,7 @@ public final class EngineStream implements EventSource {
         }
         loss = "messages " + from + ".." + to + " are lost: " + why;
         problem = loss;
+        publishState(); // before the next message is seen in the index
         LOG.warn("{}: {}", name(), loss);
     }
 

@@ -2,7 +2,6 @@ package io.kvasir.pipeline;
 
 import com.lmax.disruptor.InsufficientCapacityException;
 import com.lmax.disruptor.RingBuffer;
-import com.lmax.disruptor.TimeoutException;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
@@ -12,13 +11,9 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -32,7 +27,6 @@ import java.util.concurrent.locks.LockSupport;
  * <p>All methods may be called by any thread.
  */
 public final class EventPipeline implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(EventPipeline.class);
     private static final long CLOSE_TIMEOUT_MS = 5_000;
     private static final long PARK_NS = 200_000;
 
@@ -228,18 +222,19 @@ public final class EventPipeline implements AutoCloseable {
         if (closed) {
             return;
         }
+        // all are told to stop before the first is waited for
+        for (EventSource source : sources) {
+            if (source instanceof ZmqSource zmq) {
+                zmq.stop();
+            }
+        }
         sources.forEach(EventSource::close);
         sources.clear();
         closed = true;
         if (sockets != null) {
             sockets.close();
         }
-        try {
-            disruptor.shutdown(CLOSE_TIMEOUT_MS, TimeUnit.MILLISECONDS);
-        } catch (TimeoutException e) {
-            LOG.warn("{} messages were not applied within {} ms", backlog(), CLOSE_TIMEOUT_MS, e);
-            disruptor.halt();
-        }
+        RingShutdown.drainAndStop(disruptor);
         joinWriter();
     }
 

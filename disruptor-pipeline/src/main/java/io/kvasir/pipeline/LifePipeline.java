@@ -2,17 +2,12 @@ package io.kvasir.pipeline;
 
 import com.lmax.disruptor.InsufficientCapacityException;
 import com.lmax.disruptor.RingBuffer;
-import com.lmax.disruptor.TimeoutException;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
 import io.kvasir.core.slots.SlotTable;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.Objects;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -25,7 +20,6 @@ import java.util.concurrent.locks.LockSupport;
  * #workerGone} and {@link #close}.
  */
 public final class LifePipeline implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(LifePipeline.class);
     private static final long CLOSE_TIMEOUT_MS = 5_000;
     private static final long PARK_NS = 100_000;
 
@@ -190,12 +184,7 @@ public final class LifePipeline implements AutoCloseable {
             return;
         }
         closed = true;
-        try {
-            disruptor.shutdown(CLOSE_TIMEOUT_MS, TimeUnit.MILLISECONDS);
-        } catch (TimeoutException e) {
-            LOG.warn("{} steps were not applied within {} ms", backlog(), CLOSE_TIMEOUT_MS, e);
-            disruptor.halt();
-        }
+        RingShutdown.drainAndStop(disruptor);
         writer.awaitEnd(CLOSE_TIMEOUT_MS);
     }
 }

@@ -28,7 +28,7 @@ final class ZmqSource implements EventSource {
     private static final int RECONNECT_MAX_MS = 2_000;
     private static final long JOIN_MS = 10_000;
     private static final long ERROR_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
-    private static final int CONNECTIONS = ZMQ.EVENT_CONNECTED | ZMQ.EVENT_ACCEPTED;
+    private static final int CONNECTIONS = ZMQ.EVENT_HANDSHAKE_PROTOCOL;
 
     private final EngineStream stream;
     private final EventPipelineConfig config;
@@ -122,7 +122,7 @@ final class ZmqSource implements EventSource {
 
     private void takeConnections() {
         boolean connected = false;
-        // the socket is monitored for connections only, so any event is one
+        // monitored for handshakes only, so any event is a connection, made by us or to us
         while (ZEvent.recv(monitor, ZMQ.DONTWAIT) != null) {
             connected = true;
         }
@@ -197,10 +197,15 @@ final class ZmqSource implements EventSource {
         stream.reportEngineHit(predictedCachedTokens, engineCachedTokens);
     }
 
-    @Override
-    public void close() {
+    /** Tells the thread to end, without waiting for it. */
+    void stop() {
         closed = true;
         stream.close();
+    }
+
+    @Override
+    public void close() {
+        stop();
         if (thread.equals(Thread.currentThread())) {
             return;
         }

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.core.JsonToken;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -42,14 +43,24 @@ final class ApiRequest {
     final List<String> stops = new ArrayList<>();
     final List<Integer> stopTokens = new ArrayList<>();
     String salt;
+    String session;
+    boolean announceHits;
 
     /**
-     * Reads a body.
+     * Reads a body to its end, also when it is refused.
      *
      * @throws ApiException 400 when it is no JSON object or a field has the wrong type
      * @throws IOException when the body cannot be read
      */
     static ApiRequest read(InputStream body) throws IOException {
+        try {
+            return parse(body);
+        } finally {
+            body.transferTo(OutputStream.nullOutputStream());
+        }
+    }
+
+    private static ApiRequest parse(InputStream body) throws IOException {
         final ApiRequest request = new ApiRequest();
         try (JsonParser json = JSON.createParser(body)) {
             json.disable(JsonParser.Feature.AUTO_CLOSE_SOURCE);
@@ -90,6 +101,8 @@ final class ApiRequest {
             case "stop" -> stops(json);
             case "stop_token_ids" -> Arrays.stream(ids(field, json)).forEach(stopTokens::add);
             case "cache_salt" -> salt = string(field, json);
+            case "session_id" -> session = string(field, json);
+            case "vllm_xargs" -> extraArguments(json);
             default -> json.skipChildren();
         }
     }
@@ -210,6 +223,19 @@ final class ApiRequest {
                 case "include_usage" -> includeUsage = bool(field, json);
                 case "continuous_usage_stats" -> continuousUsage = bool(field, json);
                 default -> json.skipChildren();
+            }
+        }
+    }
+
+    private void extraArguments(JsonParser json) throws IOException {
+        expect("vllm_xargs", json, JsonToken.START_OBJECT);
+        while (json.nextToken() != JsonToken.END_OBJECT) {
+            final String field = json.currentName();
+            json.nextToken();
+            if (field.equals("kv_cache_report_mode")) {
+                announceHits = string(field, json).equals("full");
+            } else {
+                json.skipChildren();
             }
         }
     }

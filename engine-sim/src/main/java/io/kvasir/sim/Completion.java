@@ -17,7 +17,7 @@ final class Completion {
     private final String finishReason;
     private final Object stopReason;
 
-    private Completion(
+    Completion(
             int[] tokens, int promptTokens, String text, String finishReason, Object stopReason) {
         this.tokens = tokens;
         this.promptTokens = promptTokens;

@@ -7,6 +7,7 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
+import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -37,15 +38,14 @@ final class CompletionEndpoint {
         final ApiRequest api;
         try (InputStream body = Content.Source.asInputStream(request)) {
             api = ApiRequest.read(body);
-            body.transferTo(java.io.OutputStream.nullOutputStream());
         }
         final int failure = faults.nextFailure();
         if (failure != 0) {
             throw ApiException.of(failure, "Fault on demand: status " + failure);
         }
-        final Adapter lora = models.adapter(api.model);
+        final Labels labels = labels(request, api);
         final int rank = rank(request);
-        final List<SimRequest> parts = sequences(chat, api, lora);
+        final List<SimRequest> parts = sequences(chat, api, labels);
         for (SimRequest part : parts) {
             loop.submit(rank, part);
         }
@@ -55,7 +55,7 @@ final class CompletionEndpoint {
                     new Answers(
                             chat,
                             api,
-                            lora == null ? config.model() : lora.name(),
+                            labels.lora() == null ? config.model() : labels.loraName(),
                             requestId(request),
                             parts);
             if (api.stream) {
@@ -64,7 +64,7 @@ final class CompletionEndpoint {
                 answer(answers, parts, client, response);
             }
             callback.succeeded();
-        } catch (EofException e) {
+        } catch (IOException e) { // the client went away, or a fault wants it to think that we did
             client.cut();
             callback.failed(e);
         } finally {
@@ -74,7 +74,7 @@ final class CompletionEndpoint {
         }
     }
 
-    private List<SimRequest> sequences(boolean chat, ApiRequest api, Adapter lora) {
+    private List<SimRequest> sequences(boolean chat, ApiRequest api, Labels labels) {
         if (api.n < 1 || api.n > MOST_SAMPLES) {
             throw ApiException.badRequest(
                     "n must be between 1 and " + MOST_SAMPLES + ", got " + api.n + ".", "n");
@@ -90,8 +90,8 @@ final class CompletionEndpoint {
                         new SimRequest(
                                 Completion.of(prompt, variant, limits),
                                 namer,
-                                lora,
-                                api.salt,
+                                labels,
+                                api.announceHits,
                                 gate));
             }
         }
@@ -165,6 +165,12 @@ final class CompletionEndpoint {
                 api.stops,
                 api.stopTokens,
                 api.includeStop);
+    }
+
+    private Labels labels(Request request, ApiRequest api) {
+        final String header = request.getHeaders().get("X-Session-ID");
+        return new Labels(
+                models.adapter(api.model), api.salt, api.session != null ? api.session : header);
     }
 
     private int rank(Request request) {

@@ -7,7 +7,7 @@ package io.kvasir.sim;
  * <pre>
  * [timestamp, [event, ...], rank]
  * stored:  type block_hashes parent_block_hash token_ids block_size lora_id medium lora_name
- *          (extra_keys group_idx kv_cache_spec_kind)
+ *          (extra_keys group_idx kv_cache_spec_kind) (session_id)
  * removed: type block_hashes medium (group_idx)
  * cleared: type
  * </pre>
@@ -42,16 +42,9 @@ final class EventBatch {
      * @param to after the last block stored
      * @param tokens all tokens of the sequence
      */
-    void stored(
-            long[] names,
-            int from,
-            int to,
-            int[] tokens,
-            int blockSize,
-            Adapter lora,
-            String salt) {
+    void stored(long[] names, int from, int to, int[] tokens, int blockSize, Labels labels) {
         count++;
-        events.map(groupKeys ? 11 : 8);
+        events.map((groupKeys ? 11 : 8) + (labels.session() == null ? 0 : 1));
         events.string("type");
         events.string("BlockStored");
         events.string("block_hashes");
@@ -73,40 +66,44 @@ final class EventBatch {
         events.string("block_size");
         events.unsigned(blockSize);
         events.string("lora_id");
-        if (lora == null) {
+        if (labels.lora() == null) {
             events.nil();
         } else {
-            events.unsigned(lora.id());
+            events.unsigned(labels.lora().id());
         }
         events.string("medium");
         events.string(MEDIUM);
         events.string("lora_name");
-        if (lora == null) {
+        if (labels.lora() == null) {
             events.nil();
         } else {
-            events.string(lora.name());
+            events.string(labels.loraName());
         }
         if (groupKeys) {
             events.string("extra_keys");
             events.array(to - from);
             for (int i = from; i < to; i++) {
-                extraKeys(lora, i == 0 ? salt : null);
+                extraKeys(labels.loraName(), i == 0 ? labels.salt() : null);
             }
             events.string("group_idx");
             events.unsigned(0);
             events.string("kv_cache_spec_kind");
             events.string("full_attention");
         }
+        if (labels.session() != null) {
+            events.string("session_id");
+            events.string(labels.session());
+        }
     }
 
-    private void extraKeys(Adapter lora, String salt) {
+    private void extraKeys(String lora, String salt) {
         if (lora == null && salt == null) {
             events.nil();
             return;
         }
         events.array(lora != null && salt != null ? 2 : 1);
         if (lora != null) {
-            events.string(lora.name());
+            events.string(lora);
         }
         if (salt != null) {
             events.string(salt);

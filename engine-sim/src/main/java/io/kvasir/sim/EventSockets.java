@@ -26,12 +26,12 @@ import java.util.concurrent.locks.LockSupport;
  * answer:   "" | topic | sequence | payload, for each; then "" | "" | -1 | ""
  * </pre>
  */
-final class EventSockets implements AutoCloseable {
+final class EventSockets implements Rank.Publisher, AutoCloseable {
     static final int DISABLED = -1;
 
     private static final Logger LOG = LoggerFactory.getLogger(EventSockets.class);
     private static final int PUBLISHER_HIGH_WATER_MARK = 100_000;
-    private static final int POLL_MILLIS = 100;
+    private static final int POLL_MILLIS = 50;
     private static final long BIND_RETRY_NS = TimeUnit.SECONDS.toNanos(5);
     private static final byte[] EMPTY = new byte[0];
     private static final byte[] END = sequenceBytes(-1);
@@ -128,8 +128,8 @@ final class EventSockets implements AutoCloseable {
         return ports;
     }
 
-    /** Sends a message and keeps it for replay; a lost one is only kept. */
-    void publish(int rank, long sequence, byte[] payload, boolean lost) {
+    @Override
+    public void publish(int rank, long sequence, byte[] payload, boolean lost) {
         buffers[rank].add(sequence, payload);
         if (!lost && publishers[rank] != null) {
             publishers[rank].send(topic, ZMQ.SNDMORE);

@@ -6,6 +6,7 @@ import java.util.TreeMap;
 /** The metrics of an engine under vLLM's names. Runs on the step loop's thread. */
 final class MetricsPage {
     private final SimConfig config;
+    private final String model;
     private final Rank[] ranks;
     private final StringBuilder out = new StringBuilder(8192);
 
@@ -19,6 +20,7 @@ final class MetricsPage {
 
     MetricsPage(SimConfig config, Rank[] ranks) {
         this.config = config;
+        this.model = config.model().replace("\\", "\\\\").replace("\"", "\\\"");
         this.ranks = ranks;
     }
 
@@ -107,7 +109,7 @@ final class MetricsPage {
     private void histogram(String name, String help, Times times) {
         type(name, help, "histogram");
         for (Rank rank : ranks) {
-            times.of(rank).write(out, "vllm:" + name, engine(rank), config.model());
+            times.of(rank).write(out, "vllm:" + name, engine(rank), model);
         }
     }
 
@@ -117,7 +119,7 @@ final class MetricsPage {
                 .append("\",finished_reason=\"")
                 .append(reason)
                 .append("\",model_name=\"")
-                .append(config.model())
+                .append(model)
                 .append("\"} ")
                 .append((double) count)
                 .append('\n');
@@ -158,7 +160,7 @@ final class MetricsPage {
                 .append("{engine=\"")
                 .append(engine(rank))
                 .append("\",model_name=\"")
-                .append(config.model())
+                .append(model)
                 .append("\"} ")
                 .append(value)
                 .append('\n');

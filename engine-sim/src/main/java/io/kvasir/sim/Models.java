@@ -6,12 +6,12 @@ import java.util.List;
 /** The models that an engine serves: the base model and its adapters. Immutable, any thread. */
 final class Models {
     private final SimConfig config;
-    private final List<Adapter> adapters = new ArrayList<>();
+    private final List<Labels.Adapter> adapters = new ArrayList<>();
 
     Models(SimConfig config) {
         this.config = config;
         for (String name : config.loraAdapters()) {
-            adapters.add(new Adapter(adapters.size() + 1, name));
+            adapters.add(new Labels.Adapter(adapters.size() + 1, name));
         }
     }
 
@@ -21,11 +21,11 @@ final class Models {
      * @return null for the base model, also when no model is named
      * @throws ApiException 404 when the model is not served
      */
-    Adapter adapter(String model) {
+    Labels.Adapter adapter(String model) {
         if (model == null || model.isEmpty() || model.equals(config.model())) {
             return null;
         }
-        for (Adapter adapter : adapters) {
+        for (Labels.Adapter adapter : adapters) {
             if (adapter.name().equals(model)) {
                 return adapter;
             }
@@ -37,7 +37,7 @@ final class Models {
     String list(long created) {
         final StringBuilder out = new StringBuilder("{\"object\":\"list\",\"data\":[");
         entry(out, config.model(), null, created);
-        for (Adapter adapter : adapters) {
+        for (Labels.Adapter adapter : adapters) {
             out.append(',');
             entry(out, adapter.name(), config.model(), created);
         }

@@ -16,6 +16,12 @@ import java.util.TreeMap;
  * thread of the step loop.
  */
 final class Rank {
+    /** Where event messages go. */
+    interface Publisher {
+        /** Takes a message; one that is lost is kept for replay but not sent. */
+        void publish(int rank, long sequence, byte[] payload, boolean lost);
+    }
+
     static final long NOTHING_TO_DO = Long.MAX_VALUE;
 
     private final int index;
@@ -30,7 +36,7 @@ final class Rank {
 
     private BlockPool pool;
     private RankStats stats;
-    private EventSockets sockets;
+    private Publisher publisher;
     private long life;
     private long nextSequence;
     private int messagesToDrop;
@@ -53,7 +59,7 @@ final class Rank {
     }
 
     /** Begins a life with an empty pool; requests of the former one are broken. */
-    void begin(long newLife, EventSockets newSockets) {
+    void begin(long newLife, Publisher newPublisher) {
         for (SimRequest request : running) {
             tell(request, SimRequest.Phase.BROKEN);
         }
@@ -65,7 +71,7 @@ final class Rank {
         events.clear();
         pool = new BlockPool(config.blocks(), events::removed);
         stats = new RankStats();
-        sockets = newSockets;
+        publisher = newPublisher;
         life = newLife;
         nextSequence = 0;
         droppedMessages = 0;
@@ -225,6 +231,9 @@ final class Rank {
         request.blockCount = found;
         request.cachedBlocks = found;
         request.computed = found * config.blockSize();
+        if (request.announceHits && found > 0) {
+            announce(request, 0, found);
+        }
         if (!request.counted) {
             count(request, nowNs);
         }
@@ -257,17 +266,20 @@ final class Rank {
             for (int i = request.cachedBlocks; i < full; i++) {
                 pool.cache(request.blocks[i], request.names[i]);
             }
-            events.stored(
-                    request.names,
-                    request.cachedBlocks,
-                    full,
-                    request.script.tokens(),
-                    config.blockSize(),
-                    request.lora,
-                    request.salt);
+            announce(request, request.cachedBlocks, full);
             request.cachedBlocks = full;
         }
         request.scheduled = tokens;
+    }
+
+    private void announce(SimRequest request, int from, int to) {
+        events.stored(
+                request.names,
+                from,
+                to,
+                request.script.tokens(),
+                config.blockSize(),
+                request.labels);
     }
 
     private void endStep() {
@@ -333,7 +345,7 @@ final class Rank {
             messagesToDrop--;
             droppedMessages++;
         }
-        sockets.publish(index, nextSequence++, payload, lost);
+        publisher.publish(index, nextSequence++, payload, lost);
     }
 
     private void tell(SimRequest request, SimRequest.Phase phase) {

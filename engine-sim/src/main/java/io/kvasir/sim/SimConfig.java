@@ -20,7 +20,7 @@ import java.util.Objects;
  * @param interTokenMillis shortest time of a step, so the time between two tokens of a request
  * @param slots most requests of one rank that run at once; more wait in arrival order
  * @param eventsPort port of rank 0's event publisher, rank r uses {@code eventsPort + r}; 0 takes a
- *     free one per rank, -1 publishes nothing
+ *     free one per rank, -1 publishes nothing and offers no replay
  * @param replayPort port of rank 0's replay socket, rank r uses {@code replayPort + r}; 0 takes a
  *     free one per rank, -1 offers no replay
  * @param topic first frame of every event message

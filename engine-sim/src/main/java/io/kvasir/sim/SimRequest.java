@@ -16,8 +16,8 @@ final class SimRequest {
 
     final Completion script;
     final long[] names;
-    final Adapter lora;
-    final String salt;
+    final Labels labels;
+    final boolean announceHits;
     final long life;
     final Gate gate;
 
@@ -38,18 +38,24 @@ final class SimRequest {
     volatile int generated;
     volatile Phase phase = Phase.WAITING;
 
-    SimRequest(Completion script, BlockNamer namer, Adapter lora, String salt, Gate gate) {
+    /**
+     * Names the blocks of a script.
+     *
+     * @param announceHits whether the blocks that are hit are announced once more
+     */
+    SimRequest(
+            Completion script, BlockNamer namer, Labels labels, boolean announceHits, Gate gate) {
         this.script = script;
         // the last token's keys and values are never computed, so it fills no block
         this.names =
                 namer.names(
                         script.tokens(),
                         script.tokens().length - 1,
-                        lora == null ? null : lora.name(),
-                        salt);
+                        labels.loraName(),
+                        labels.salt());
         this.life = namer.life();
-        this.lora = lora;
-        this.salt = salt;
+        this.labels = labels;
+        this.announceHits = announceHits;
         this.gate = gate;
     }
 

@@ -27,7 +27,9 @@ import java.util.Map;
 final class SimServer {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final long IDLE_MILLIS = Duration.ofHours(1).toMillis();
-    private static final int POOL_THREADS = 16;
+    // these accept and select; requests run on virtual threads
+    private static final int MOST_THREADS = 16;
+    private static final int FEWEST_THREADS = 4;
 
     private final SimConfig config;
     private final StepLoop loop;
@@ -44,7 +46,7 @@ final class SimServer {
         this.faults = faults;
         this.models = new Models(config);
         this.completions = new CompletionEndpoint(config, loop, faults, models);
-        final QueuedThreadPool threads = new QueuedThreadPool(POOL_THREADS);
+        final QueuedThreadPool threads = new QueuedThreadPool(MOST_THREADS, FEWEST_THREADS);
         threads.setName("sim-http");
         threads.setDaemon(true);
         threads.setVirtualThreadsExecutor(VirtualThreads.getDefaultVirtualThreadsExecutor());

@@ -6,10 +6,16 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Seeds;
+
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.IntStream;
 
 class KvEventsTest {
@@ -227,6 +233,121 @@ class KvEventsTest {
                                 .toArray();
             }
         }
+    }
+
+    @Test
+    void hitBlocksAreAnnouncedAgainOnRequestAndAreNoNewCopies() {
+        try (SimEngine engine = SimEngine.start(config().build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            http.complete(tokens(1, 9), 1);
+            http.post(
+                    "/v1/completions",
+                    Http.body(
+                            tokens(1, 14),
+                            1,
+                            ",\"vllm_xargs\":{\"kv_cache_report_mode\":\"full\"}"),
+                    "X-Session-ID",
+                    "sess-42");
+            final List<EventClient.Message> messages = client.replay(engine, 0, 0);
+            final var again = messages.get(1).events().get(0);
+            final var fresh = messages.get(1).events().get(1);
+            assertNull(again.get("parent_block_hash"));
+            assertEquals(
+                    EventClient.names(messages.get(0).events().getFirst()),
+                    EventClient.names(again));
+            assertEquals("session_id", List.copyOf(again.keySet()).getLast());
+            assertEquals("sess-42", fresh.get("session_id"));
+            assertEquals(3, engine.heldBlocks(0).size());
+            assertTrue(engine.heldBlocks(0).values().stream().allMatch(copies -> copies == 1));
+        }
+    }
+
+    /** Counts copies per chain of blocks, from events alone. */
+    private static final class CountingIndex {
+        private final Map<Long, List<Object>> chains = new HashMap<>();
+        private final Map<List<Object>, Integer> copies = new HashMap<>();
+
+        void apply(Map<String, Object> event) {
+            if (event.get("type").equals("BlockRemoved")) {
+                copies.computeIfPresent(
+                        chains.get(EventClient.names(event).getFirst()),
+                        (chain, count) -> count == 1 ? null : count - 1);
+                return;
+            }
+            List<Object> chain = chains.getOrDefault(event.get("parent_block_hash"), List.of());
+            final List<?> tokens = (List<?>) event.get("token_ids");
+            int at = 0;
+            for (Long name : EventClient.names(event)) {
+                chain = List.of(chain, List.copyOf(tokens.subList(at, at + 4)));
+                at += 4;
+                chains.put(name, chain);
+                copies.merge(chain, 1, Integer::sum);
+            }
+        }
+
+        int hit(int[] prompt) {
+            List<Object> chain = List.of();
+            int blocks = 0;
+            while (blocks < (prompt.length - 1) / 4) {
+                final List<Long> tokens = new ArrayList<>();
+                for (int i = 0; i < 4; i++) {
+                    tokens.add((long) prompt[blocks * 4 + i]);
+                }
+                chain = List.of(chain, tokens);
+                if (!copies.containsKey(chain)) {
+                    break;
+                }
+                blocks++;
+            }
+            return blocks * 4;
+        }
+    }
+
+    @Test
+    void anIndexThatCountsCopiesPredictsEveryHitUnderEviction() {
+        final Random random = new Random(Seeds.next("counting index"));
+        try (SimEngine engine = SimEngine.start(config().blocks(30).maxModelLength(120).build());
+                EventClient client = new EventClient(engine, 0)) {
+            final Http http = new Http(engine);
+            final CountingIndex index = new CountingIndex();
+            final int[] unique = {0};
+            client.awaitSubscription(() -> http.complete(tokens(5000 * ++unique[0], 5), 1));
+            client.replay(engine, 0, 0).forEach(m -> m.events().forEach(index::apply));
+            final List<int[]> history = new ArrayList<>();
+            int hits = 0;
+            for (int i = 0; i < 150; i++) {
+                final int[] prompt = prompt(random, history);
+                final long applied = engine.state(0).lastSequence();
+                final int predicted = index.hit(prompt);
+                final var answer = http.complete(prompt, 1 + random.nextInt(9));
+                assertEquals(predicted, Http.cachedTokens(answer), "request " + i);
+                hits += predicted > 0 ? 1 : 0;
+                history.add(join(prompt, Http.outputIds(answer)));
+                for (long next = applied; next < engine.state(0).lastSequence(); next++) {
+                    client.next().events().forEach(index::apply);
+                }
+            }
+            assertTrue(hits > 20, "hits=" + hits);
+        }
+    }
+
+    private static int[] prompt(Random random, List<int[]> history) {
+        if (history.isEmpty() || random.nextInt(5) == 0) {
+            return random.ints(1 + random.nextInt(40), 0, 1000).toArray();
+        }
+        final int[] base = history.get(random.nextInt(Math.min(history.size(), 12)));
+        final int[] root = Arrays.copyOf(base, 1 + random.nextInt(base.length));
+        final int[] cut =
+                random.nextBoolean() && root.length >= 4
+                        ? Arrays.copyOf(root, root.length / 4 * 4)
+                        : root;
+        final int[] tail = random.ints(random.nextInt(11), 0, 1000).toArray();
+        return Arrays.copyOf(join(cut, tail), Math.min(60, cut.length + tail.length));
+    }
+
+    private static int[] join(int[] a, int[] b) {
+        return IntStream.concat(IntStream.of(a), IntStream.of(b)).toArray();
     }
 
     @Test

@@ -3,6 +3,8 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.tokens.ChatModel;
+
 import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
@@ -37,14 +39,14 @@ final class EngineProbe implements AutoCloseable {
     private final HttpClient client;
     private final Fleet fleet;
     private final GatewayConfig config;
-    private final PromptEncoder encoder;
+    private final ChatModel encoder;
     private final List<Thread> threads = new ArrayList<>();
     private volatile boolean closed;
 
     /**
      * @param encoder null when the gateway has no tokenizer
      */
-    EngineProbe(HttpClient client, Fleet fleet, GatewayConfig config, PromptEncoder encoder) {
+    EngineProbe(HttpClient client, Fleet fleet, GatewayConfig config, ChatModel encoder) {
         this.client = client;
         this.fleet = fleet;
         this.config = config;
@@ -135,8 +137,8 @@ final class EngineProbe implements AutoCloseable {
         try {
             final String difference =
                     firstNonNull(
-                            difference(upstream, "text", text, encoder.text(SAMPLE, true)),
-                            difference(upstream, "chat", chat, encoder.chat(chat, false)));
+                            difference(upstream, "text", text, encoder.completionTokens(SAMPLE)),
+                            difference(upstream, "chat", chat, encoder.chatTokens(chat)));
             if (difference == null) {
                 upstream.tokenizer(Upstream.TokenizerCheck.AGREES, "text and chat samples agree");
                 LOG.info("worker {}: same tokens as the gateway", upstream.name());

@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.tokens.ChatModel;
+import io.kvasir.gateway.tokens.TokenizerException;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RandomSource;
 import io.kvasir.router.RoutingMode;
@@ -41,13 +43,13 @@ public final class GatewayServer implements AutoCloseable {
 
     private final GatewayConfig config;
     private final KvRouter router;
-    private final PromptEncoder encoder;
+    private final ChatModel encoder;
     private final HttpClient client;
     private final Server server;
     private final ServerConnector connector;
     private final EngineProbe probe;
 
-    private GatewayServer(GatewayConfig config, PromptEncoder encoder) {
+    private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
         this.encoder = encoder;
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
@@ -149,13 +151,28 @@ public final class GatewayServer implements AutoCloseable {
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {
-        final GatewayServer gateway = new GatewayServer(config, null);
+        final GatewayServer gateway = new GatewayServer(config, encoder(config));
         try {
             gateway.start();
             return gateway;
         } catch (Exception e) {
             gateway.stop();
             throw startFailure(config, e);
+        }
+    }
+
+    private static ChatModel encoder(GatewayConfig config) {
+        if (config.tokenizer() == null) {
+            return null;
+        }
+        try {
+            return ChatModel.load(config.tokenizer());
+        } catch (TokenizerException e) {
+            throw new GatewayException(
+                    "cannot load the tokenizer: "
+                            + e.getMessage()
+                            + "; tokenizer must name the model's folder or its tokenizer.json",
+                    e);
         }
     }
 
@@ -253,12 +270,8 @@ public final class GatewayServer implements AutoCloseable {
         }
         awaitLeases();
         router.close();
-        if (encoder instanceof AutoCloseable closeable) {
-            try {
-                closeable.close();
-            } catch (Exception e) {
-                LOG.warn("tokenizer did not close: {}", e.toString());
-            }
+        if (encoder != null) {
+            encoder.close();
         }
     }
 }

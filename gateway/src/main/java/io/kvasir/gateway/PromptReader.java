@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.tokens.ChatModel;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,20 +18,16 @@ final class PromptReader {
 
     private final String model;
     private final List<String> loraAdapters;
-    private final PromptEncoder encoder;
+    private final ChatModel encoder;
     private final AtomicBoolean complained = new AtomicBoolean();
 
     /**
      * @param encoder null when the gateway has no tokenizer
      */
-    PromptReader(GatewayConfig config, PromptEncoder encoder) {
+    PromptReader(GatewayConfig config, ChatModel encoder) {
         this.model = config.model();
         this.loraAdapters = config.loraAdapters();
         this.encoder = encoder;
-    }
-
-    PromptEncoder encoder() {
-        return encoder;
     }
 
     /**
@@ -67,14 +65,7 @@ final class PromptReader {
             return null;
         } else {
             try {
-                tokens =
-                        request.chat == null
-                                ? encoder.text(
-                                        request.promptText,
-                                        !Boolean.FALSE.equals(request.addSpecialTokens))
-                                : encoder.chat(
-                                        request.chat,
-                                        Boolean.TRUE.equals(request.addSpecialTokens));
+                tokens = request.chat == null ? textTokens(request) : chatTokens(request);
             } catch (RuntimeException e) {
                 // the engine has the last word: it may well know a template feature that is unknown
                 // here
@@ -91,5 +82,16 @@ final class PromptReader {
         return keep > 0 && keep < tokens.length
                 ? Arrays.copyOfRange(tokens, tokens.length - keep, tokens.length)
                 : tokens;
+    }
+
+    private int[] textTokens(InferenceRequest request) {
+        return encoder.encode(request.promptText, !Boolean.FALSE.equals(request.addSpecialTokens));
+    }
+
+    private int[] chatTokens(InferenceRequest request) {
+        if (Boolean.TRUE.equals(request.addSpecialTokens)) {
+            request.chat.put("add_special_tokens", true);
+        }
+        return encoder.chatTokens(request.chat);
     }
 }

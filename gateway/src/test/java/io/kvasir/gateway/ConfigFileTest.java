@@ -92,8 +92,8 @@ class ConfigFileTest {
             delimiter = '|',
             value = {
                 "'model: m\n"
-                    + "blok-size: 3'          | :2: unknown key 'blok-size'; known keys: [host,"
-                    + " port",
+                        + "blok-size: 3'          | :2: unknown key 'blok-size'; known keys: [host,"
+                        + " port",
                 "'model: m\nmodel: n'              | :2: key 'model' is given twice",
                 "'model: m\nport: high'            | :2: 'high' is not a whole number",
                 "'model: m\nport: 70000'           | :2: 70000 is not in 0..65535",

@@ -176,15 +176,15 @@ class GatewayHttpTest {
                 "/v1/completions      | {                         | 400 | not valid JSON",
                 "/v1/chat/completions | []                        | 400 | must be a JSON object",
                 "/v1/chat/completions | {\"messages\":\"hi\"}     | 400 | 'messages' must be a"
-                    + " list",
+                        + " list",
                 "/v1/completions      | {\"prompt\":[-1]}         | 400 | is no token id",
                 "/v1/completions      | {\"prompt\":[0.5]}        | 400 | must be a token id",
                 "/v1/completions      | {\"prompt\":[4294967295]} | 400 | is no token id",
                 "/v1/completions      | {\"prompt\":[]}           | 400 | is empty",
                 "/v1/completions      | {\"prompt\":[1],\"model\":\"gpt\"} | 404 | `gpt` does not"
-                    + " exist",
+                        + " exist",
                 "/v1/embeddings       | {}                        | 404 | no endpoint"
-                    + " /v1/embeddings",
+                        + " /v1/embeddings",
                 "/v1/models           | {}                        | 405 | answers GET, not POST",
             })
     void whatIsWrongIsRefusedInOpenAisShape(String path, String body, int status, String message)
@@ -346,7 +346,7 @@ class GatewayHttpTest {
                 new String[] {
                     "kvasir_requests_total{mode=\"kv\",route=\"completions\",status=\"200\"} 2.0",
                     "kvasir_requests_total{mode=\"none\",route=\"/v1/completions\",status=\"400\"}"
-                        + " 1.0",
+                            + " 1.0",
                     "kvasir_upstream_attempts_total{outcome=\"ok\",worker=\"w1\"} 2.0",
                     "kvasir_prompt_token_mismatch_total{worker=\"w1\"} 1.0",
                     "kvasir_cache_prediction_total{result=\"exact\",worker=\"w1\"} 1.0",

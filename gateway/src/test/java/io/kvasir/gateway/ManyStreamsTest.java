@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+
+import org.junit.jupiter.api.Test;
+
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,7 +17,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.Test;
 
 class ManyStreamsTest {
     private static final int STREAMS = 200;
@@ -27,7 +29,9 @@ class ManyStreamsTest {
         try (FakeEngine survivor = new FakeEngine(script(goOn, new AtomicInteger()));
                 GatewayServer gateway =
                         GatewayServer.start(
-                                Gateways.config(doomed.worker("doomed"), survivor.worker("survivor"))
+                                Gateways.config(
+                                                doomed.worker("doomed"),
+                                                survivor.worker("survivor"))
                                         .mode(RoutingMode.ROUND_ROBIN)
                                         .healthInterval(Duration.ofSeconds(5))
                                         .build());
@@ -35,7 +39,8 @@ class ManyStreamsTest {
             final AtomicInteger started = new AtomicInteger();
             final List<Future<String>> answers = new ArrayList<>();
             for (int i = 0; i < STREAMS; i++) {
-                final boolean late = i / 2 % 2 == 1; // the late ones have sent nothing when the worker dies
+                final boolean late =
+                        i / 2 % 2 == 1; // the late ones have sent nothing when the worker dies
                 answers.add(clients.submit(() -> stream(gateway, late, started)));
             }
             Eventually.holds(
@@ -61,8 +66,12 @@ class ManyStreamsTest {
                 } else {
                     broken++;
                     assertTrue(
-                            text.contains("\"leg\":\"upstream\",\"worker\":\"doomed\",\"kind\":\"closed\""), text);
-                    assertTrue(text.contains("first"), "nothing was sent: it should have been retried");
+                            text.contains(
+                                    "\"leg\":\"upstream\",\"worker\":\"doomed\",\"kind\":\"closed\""),
+                            text);
+                    assertTrue(
+                            text.contains("first"),
+                            "nothing was sent: it should have been retried");
                 }
             }
             assertEquals(STREAMS, whole + broken);
@@ -103,7 +112,10 @@ class ManyStreamsTest {
         try (RawClient client = new RawClient(gateway.port())) {
             client.post(
                     "/v1/completions",
-                    "{\"prompt\":[" + "5,".repeat(40) + "6],\"stream\":true,\"user\":\"" + (late ? "late" : "")
+                    "{\"prompt\":["
+                            + "5,".repeat(40)
+                            + "6],\"stream\":true,\"user\":\""
+                            + (late ? "late" : "")
                             + "\"}");
             String begin = "";
             if (!late) {

@@ -12,6 +12,7 @@ import com.openai.errors.NotFoundException;
 import com.openai.models.chat.completions.ChatCompletionChunk;
 import com.openai.models.chat.completions.ChatCompletionCreateParams;
 import com.openai.models.models.Model;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -65,18 +66,26 @@ class OpenAiClientTest {
                         call.json(
                                 200,
                                 "{\"id\":\"c\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\",\"choices\":["
-                                        + "{\"index\":0,\"finish_reason\":\"stop\",\"logprobs\":null,"
-                                        + "\"message\":{\"role\":\"assistant\",\"content\":\"hi\",\"refusal\":null}}]}");
+                                    + "{\"index\":0,\"finish_reason\":\"stop\",\"logprobs\":null,"
+                                    + "\"message\":{\"role\":\"assistant\",\"content\":\"hi\",\"refusal\":null}}]}");
         assertEquals(
                 "hi",
-                client.chat().completions().create(chat("m")).choices().getFirst().message().content().orElseThrow());
+                client.chat()
+                        .completions()
+                        .create(chat("m"))
+                        .choices()
+                        .getFirst()
+                        .message()
+                        .content()
+                        .orElseThrow());
     }
 
     @Test
     void understandsErrors() {
         final NotFoundException unknown =
                 assertThrows(
-                        NotFoundException.class, () -> client.chat().completions().create(chat("other")));
+                        NotFoundException.class,
+                        () -> client.chat().completions().create(chat("other")));
         assertEquals("model_not_found", unknown.code().orElseThrow());
         assertTrue(unknown.getMessage().contains("`other` does not exist"), unknown.getMessage());
         assertThrows(
@@ -102,7 +111,8 @@ class OpenAiClientTest {
         try (StreamResponse<ChatCompletionChunk> chunks =
                 client.chat().completions().createStreaming(chat("m"))) {
             final RuntimeException e =
-                    assertThrows(RuntimeException.class, () -> chunks.stream().forEach(chunk -> {}));
+                    assertThrows(
+                            RuntimeException.class, () -> chunks.stream().forEach(chunk -> {}));
             assertTrue(e.getMessage().contains("upstream worker w"), e.getMessage());
         }
     }
@@ -110,6 +120,7 @@ class OpenAiClientTest {
     @Test
     void listsModels() {
         assertEquals(
-                java.util.List.of("m"), client.models().list().data().stream().map(Model::id).toList());
+                java.util.List.of("m"),
+                client.models().list().data().stream().map(Model::id).toList());
     }
 }

@@ -77,26 +77,26 @@ class RequestParserTest {
                 "{}                                  | prompt   | 'prompt' is missing",
                 "{\"prompt\":null}                   | prompt   | 'prompt' is missing",
                 "{\"prompt\":7}                      | prompt   | must be a string, a list of token"
-                    + " ids",
+                        + " ids",
                 "{\"prompt\":[]}                     | prompt   | 'prompt' is empty",
                 "{\"prompt\":[[]]}                   | prompt[0] | 'prompt[0]' is empty",
                 "{\"prompt\":[1,-1]}                 | prompt   | 'prompt[1]' = -1 is no token id",
                 "{\"prompt\":[2147483648]}           | prompt   | 'prompt[0]' = 2147483648 is no"
-                    + " token id",
+                        + " token id",
                 "{\"prompt\":[99999999999999999999]} | prompt   | is no token id",
                 "{\"prompt\":[1.5]}                  | prompt   | must be a token id",
                 "{\"prompt\":[1,\"a\"]}              | prompt   | 'prompt[1]' must be a token id",
                 "{\"prompt\":[\"a\",1]}              | prompt[1] | must be a string like the first"
-                    + " one",
+                        + " one",
                 "{\"prompt\":[[1],\"a\"]}            | prompt[1] | must be a list of token ids like"
-                    + " the first",
+                        + " the first",
                 "{\"prompt\":\"a\",\"stream\":1}     | stream   | 'stream' must be a boolean, but"
-                    + " is a number",
+                        + " is a number",
                 "{\"prompt\":\"a\",\"model\":[]}     | model    | 'model' must be a string, but is"
-                    + " a list",
+                        + " a list",
                 "{\"prompt\":\"a\",\"stream_options\":1} | stream_options | must be an object",
                 "{\"prompt\":\"a\",\"cache_salt\":{}} | cache_salt | must be a string, but is an"
-                    + " object",
+                        + " object",
             })
     void refusesWhatIsNoCompletion(String body, String param, String message) {
         final ApiException e =
@@ -118,10 +118,10 @@ class RequestParserTest {
                 "{\"messages\":[]}                | messages         | 'messages' is empty",
                 "{\"messages\":{}}                | messages         | must be a list",
                 "{\"messages\":[1]}               | messages[0]      | must be an object, but is a"
-                    + " number",
+                        + " number",
                 "{\"messages\":[{}]}              | messages[0].role | must be a string",
                 "{\"messages\":[{\"role\":\"user\"}],\"tools\":{}} | tools | 'tools' must be a"
-                    + " list",
+                        + " list",
             })
     void refusesWhatIsNoChat(String body, String param, String message) {
         final ApiException e = assertThrows(ApiException.class, () -> chat(body));
@@ -152,9 +152,9 @@ class RequestParserTest {
                 "{\"prompt\":\"a\",\"stream\":true,\"stream_options\":null}",
                 "{\"prompt\":\"ä\",\"stream_options\" : {},\"stream\":true}",
                 "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : false"
-                    + " },\"stream\":true}",
+                        + " },\"stream\":true}",
                 "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : null"
-                    + " },\"stream\":true}",
+                        + " },\"stream\":true}",
                 "{\"prompt\":\"a\",\"stream_options\":{\"continuous_usage_stats\":false},\"stream\":true}",
                 "{\"prompt\":\"a\",\"stream_options\":{\"include_usage\":true},\"stream_options\":null}",
                 "\uFEFF{\"prompt\":\"a\",\"stream\":true}",

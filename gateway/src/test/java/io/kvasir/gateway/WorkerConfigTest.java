@@ -49,7 +49,7 @@ class WorkerConfigTest {
             delimiter = '|',
             value = {
                 "http://h:1,evnts=tcp://a:1   | unknown key 'evnts'; known keys: [url, name,"
-                    + " events",
+                        + " events",
                 "http://h:1,dp=x              | dp=x must be a whole number",
                 "http://h:1,dp=0              | dp=0 must be at least 1",
                 "http://h:1,bind=yes          | bind=yes must be true or false",

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +19,7 @@ class RealNixlTest {
 
     /** Probes, asks for plugins, starts UCX, then lives through many implicit null checks. */
     static final class Main {
-        public static void main(String[] args) {
+        public static void main(String[] args) throws IOException {
             final NixlAvailability answer = NixlProbe.probe();
             System.out.println(answer.describe());
             if (!(answer instanceof NixlAvailability.Available available)) {
@@ -25,6 +27,7 @@ class RealNixlTest {
             }
             System.out.println("missing " + available.symbolsMissing());
             System.out.println("again " + NixlProbe.probe().describe().equals(answer.describe()));
+            System.out.println("other copy " + probeCopyOf(available.path()).describe());
             final NixlLibrary library = available.library();
             try (NixlAgent agent = library.createAgent("probe", NixlAgentConfig.DEFAULT)) {
                 System.out.println("plugins " + agent.availablePlugins());
@@ -37,6 +40,15 @@ class RealNixlTest {
                 }
             }
             System.out.println("null checks " + nullChecks());
+        }
+
+        private static NixlAvailability probeCopyOf(String path) throws IOException {
+            final Path copy = Files.createTempDirectory("nixl").resolve("libnixl_capi.so");
+            Files.copy(Path.of(path), copy);
+            return NixlProbe.probe(
+                    Map.of(NixlProbe.LIBRARY_PROPERTY, copy.toString())::get,
+                    variable -> null,
+                    List.of());
         }
 
         /** Each dereference of null is a SIGSEGV that the JVM turns into an exception. */
@@ -73,6 +85,7 @@ class RealNixlTest {
                         Main.class,
                         List.of(
                                 "--enable-native-access=ALL-UNNAMED",
+                                "-Djava.io.tmpdir=" + folder,
                                 "-XX:-OmitStackTraceInFastThrow"),
                         Map.of("UCX_HANDLE_ERRORS", "bt", "NIXL_LOG_LEVEL", "FATAL"),
                         folder);
@@ -80,7 +93,13 @@ class RealNixlTest {
         assertEquals(0, result.exit(), result.out() + result.err());
         final List<String> lines = result.out().lines().toList();
         assertTrue(lines.getFirst().startsWith("NIXL "), result.out());
+        assertTrue(
+                prefix == null || lines.getFirst().matches("NIXL \\d+\\.\\d+\\.\\d+: .*"),
+                "the wheel tells its version: " + result.out());
         assertTrue(lines.contains("again true"), result.out());
+        assertTrue(
+                result.out().contains("another copy of NIXL is loaded in this process: "),
+                result.out());
         assertTrue(lines.contains("backend NixlBackend[UCX]"), result.out());
         assertTrue(lines.contains("refused BACKEND"), result.out());
         assertTrue(lines.contains("null checks " + NULL_CHECKS), result.out());

@@ -53,7 +53,7 @@ class DecoderFuzzTest {
                 final EngineBatchDecoder decoder = new EngineBatchDecoder(blockSize);
                 decode(decoder, payload, payload.length);
                 final List<String> whole = EngineBatchDecoderTest.describe(out);
-                final int step = payload.length > 4_000 ? 7 : 1;
+                final int step = payload.length > 500 ? 7 : 1;
                 for (int length = 0; length < payload.length; length += step) {
                     final long before = decoder.drops().total();
                     decode(decoder, payload, length);
@@ -77,7 +77,7 @@ class DecoderFuzzTest {
         };
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(2, 4_096, 4_096))) {
             final IndexApplier applier = new IndexApplier(index);
-            for (int round = 0; round < 60_000; round++) {
+            for (int round = 0; round < 40_000; round++) {
                 final byte[] payload = payloads.get(random.nextInt(payloads.size())).clone();
                 for (int i = 1 + random.nextInt(6); i > 0; i--) {
                     mutate(payload, random);

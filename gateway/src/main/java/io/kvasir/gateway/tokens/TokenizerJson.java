@@ -13,8 +13,10 @@ import java.io.InputStream;
 import java.text.Normalizer;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Reads a Hugging Face {@code tokenizer.json} into a {@link ByteLevelBpe}. The vocabulary and the
@@ -267,14 +269,15 @@ final class TokenizerJson {
     private List<AddedToken> addedTokens(Map<String, Integer> ids, List<JsonNode> moreTokens)
             throws UnsupportedTokenizerException {
         final List<AddedToken> added = new ArrayList<>();
+        final Set<String> contents = new HashSet<>();
         int largestAdded = -1;
         final List<JsonNode> all = new ArrayList<>();
         settings.path("added_tokens").forEach(all::add);
         all.addAll(moreTokens);
         for (JsonNode token : all) {
             final String content = token.path("content").asText();
-            if (content.isEmpty()) {
-                continue;
+            if (content.isEmpty() || !contents.add(content)) {
+                continue; // the first of several wins
             }
             final Integer known = ids.get(content);
             final int expected =

@@ -1,6 +1,9 @@
 package io.kvasir.gateway.tokens;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -9,7 +12,9 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** Loads tokenizers. */
 public final class Tokenizers {
@@ -49,7 +54,7 @@ public final class Tokenizers {
             unsupported = e;
         }
         try {
-            final Tokenizer library = new DjlTokenizer(json);
+            final Tokenizer library = new DjlTokenizer(withTokens(json, moreTokens));
             LOG.info(
                     "{}: using the DJL tokenizers library, because the built-in byte-level BPE does"
                             + " not implement: {}",
@@ -66,5 +71,38 @@ public final class Tokenizers {
                             + e.getMessage(),
                     e);
         }
+    }
+
+    /** Appends added tokens that the file lacks, in its own form. */
+    private static byte[] withTokens(byte[] json, List<JsonNode> moreTokens) throws IOException {
+        if (moreTokens.isEmpty()) {
+            return json;
+        }
+        final ObjectMapper mapper = new ObjectMapper();
+        final ObjectNode file = (ObjectNode) mapper.readTree(json);
+        final ArrayNode added = file.withArray("added_tokens");
+        final Set<String> known = new HashSet<>();
+        int next = file.path("model").path("vocab").size();
+        for (JsonNode token : added) {
+            known.add(token.path("content").asText());
+            next = Math.max(next, token.path("id").asInt() + 1);
+        }
+        for (JsonNode token : moreTokens) {
+            final String content = token.path("content").asText();
+            if (!known.add(content)) {
+                continue;
+            }
+            final JsonNode own = file.path("model").path("vocab").path(content);
+            final boolean special = token.path("special").asBoolean();
+            added.addObject()
+                    .put("id", own.isInt() ? own.asInt() : next++)
+                    .put("content", content)
+                    .put("single_word", token.path("single_word").asBoolean())
+                    .put("lstrip", token.path("lstrip").asBoolean())
+                    .put("rstrip", token.path("rstrip").asBoolean())
+                    .put("normalized", token.path("normalized").asBoolean(!special))
+                    .put("special", special);
+        }
+        return mapper.writeValueAsBytes(file);
     }
 }

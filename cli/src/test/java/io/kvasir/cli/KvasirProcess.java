@@ -1,0 +1,75 @@
+package io.kvasir.cli;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
+
+/**
+ * The command line in a process of its own, for what only a process can show: signals, exit codes.
+ */
+final class KvasirProcess implements AutoCloseable {
+    private static final long TIMEOUT_SECONDS = 30;
+
+    private final Process process;
+    private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
+    private final List<String> seen = new ArrayList<>();
+
+    KvasirProcess(String... args) throws IOException {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
+        command.addAll(List.of("-cp", System.getProperty("java.class.path")));
+        command.add(Kvasir.class.getName());
+        command.addAll(List.of(args));
+        process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        Thread.ofVirtual().start(this::read);
+    }
+
+    private void read() {
+        try (BufferedReader out = process.inputReader()) {
+            out.lines().forEach(lines::add);
+        } catch (IOException e) {
+            lines.add("output broke off: " + e.getMessage());
+        }
+    }
+
+    /** Waits for the first line that fits, standard output and error alike. */
+    String await(Predicate<String> wanted) throws InterruptedException {
+        final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (true) {
+            final String line = lines.poll(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
+            if (line == null) {
+                throw new AssertionError("no such line in " + seen);
+            }
+            seen.add(line);
+            if (wanted.test(line)) {
+                return line;
+            }
+        }
+    }
+
+    /** Waits for the end and gives the exit code. */
+    int exitCode() throws InterruptedException {
+        if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+            throw new AssertionError("still running; it wrote " + seen + lines);
+        }
+        return process.exitValue();
+    }
+
+    /** Asks the process to end, as kill does, and gives its exit code. */
+    int terminate() throws InterruptedException {
+        process.destroy();
+        return exitCode();
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

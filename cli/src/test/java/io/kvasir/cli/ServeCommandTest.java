@@ -1,0 +1,105 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The gateway in a process of its own before a simulated engine. */
+class ServeCommandTest {
+    @TempDir private Path dir;
+
+    @Test
+    void flagsOverrideTheFileAndAnEngineIsReached() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
+            final Path yaml = dir.resolve("gateway.yaml");
+            Files.writeString(
+                    yaml,
+                    "model: kvasir-sim\nport: 1\nmode: random\noverlap-weight: 3\nworkers:\n- "
+                            + engine.url()
+                            + ",name=one,events="
+                            + engine.eventsEndpoint(0)
+                            + ",replay="
+                            + engine.replayEndpoint(0)
+                            + "\n");
+            try (KvasirProcess serve =
+                    new KvasirProcess(
+                            "serve",
+                            "--config=" + yaml,
+                            "--port=0",
+                            "--mode=kv",
+                            "--no-include-usage")) {
+                final String listening = serve.await(line -> line.startsWith("listening on "));
+                final String mode = serve.await(line -> line.startsWith("  mode "));
+                assertTrue(mode.startsWith("  mode kv, overlap weight 3.0"), mode);
+                assertTrue(mode.contains("usage in streams as the client asks"), mode);
+                final String worker = serve.await(line -> line.startsWith("worker one/0 "));
+                assertTrue(worker.contains("health up"), worker);
+                assertTrue(worker.contains("events exact at message"), worker);
+                assertEquals(200, completion(listening).statusCode());
+                assertEquals(143, serve.terminate());
+            }
+        }
+    }
+
+    @Test
+    void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                KvasirProcess serve =
+                        new KvasirProcess(
+                                "serve",
+                                "--host=127.0.0.1",
+                                "--port=" + taken.getLocalPort(),
+                                "--model=m",
+                                "--worker=http://127.0.0.1:1")) {
+            final String line = serve.await(l -> l.startsWith("kvasir serve: "));
+            assertTrue(line.contains(":" + taken.getLocalPort()), line);
+            assertTrue(line.contains("--port"), line);
+            assertEquals(3, serve.exitCode());
+        }
+    }
+
+    @Test
+    void wrongWorkersModesAndMissingOnesAreAWrongCommandLine() {
+        assertWrong("--worker=127.0.0.1:1", "127.0.0.1:1");
+        assertWrong("--mode=fastest", "fastest");
+        assertWrong("--port=0", "no workers; give --worker");
+    }
+
+    private static void assertWrong(String option, String expected) {
+        final CommandRun run = CommandRun.of("serve", "--model=m", option);
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains(expected), run.err());
+    }
+
+    private static HttpResponse<String> completion(String listening)
+            throws IOException, InterruptedException {
+        final String port = listening.substring(listening.lastIndexOf(':') + 1);
+        try (HttpClient http = HttpClient.newHttpClient()) {
+            return http.send(
+                    HttpRequest.newBuilder(
+                                    URI.create("http://127.0.0.1:" + port + "/v1/completions"))
+                            .header("content-type", "application/json")
+                            .POST(
+                                    HttpRequest.BodyPublishers.ofString(
+                                            "{\"model\":\"kvasir-sim\",\"prompt\":[1,2,3],"
+                                                    + "\"max_tokens\":2}"))
+                            .build(),
+                    HttpResponse.BodyHandlers.ofString());
+        }
+    }
+}

@@ -1,0 +1,275 @@
+package io.kvasir.pipeline;
+
+import static io.kvasir.pipeline.Messages.batch;
+import static io.kvasir.pipeline.Messages.range;
+import static io.kvasir.pipeline.Messages.removed;
+import static io.kvasir.pipeline.Messages.stored;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+class EventPipelineTest {
+    private static final int BLOCK = 4;
+
+    private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(16, 4_096, 4_096));
+
+    @AfterEach
+    void closeIndex() {
+        index.close();
+    }
+
+    private static EventPipelineConfig small(int ringSize) {
+        return EventPipelineConfig.defaults().withRingSize(ringSize);
+    }
+
+    private static byte[] store(int hash) {
+        return batch(stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK));
+    }
+
+    private static void await(BooleanSupplier condition) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "gave up waiting");
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(WaitMode.class)
+    void messagesOfManyThreadsReachTheIndex(WaitMode mode) throws InterruptedException {
+        final int threads = 4;
+        final int messages = 200;
+        try (EventPipeline pipeline = new EventPipeline(small(1_024).withWaitMode(mode), index)) {
+            final List<Thread> started = new ArrayList<>();
+            for (int t = 0; t < threads; t++) {
+                final EngineStream stream =
+                        pipeline.openDirect(SourceConfig.of("w" + t, t, BLOCK, ""));
+                final int base = t * messages;
+                started.add(
+                        Thread.ofPlatform()
+                                .start(
+                                        () -> {
+                                            for (int i = 0; i < messages; i++) {
+                                                stream.onMessage(i, store(base + i));
+                                            }
+                                        }));
+            }
+            for (Thread thread : started) {
+                thread.join();
+            }
+            await(() -> pipeline.backlog() == 0 && pipeline.applied() == threads * messages);
+            for (int t = 0; t < threads; t++) {
+                assertEquals(messages, index.heldBlocks(t));
+                assertEquals(messages - 1, index.appliedSequence(t));
+            }
+            assertEquals(threads * messages, pipeline.published());
+            assertEquals(0, pipeline.refused());
+            assertEquals(0, pipeline.failures());
+        }
+    }
+
+    @Test
+    void aFullRingIsAGapAndTheStreamResyncs() throws InterruptedException {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        try (EventPipeline pipeline = new EventPipeline(small(8), index)) {
+            final EngineStream stream =
+                    pipeline.openDirect(
+                            SourceConfig.of("w", 1, BLOCK, "").withReplayEndpoint("direct"));
+            pipeline.retire(
+                    5,
+                    () -> {
+                        blocked.countDown();
+                        awaitQuietly(release);
+                    });
+            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            for (int i = 0; i < 12; i++) {
+                stream.onMessage(i, store(i + 1));
+            }
+            assertEquals(1, pipeline.refused());
+            assertEquals(IndexState.RESYNC, stream.state());
+            final long from = stream.replayFrom();
+            assertTrue(from > 0 && from < 12, "from=" + from);
+            release.countDown();
+            await(() -> pipeline.backlog() == 0);
+            for (int i = (int) from; i < 12; i++) {
+                int sequence = i;
+                await(
+                        () ->
+                                stream.onReplayed(sequence, store(sequence + 1))
+                                        == EngineStream.ReplayStep.CONTINUE);
+            }
+            stream.replayEnded();
+            await(() -> index.heldBlocks(1) == 12);
+            assertEquals(IndexState.EXACT, stream.state());
+            index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
+        }
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(10, TimeUnit.SECONDS));
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void retiringASlotComesBehindItsEvents() throws InterruptedException {
+        final CountDownLatch swept = new CountDownLatch(1);
+        final AtomicReference<Long> held = new AtomicReference<>();
+        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+            final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
+            for (int i = 0; i < 30; i++) {
+                stream.onMessage(i, store(i + 1));
+            }
+            stream.close();
+            pipeline.retire(
+                    1,
+                    () -> {
+                        held.set(index.heldBlocks(1));
+                        swept.countDown();
+                    });
+            assertTrue(swept.await(10, TimeUnit.SECONDS));
+            assertEquals(0L, held.get());
+            assertEquals(PrefixIndex.NO_EVENT, index.appliedSequence(1));
+            assertEquals(30, pipeline.applied());
+        }
+    }
+
+    @Test
+    void retiringOnTheWriterThreadIsRefused() throws InterruptedException {
+        final CountDownLatch done = new CountDownLatch(1);
+        final AtomicReference<Throwable> thrown = new AtomicReference<>();
+        try (EventPipeline pipeline = new EventPipeline(small(8), index)) {
+            pipeline.retire(
+                    1,
+                    () -> {
+                        thrown.set(
+                                assertThrows(
+                                        IllegalStateException.class,
+                                        () -> pipeline.retire(2, () -> {})));
+                        done.countDown();
+                    });
+            assertTrue(done.await(10, TimeUnit.SECONDS));
+            assertTrue(thrown.get().getMessage().contains("writer thread"));
+        }
+    }
+
+    @Test
+    void anErrorInTheIndexSetsOnlyItsSlotAsideAndTheStreamLoadsAgain() {
+        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+            final EngineStream good = pipeline.openDirect(SourceConfig.of("good", 1, BLOCK, ""));
+            final EngineStream bad =
+                    pipeline.openDirect(
+                            SourceConfig.of("bad", 99, BLOCK, "").withReplayEndpoint("direct"));
+            bad.onMessage(0, store(1)); // the index has 16 slots
+            await(() -> pipeline.failures() == 1);
+            bad.onMessage(1, store(2));
+            good.onMessage(0, store(3));
+            await(() -> index.heldBlocks(1) == 1);
+
+            assertEquals(IndexState.EXACT, good.state());
+            assertTrue(bad.status().failures() >= 1);
+            assertEquals(1, pipeline.quarantinedSlots());
+            assertEquals(0, bad.replayFrom());
+            assertTrue(bad.state() == IndexState.LOADING || bad.state() == IndexState.DEGRADED);
+        }
+    }
+
+    @Test
+    void aSlotSetAsideIsUsedAgainAfterAClear() {
+        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+            final AtomicReference<Boolean> poisoned = new AtomicReference<>(true);
+            final ApplyListener listener =
+                    new ApplyListener() {
+                        @Override
+                        public void applied(int operations) {
+                            if (poisoned.get()) {
+                                throw new IllegalStateException("made up by the test");
+                            }
+                        }
+                    };
+            offer(pipeline, 1, listener, false);
+            await(() -> pipeline.quarantinedSlots() == 1);
+            poisoned.set(false);
+            assertEquals(0, index.heldBlocks(1));
+            offer(pipeline, 2, listener, false);
+            await(() -> pipeline.skipped() == 1);
+            assertEquals(0, index.heldBlocks(1));
+            offer(pipeline, 3, listener, true);
+            await(() -> index.heldBlocks(1) == 1);
+            assertEquals(0, pipeline.quarantinedSlots());
+        }
+    }
+
+    private static void offer(
+            EventPipeline pipeline, long sequence, ApplyListener listener, boolean clear) {
+        final KvBatch batch = new KvBatch();
+        batch.reset(1, sequence, CopyRule.PHYSICAL, false, listener);
+        if (clear) {
+            batch.addCleared();
+        }
+        batch.addStored(true, 0, new long[] {sequence}, new long[] {sequence}, 1);
+        assertTrue(pipeline.sink().offer(batch));
+    }
+
+    @Test
+    void largeMessagesDoNotStayInTheRing() {
+        final int blocks = 3_000;
+        final List<Integer> hashes = range(1, blocks);
+        try (EventPipeline pipeline = new EventPipeline(small(4), index)) {
+            final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
+            for (int i = 0; i < 16; i += 2) {
+                final int next = i;
+                await(() -> pipeline.backlog() == 0);
+                stream.onMessage(
+                        next, batch(stored(hashes, null, range(1, blocks * BLOCK), BLOCK)));
+                stream.onMessage(next + 1, batch(removed(hashes)));
+            }
+            await(() -> index.appliedSequence(1) == 15);
+            assertEquals(0, index.heldBlocks(1));
+            assertEquals(8L * blocks, stream.status().blocksStored());
+        }
+    }
+
+    @Test
+    void closingAppliesWhatIsInTheRingAndRefusesTheRest() {
+        final EventPipeline pipeline = new EventPipeline(small(256), index);
+        final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
+        for (int i = 0; i < 100; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+        pipeline.close();
+        pipeline.close();
+
+        assertEquals(100, index.heldBlocks(1));
+        assertEquals(IndexState.GONE, stream.state());
+        assertFalse(pipeline.sink().offer(new KvBatch()));
+        assertThrows(IllegalStateException.class, () -> pipeline.retire(1, () -> {}));
+        assertThrows(
+                IllegalStateException.class,
+                () -> pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, "")));
+    }
+}

@@ -1,0 +1,189 @@
+package io.kvasir.pipeline;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.slots.SlotTable;
+import io.kvasir.core.slots.SlotTableConfig;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+class LifePipelineTest {
+    private static final int REQUESTS = 256;
+
+    private final LoadBoard board = new LoadBoard(8);
+    private final SlotTable table =
+            new SlotTable(new SlotTableConfig(8, REQUESTS, 1 << 16, 4_096), board);
+
+    @AfterEach
+    void close() {
+        table.close();
+        board.close();
+    }
+
+    private static void await(BooleanSupplier condition) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "gave up waiting");
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    /** Adds what a caller adds to the load cell before it books. */
+    private void provisional(int slot, long tokens, int blocks) {
+        board.addPrefillTokens(slot, tokens);
+        board.addActiveBlocks(slot, blocks);
+        board.addActiveRequests(slot, 1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 256", "64, 256", "65, 512", "1024, 4096", "1025, 8192"})
+    void theRingHoldsFourRecordsPerRequest(int requests, int ringSize) {
+        assertEquals(ringSize, LifePipelineConfig.of(requests).ringSize());
+    }
+
+    @Test
+    void aRequestIsBookedStepByStepAndFreed() {
+        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+            final long[] hashes = {1, 2, 3};
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(7, 2, hashes, 3, 48, 3));
+            hashes[0] = 99; // copied before
+            provisional(2, 16, 3);
+            assertTrue(pipeline.tryAdd(8, 2, new long[] {1, 2, 4}, 3, 16, 3));
+            await(() -> table.activeRequests() == 2);
+            assertEquals(4, board.activeBlocks(2));
+            assertEquals(64, board.prefillTokens(2));
+
+            assertTrue(pipeline.prefillComplete(7));
+            assertTrue(pipeline.outputBlock(7));
+            await(() -> board.prefillTokens(2) == 16 && board.activeBlocks(2) == 5);
+            assertTrue(pipeline.free(7));
+            await(() -> table.activeRequests() == 1);
+            assertEquals(3, board.activeBlocks(2));
+            assertTrue(pipeline.workerGone(2));
+            await(() -> table.activeRequests() == 0);
+            assertEquals(0, pipeline.failures());
+            assertEquals(0, pipeline.refused());
+        }
+    }
+
+    @Test
+    void everythingReturnsToZeroAfterManyThreads() throws InterruptedException {
+        final long seed = Seeds.next("LifePipelineTest.threads");
+        final AtomicInteger booked = new AtomicInteger();
+        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+            final List<Thread> threads = new ArrayList<>();
+            for (int t = 0; t < 4; t++) {
+                final int thread = t;
+                threads.add(
+                        Thread.ofPlatform()
+                                .start(
+                                        () ->
+                                                lives(
+                                                        pipeline,
+                                                        thread,
+                                                        new Random(seed + thread),
+                                                        booked)));
+            }
+            for (Thread thread : threads) {
+                thread.join();
+            }
+            await(() -> pipeline.backlog() == 0);
+            await(() -> table.activeRequests() == 0);
+            for (int slot = 0; slot < 8; slot++) {
+                assertEquals(0, board.prefillTokens(slot));
+                assertEquals(0, board.activeBlocks(slot));
+                assertEquals(0, board.activeRequests(slot));
+            }
+            assertEquals(2_000, booked.get());
+            assertEquals(0, pipeline.failures());
+        }
+    }
+
+    private void lives(LifePipeline pipeline, int thread, Random random, AtomicInteger booked) {
+        for (int i = 0; i < 500; i++) {
+            final long id = thread * 1_000L + i;
+            final int slot = random.nextInt(8);
+            final int count = random.nextInt(100);
+            final long[] hashes = random.longs(count, 0, 40).distinct().toArray();
+            final int tokens = hashes.length * 16;
+            provisional(slot, tokens, hashes.length);
+            await(() -> pipeline.tryAdd(id, slot, hashes, hashes.length, tokens, hashes.length));
+            booked.incrementAndGet();
+            assertTrue(pipeline.prefillComplete(id));
+            pipeline.outputBlock(id);
+            assertTrue(pipeline.free(id));
+        }
+    }
+
+    @Test
+    void bookingsAreRefusedBeforeStepsOfBookedRequests() {
+        final LifePipelineConfig config = new LifePipelineConfig(64, WaitMode.BLOCKING, 1, 1);
+        final LifePipeline pipeline = new LifePipeline(config, table);
+        // a request that blocks the writer does not exist; a burst larger than the ring does
+        int booked = 0;
+        final long[] hashes = {1};
+        for (int i = 0; i < 100_000; i++) {
+            if (!pipeline.tryAdd(i, 1, hashes, 1, 16, 1)) {
+                break;
+            }
+            booked++;
+        }
+        if (pipeline.refused() > 0) {
+            assertTrue(pipeline.free(0), "steps still fit when bookings do not");
+        }
+        assertTrue(booked >= config.ringSize() / 2);
+        pipeline.close();
+        assertEquals(0, pipeline.backlog());
+    }
+
+    @Test
+    void closingAppliesWhatIsInTheRing() {
+        final LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table);
+        for (int i = 0; i < 100; i++) {
+            provisional(1, 16, 1);
+            assertTrue(pipeline.tryAdd(i, 1, new long[] {i}, 1, 16, 1));
+        }
+        pipeline.close();
+        pipeline.close();
+
+        assertEquals(100, table.activeRequests());
+        assertFalse(pipeline.free(1));
+        assertFalse(pipeline.workerGone(1));
+    }
+
+    @Test
+    void anErrorInTheTableIsCountedAndTheThreadGoesOn() {
+        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+            assertTrue(pipeline.tryAdd(1, 77, new long[] {1}, 1, 16, 1)); // 8 slots only
+            await(() -> pipeline.failures() == 1);
+            provisional(1, 16, 1);
+            assertTrue(pipeline.tryAdd(2, 1, new long[] {1}, 1, 16, 1));
+            await(() -> table.activeRequests() == 1);
+        }
+    }
+
+    @Test
+    void sizesOutOfRangeAreRefused() {
+        assertThrows(IllegalArgumentException.class, () -> LifePipelineConfig.of(0));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new LifePipelineConfig(1, WaitMode.BLOCKING, 2, 1));
+    }
+}
