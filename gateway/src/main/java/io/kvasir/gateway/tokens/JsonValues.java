@@ -54,7 +54,7 @@ final class JsonValues {
             return node.isObject() ? dict(node) : new LinkedHashMap<>();
         } catch (JsonProcessingException e) {
             return new LinkedHashMap<>(); // what the model wrote may be broken; the engine goes on,
-                                          // too
+            // too
         }
     }
 
