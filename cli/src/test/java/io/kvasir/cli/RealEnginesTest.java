@@ -390,7 +390,7 @@ class RealEnginesTest {
             gateway.mode(modes.get(m));
             quiet();
             final List<Outcome> outcomes =
-                    concurrent(new Workload(8, shape, random.nextLong()), 200);
+                    concurrent(new Workload(12, shape, random.nextLong()), 200);
             cached[m] = outcomes.stream().mapToLong(Outcome::cached).sum();
             prompts[m] = outcomes.stream().mapToLong(Outcome::prompt).sum();
         }
