@@ -19,7 +19,8 @@ import java.util.function.Consumer;
  * still prefilling. The watch asks for the connection's next read event itself. It must be
  * {@linkplain #cancel cancelled} before the last byte of the answer is written: then the next
  * request may arrive, and that is the server's to read. Bytes that arrive earlier (a pipelined
- * request) are handed to the connection, to be parsed after this answer, and the watch ends. A client that shuts down its sending side counts as gone.
+ * request) are handed to the connection, to be parsed after this answer, and the watch ends. A
+ * client that shuts down its sending side counts as gone.
  */
 final class ClientWatch implements Callback {
     private static final int PIPELINED_BYTES = 1024;

@@ -135,12 +135,17 @@ final class EngineProbe implements AutoCloseable {
         chat.put("model", config.model());
         chat.putArray("messages").addObject().put("role", "user").put("content", SAMPLE);
         try {
-            final String difference =
-                    firstNonNull(
-                            difference(upstream, "text", text, encoder.completionTokens(SAMPLE)),
-                            difference(upstream, "chat", chat, encoder.chatTokens(chat)));
+            String difference =
+                    difference(upstream, "text", text, encoder.completionTokens(SAMPLE));
+            if (difference == null && encoder.hasChatTemplate()) {
+                difference = difference(upstream, "chat", chat, encoder.chatTokens(chat));
+            }
             if (difference == null) {
-                upstream.tokenizer(Upstream.TokenizerCheck.AGREES, "text and chat samples agree");
+                upstream.tokenizer(
+                        Upstream.TokenizerCheck.AGREES,
+                        encoder.hasChatTemplate()
+                                ? "text and chat samples agree"
+                                : "the text sample agrees; there is no chat template");
                 LOG.info("worker {}: same tokens as the gateway", upstream.name());
             } else {
                 upstream.tokenizer(Upstream.TokenizerCheck.DIFFERS, difference);
@@ -154,10 +159,6 @@ final class EngineProbe implements AutoCloseable {
             upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
             LOG.info("worker {}: cannot compare tokens: {}", upstream.name(), e.toString());
         }
-    }
-
-    private static String firstNonNull(String a, String b) {
-        return a != null ? a : b;
     }
 
     /** Null if the engine's tokens are the expected ones. */

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.tokens.PromptException;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
@@ -171,7 +173,12 @@ final class GatewayHandler extends Handler.Abstract {
                         isChat ? InferenceRequest.Route.CHAT : InferenceRequest.Route.COMPLETIONS,
                         body);
         prompts.adapter(inference.model);
-        final int[] tokens = prompts.tokens(inference);
+        final int[] tokens;
+        try {
+            tokens = prompts.tokensOrRefusal(inference);
+        } catch (PromptException e) {
+            throw ApiException.invalid(null, e.getMessage());
+        }
         if (tokens == null) {
             throw ApiException.client(
                     501,

@@ -107,9 +107,11 @@ public final class GatewayServer implements AutoCloseable {
         connections.setExecutor(threads);
         final HttpClient http = new HttpClient(new HttpClientTransportOverHTTP(connections));
         http.setExecutor(threads);
-        // This client clears a connection's read buffer after having released it when the connection ends
+        // This client clears a connection's read buffer after having released it when the
+        // connection ends
         // inside a callback (jetty.project#12934 is of that kind): from a pool it may be another
-        // connection's by then, whose bytes are lost. Buffers of its own cost an allocation per read.
+        // connection's by then, whose bytes are lost. Buffers of its own cost an allocation per
+        // read.
         http.setByteBufferPool(new ByteBufferPool.NonPooling());
         http.setUseInputDirectByteBuffers(false);
         http.setUseOutputDirectByteBuffers(false);
@@ -163,6 +165,7 @@ public final class GatewayServer implements AutoCloseable {
 
     private static ChatModel encoder(GatewayConfig config) {
         if (config.tokenizer() == null) {
+            LOG.warn("no tokenizer is set: prompts that are not ids are routed by load alone");
             return null;
         }
         try {
@@ -246,7 +249,9 @@ public final class GatewayServer implements AutoCloseable {
         stop();
     }
 
-    /** A request that was cut frees its lease on an I/O thread; the router's memory goes after that. */
+    /**
+     * A request that was cut frees its lease on an I/O thread; the router's memory goes after that.
+     */
     private void awaitLeases() {
         final long deadline = System.nanoTime() + LEASE_WAIT_NS;
         try {

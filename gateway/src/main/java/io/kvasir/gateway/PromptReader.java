@@ -57,26 +57,36 @@ final class PromptReader {
     }
 
     /** Token ids as the engine computes them; null if they cannot be known. */
-    int[] tokens(InferenceRequest request) {
+    private int[] tokens(InferenceRequest request) {
+        try {
+            return tokensOrRefusal(request);
+        } catch (RuntimeException e) {
+            // the engine has the last word: it may well know a template feature that is unknown
+            // here
+            if (complained.compareAndSet(false, true)) {
+                LOG.warn(
+                        "a prompt could not be tokenized and was routed by load alone ({}); later"
+                            + " ones are counted in kvasir_untokenized_prompts_total",
+                        e.toString());
+            }
+            return null;
+        }
+    }
+
+    /**
+     * Token ids as the engine computes them.
+     *
+     * @return null without a tokenizer, or for a prompt that is neither text nor ids
+     * @throws io.kvasir.gateway.tokens.PromptException if the chat's tokens cannot be told
+     */
+    int[] tokensOrRefusal(InferenceRequest request) {
         final int[] tokens;
         if (request.promptIds != null) {
             tokens = request.promptIds;
         } else if (encoder == null || (request.chat == null && request.promptText == null)) {
             return null;
         } else {
-            try {
-                tokens = request.chat == null ? textTokens(request) : chatTokens(request);
-            } catch (RuntimeException e) {
-                // the engine has the last word: it may well know a template feature that is unknown
-                // here
-                if (complained.compareAndSet(false, true)) {
-                    LOG.warn(
-                            "a prompt could not be tokenized and was routed by load alone ({});"
-                                    + " later ones are counted in kvasir_untokenized_prompts_total",
-                            e.toString());
-                }
-                return null;
-            }
+            tokens = request.chat == null ? textTokens(request) : chatTokens(request);
         }
         final int keep = request.truncatePromptTokens;
         return keep > 0 && keep < tokens.length

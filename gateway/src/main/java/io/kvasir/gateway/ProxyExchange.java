@@ -7,7 +7,6 @@ import io.kvasir.router.Worker;
 import org.eclipse.jetty.client.BytesRequestContent;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Result;
-import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
@@ -26,7 +25,6 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -56,21 +54,6 @@ final class ProxyExchange {
     private static final int HELD_ANSWER_BYTES = 4 << 20;
 
     private static final int CLIENT_LEFT = 499;
-    private static final String RANK_HEADER = "X-data-parallel-rank";
-    private static final String REQUEST_ID_HEADER = "X-Request-Id";
-    private static final Set<String> NOT_PASSED_ON =
-            Set.of(
-                    "connection",
-                    "keep-alive",
-                    "proxy-authenticate",
-                    "proxy-authorization",
-                    "proxy-connection",
-                    "te",
-                    "trailer",
-                    "transfer-encoding",
-                    "upgrade");
-    private static final Set<String> REQUEST_ONLY =
-            Set.of("host", "content-length", "expect", "accept-encoding", "x-data-parallel-rank");
 
     private final Shared shared;
     private final Request request;
@@ -206,7 +189,7 @@ final class ProxyExchange {
         finished(error.status(), attempt);
         response.reset();
         if (attempt != null) {
-            putDecision(response.getHeaders(), attempt.booking.decision());
+            ProxyHeaders.putDecision(response.getHeaders(), requestId, attempt.booking.decision());
         }
         Answers.error(response, callback, error, requestId);
     }
@@ -218,17 +201,6 @@ final class ProxyExchange {
                 status,
                 attempt == null ? "none" : attempt.booking.decision().mode().spelling(),
                 sinceStartNs());
-    }
-
-    private void putDecision(HttpFields.Mutable headers, DecisionRecord decision) {
-        headers.put("x-kvasir-request-id", requestId);
-        headers.put("x-kvasir-worker", decision.worker());
-        headers.put("x-kvasir-dp-rank", Integer.toString(decision.dpRank()));
-        headers.put("x-kvasir-overlap-blocks", Integer.toString(decision.overlapBlocks()));
-        headers.put(
-                "x-kvasir-predicted-cached-tokens",
-                Integer.toString(decision.predictedCachedTokens()));
-        headers.put("x-kvasir-event-sequence", Long.toString(decision.eventSequence()));
     }
 
     /** The request at one worker. */
@@ -269,21 +241,12 @@ final class ProxyExchange {
         }
 
         private void putHeaders(HttpFields.Mutable headers) {
-            final HttpFields given = request.getHeaders();
-            for (HttpField field : given) {
-                final String name = field.getLowerCaseName();
-                if (!NOT_PASSED_ON.contains(name)
-                        && !REQUEST_ONLY.contains(name)
-                        && !name.startsWith(RoutingHeaders.PREFIX)
-                        && !given.contains(HttpHeader.CONNECTION, name)) {
-                    headers.add(field);
-                }
-            }
-            if (!given.contains(REQUEST_ID_HEADER)) {
-                headers.put(REQUEST_ID_HEADER, requestId);
+            ProxyHeaders.toWorker(request.getHeaders(), headers);
+            if (!headers.contains(ProxyHeaders.REQUEST_ID)) {
+                headers.put(ProxyHeaders.REQUEST_ID, requestId);
             }
             if (upstream.hasRanks()) {
-                headers.put(RANK_HEADER, Integer.toString(booking.decision().dpRank()));
+                headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
             }
         }
 
@@ -578,20 +541,8 @@ final class ProxyExchange {
             }
             committed = true;
             response.setStatus(answer.getStatus());
-            for (HttpField field : answer.getHeaders()) {
-                final String name = field.getLowerCaseName();
-                if (NOT_PASSED_ON.contains(name)
-                        || (events != null && name.equals("content-length"))
-                        || answer.getHeaders().contains(HttpHeader.CONNECTION, name)) {
-                    continue;
-                }
-                if (name.equals("date") || name.equals("server")) {
-                    response.getHeaders().put(field); // the worker's instead of the gateway's
-                } else {
-                    response.getHeaders().add(field);
-                }
-            }
-            putDecision(response.getHeaders(), attempt.booking.decision());
+            ProxyHeaders.toClient(answer.getHeaders(), events != null, response.getHeaders());
+            ProxyHeaders.putDecision(response.getHeaders(), requestId, attempt.booking.decision());
         }
 
         /** The worker failed under its answer. */

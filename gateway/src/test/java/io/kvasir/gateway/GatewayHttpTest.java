@@ -203,7 +203,14 @@ class GatewayHttpTest {
         start();
         try (RawClient client = new RawClient(gateway.port())) {
             client.send(
-                    "POST /v1/completions HTTP/1.1\r\nHost: g\r\nContent-Length: 14\r\nExpect: 100-continue\r\n\r\n");
+                    String.join(
+                            "\r\n",
+                            "POST /v1/completions HTTP/1.1",
+                            "Host: g",
+                            "Content-Length: 14",
+                            "Expect: 100-continue",
+                            "",
+                            ""));
             client.readUntil("100 Continue\r\n\r\n");
             client.send("{\"prompt\":[1]}").readUntil("prompt_tokens");
         }

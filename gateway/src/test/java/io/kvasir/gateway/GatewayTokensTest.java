@@ -1,0 +1,142 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.router.Worker;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.InputStream;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** Texts and chats: the gateway hashes the tokens that the engine computes. */
+class GatewayTokensTest {
+    @TempDir private Path folder;
+
+    private Path simModel() throws Exception {
+        for (String file : new String[] {"tokenizer.json", "tokenizer_config.json"}) {
+            try (InputStream in = getClass().getResourceAsStream("sim-model/" + file)) {
+                Files.write(folder.resolve(file), in.readAllBytes());
+            }
+        }
+        return folder;
+    }
+
+    @Test
+    void chatsAndTextsHitWhatTheEngineHasCached() throws Exception {
+        try (SimEngine engine =
+                        SimEngine.start(
+                                SimConfig.builder().model("m").blocks(256).speedUp(50).build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(
+                                                WorkerConfig.parse(
+                                                        engine.url()
+                                                                + ",name=w,events="
+                                                                + engine.eventsEndpoint(0)
+                                                                + ",replay="
+                                                                + engine.replayEndpoint(0)))
+                                        .tokenizer(simModel())
+                                        .build())) {
+            Eventually.holds(
+                    "compared",
+                    () -> health(gateway).at("/workers/0/tokenizer").textValue().equals("agrees"));
+            final Worker worker = gateway.router().workers().getFirst();
+            for (String request :
+                    new String[] {
+                        "{\"model\":\"m\",\"max_tokens\":3,\"messages\":[{\"role\":\"system\",\"content\":\""
+                                + "You are a careful ä🙂 assistant. ".repeat(4)
+                                + "\"},{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"hi\"}]}]}",
+                        "{\"model\":\"m\",\"max_tokens\":3,\"prompt\":\""
+                                + "Once upon a time, ".repeat(5)
+                                + "\"}"
+                    }) {
+                final String path =
+                        request.contains("messages") ? "/v1/chat/completions" : "/v1/completions";
+                assertEquals(200, Gateways.post(gateway, path, request).statusCode());
+                Eventually.holds(
+                        "events", () -> worker.indexedBlocks() == engine.heldBlocks(0).size());
+                final HttpResponse<String> again = Gateways.post(gateway, path, request);
+                final JsonNode usage = GatewayHttpTest.json(again).get("usage");
+                final int cached = usage.at("/prompt_tokens_details/cached_tokens").intValue();
+                assertTrue(cached > 0, again.body());
+                assertEquals(
+                        Integer.toString(cached),
+                        GatewayHttpTest.header(again, "x-kvasir-predicted-cached-tokens"));
+                final JsonNode tokens =
+                        GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", request));
+                assertEquals(usage.get("prompt_tokens"), tokens.get("count"));
+            }
+            assertTrue(
+                    !Gateways.get(gateway, "/metrics")
+                            .body()
+                            .contains("kvasir_prompt_token_mismatch_total{"));
+        }
+    }
+
+    @Test
+    void anEngineWithOtherTokensIsNamed() throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
+            engine.tokenize =
+                    call -> call.json(200, "{\"count\":2,\"max_model_len\":77,\"tokens\":[256,1]}");
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(engine.worker("w")).tokenizer(simModel()).build())) {
+                Eventually.holds(
+                        "compared",
+                        () ->
+                                health(gateway)
+                                        .at("/workers/0/tokenizer")
+                                        .textValue()
+                                        .equals("differs"));
+                final JsonNode worker =
+                        GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
+                                .at("/workers/0");
+                assertTrue(
+                        worker.get("tokenizer_detail")
+                                .textValue()
+                                .startsWith("text sample differs from token 1 on"),
+                        worker.toPrettyString());
+                assertEquals(
+                        77,
+                        GatewayHttpTest.json(Gateways.get(gateway, "/v1/models"))
+                                .at("/data/0/max_model_len")
+                                .intValue());
+                assertTrue(
+                        Gateways.get(gateway, "/metrics")
+                                .body()
+                                .contains(
+                                        "kvasir_worker_tokenizer{result=\"differs\",worker=\"w\"}"
+                                            + " 1.0"));
+            }
+        }
+    }
+
+    @Test
+    void aTokenizerThatCannotBeLoadedNamesItsKnob() throws Exception {
+        Files.writeString(folder.resolve("tokenizer.json"), "{}", StandardCharsets.UTF_8);
+        final GatewayException e =
+                assertThrows(
+                        GatewayException.class,
+                        () -> GatewayServer.start(Gateways.config().tokenizer(folder).build()));
+        assertTrue(e.getMessage().contains("tokenizer must name"), e.getMessage());
+    }
+
+    private static JsonNode health(GatewayServer gateway) {
+        try {
+            return GatewayHttpTest.json(Gateways.get(gateway, "/health"));
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
