@@ -198,7 +198,9 @@ final class EngineProbe implements AutoCloseable {
     }
 
     private Request request(Upstream upstream, String path) {
-        return client.newRequest(upstream.at(path)).timeout(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        return client.newRequest(upstream.url())
+                .path(upstream.path(path))
+                .timeout(TIMEOUT_MS, TimeUnit.MILLISECONDS);
     }
 
     /** Ends the threads; does not wait for a probe under way. */

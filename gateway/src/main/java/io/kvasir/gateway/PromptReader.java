@@ -66,7 +66,7 @@ final class PromptReader {
             if (complained.compareAndSet(false, true)) {
                 LOG.warn(
                         "a prompt could not be tokenized and was routed by load alone ({}); later"
-                            + " ones are counted in kvasir_untokenized_prompts_total",
+                                + " ones are counted in kvasir_untokenized_prompts_total",
                         e.toString());
             }
             return null;

@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * One inference request on its way: booked on a worker, sent there, its answer passed on. As long
@@ -74,6 +75,7 @@ final class ProxyExchange {
     private Attempt current;
     private boolean ended;
 
+    private final AtomicBoolean counted = new AtomicBoolean();
     private volatile boolean writing;
 
     /**
@@ -108,7 +110,23 @@ final class ProxyExchange {
         request.addIdleTimeoutListener(timeout -> writing);
         request.addFailureListener(this::clientLeft);
         watch.arm();
-        next(null);
+        guarded(() -> next(null));
+    }
+
+    /** A step that fails by a defect ends the exchange; nobody else would. */
+    private void guarded(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException e) {
+            LOG.error("{} failed", requestId, e);
+            final Attempt attempt = current();
+            if (attempt != null) {
+                attempt.abandon("internal", 500, e);
+            }
+            respond(
+                    ApiException.internal(
+                            "internal error; the gateway's log has request " + requestId));
+        }
     }
 
     /** Starts an attempt, or ends with what went wrong. */
@@ -159,15 +177,16 @@ final class ProxyExchange {
         return !ended && current == attempt;
     }
 
+    private synchronized Attempt current() {
+        return current;
+    }
+
     private void clientLeft(Throwable cause) {
         if (!end()) {
             return;
         }
         watch.cancel();
-        final Attempt attempt;
-        synchronized (this) {
-            attempt = current;
-        }
+        final Attempt attempt = current();
         if (attempt != null) {
             attempt.abandon("client_left", CLIENT_LEFT, cause);
         }
@@ -182,10 +201,7 @@ final class ProxyExchange {
             return;
         }
         watch.cancel();
-        final Attempt attempt;
-        synchronized (this) {
-            attempt = current;
-        }
+        final Attempt attempt = current();
         finished(error.status(), attempt);
         response.reset();
         if (attempt != null) {
@@ -195,6 +211,9 @@ final class ProxyExchange {
     }
 
     private void finished(int status, Attempt attempt) {
+        if (!counted.compareAndSet(false, true)) {
+            return;
+        }
         shared.metrics.finished(
                 inference.route,
                 inference.stream,
@@ -209,6 +228,7 @@ final class ProxyExchange {
         private final Lease lease;
         private final Upstream upstream;
         private org.eclipse.jetty.client.Request sent;
+        private final AtomicBoolean over = new AtomicBoolean();
         private volatile Pump pump;
 
         Attempt(RoutingDesk.Booking booking) {
@@ -221,7 +241,8 @@ final class ProxyExchange {
             final String contentType = request.getHeaders().get(HttpHeader.CONTENT_TYPE);
             sent =
                     shared.client
-                            .newRequest(upstream.at(request.getHttpURI().getPathQuery()))
+                            .newRequest(upstream.url())
+                            .path(upstream.path(request.getHttpURI().getPathQuery()))
                             .method("POST")
                             .idleTimeout(
                                     shared.config.upstreamIdleTimeout().toMillis(),
@@ -231,12 +252,12 @@ final class ProxyExchange {
                                     new BytesRequestContent(
                                             contentType == null ? "application/json" : contentType,
                                             body))
-                            .onResponseContentSource(this::onContent);
+                            .onResponseContentSource(
+                                    (answer, source) -> guarded(() -> onContent(answer, source)));
             sent.send(this::onComplete);
             if (!isCurrent(this)) {
-                abort(
-                        new EOFException(
-                                "the client left")); // it left before there was a thing to abort
+                // it left before there was anything to abort
+                abort(new EOFException("the client left"));
             }
         }
 
@@ -257,7 +278,7 @@ final class ProxyExchange {
                 excluded.add(lease.worker());
                 try {
                     final RoutingDesk.Booking other = reserve();
-                    failed(fault, describe(fault, "status " + answer.getStatus()));
+                    failed(fault, "status " + answer.getStatus());
                     begin(other);
                     abort(new EOFException("tried elsewhere")); // this one is history by now
                     return;
@@ -287,9 +308,11 @@ final class ProxyExchange {
             if (pump != null) {
                 pump.iterate(); // it finds the failure in the content
             } else {
-                broken(
-                        UpstreamFault.of(result.getFailure()),
-                        UpstreamFault.describe(result.getFailure()));
+                guarded(
+                        () ->
+                                broken(
+                                        UpstreamFault.of(result.getFailure()),
+                                        UpstreamFault.describe(result.getFailure())));
             }
         }
 
@@ -310,8 +333,7 @@ final class ProxyExchange {
             try {
                 begin(reserve());
             } catch (RouteException e) {
-                // a kept-alive connection may have been closed under the request: worth one more
-                // try
+                // a kept-alive connection may have been closed under the request: try again there
                 if (fault == UpstreamFault.CLOSED && upstream.health().usable()) {
                     excluded.remove(lease.worker());
                     next(error);
@@ -346,8 +368,10 @@ final class ProxyExchange {
         /** Gives the worker up; aborts what is under way if there is a cause. */
         void abandon(String outcome, int status, Throwable abortCause) {
             lease.close();
-            booking.decision().end(outcome, status, sinceStartNs());
-            shared.metrics.attempt(upstream.name(), outcome);
+            if (over.compareAndSet(false, true)) {
+                booking.decision().end(outcome, status, sinceStartNs());
+                shared.metrics.attempt(upstream.name(), outcome);
+            }
             if (abortCause != null) {
                 abort(abortCause);
             }
@@ -369,6 +393,9 @@ final class ProxyExchange {
 
         /** The answer is complete and usage, where stated, is compared with what was predicted. */
         void completed(int status, AnswerReader usage) {
+            if (!over.compareAndSet(false, true)) {
+                return;
+            }
             if (usage.completionTokens() > 0) {
                 lease.outputTokens(usage.completionTokens());
             }
@@ -528,6 +555,12 @@ final class ProxyExchange {
         private Action writeLast(ByteBuffer bytes) {
             commit();
             lastWrite = true;
+            // all is known now; who reads the last byte finds it in the metrics and decisions
+            if (fault == null) {
+                attempt.completed(answer.getStatus(), reader);
+            } else {
+                finished(fault.status(), attempt);
+            }
             watch.cancel(); // from here on the next request may arrive, and it is the server's
             // to read
             writing = true;
@@ -582,15 +615,9 @@ final class ProxyExchange {
 
         @Override
         protected void onCompleteSuccess() {
-            if (!lastWrite || !end()) {
-                return;
+            if (lastWrite && end()) {
+                callback.succeeded();
             }
-            if (fault == null) {
-                attempt.completed(answer.getStatus(), reader);
-            } else {
-                finished(fault.status(), attempt);
-            }
-            callback.succeeded();
         }
 
         @Override

@@ -50,9 +50,9 @@ final class Upstream {
         return config.url();
     }
 
-    /** The URL of a path on this server. */
-    String at(String pathAndQuery) {
-        return config.url() + pathAndQuery;
+    /** The path on this server that a path of the gateway stands for. */
+    String path(String pathAndQuery) {
+        return config.url().getRawPath() + pathAndQuery;
     }
 
     List<Worker> ranks() {

@@ -287,9 +287,8 @@ class GatewayFaultsTest {
                             FakeEngine.event(
                                     "{\"index\":0,\"text\":\"" + "x".repeat(60_000) + "\"}");
                     for (int i = 0; i < 10_000; i++) {
-                        call.chunk(
-                                big); // ends with an exception when the gateway closes the
-                                      // connection
+                        call.chunk(big); // ends with an exception when the gateway closes the
+                        // connection
                     }
                 };
         start(Gateways.config(good.worker("good")).clientIdleTimeout(Duration.ofMillis(300)));

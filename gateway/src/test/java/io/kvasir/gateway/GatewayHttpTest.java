@@ -88,6 +88,22 @@ class GatewayHttpTest {
     }
 
     @Test
+    void aQueryThatIsNoUriPassesAsItIs() throws Exception {
+        start();
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions?a=|{b}%20", "{\"prompt\":[1]}").readUntil("prompt_tokens");
+        }
+        assertEquals("/v1/completions?a=|{b}%20", engine.calls.getFirst().path);
+    }
+
+    @Test
+    void aServerBehindAPathPrefixIsReachedThere() throws Exception {
+        start(Gateways.config(WorkerConfig.parse(engine.url() + "/llm,name=w1")));
+        Gateways.post(gateway, "/v1/completions", "{\"prompt\":[1]}");
+        assertTrue(engine.calls.stream().anyMatch(call -> call.path.equals("/llm/v1/completions")));
+    }
+
+    @Test
     void anEngineLearnsTheGatewaysRequestIdWhenTheClientGaveNone() throws Exception {
         start();
         final HttpResponse<String> answer =

@@ -117,7 +117,7 @@ class GatewayTokensTest {
                                 .body()
                                 .contains(
                                         "kvasir_worker_tokenizer{result=\"differs\",worker=\"w\"}"
-                                            + " 1.0"));
+                                                + " 1.0"));
             }
         }
     }

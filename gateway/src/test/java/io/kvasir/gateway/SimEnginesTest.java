@@ -118,7 +118,7 @@ class SimEnginesTest {
         assertTrue(
                 page.contains(
                         "kvasir_worker_index_state{dp_rank=\"0\",state=\"exact\",worker=\"one\"}"
-                            + " 1.0"),
+                                + " 1.0"),
                 page);
     }
 
