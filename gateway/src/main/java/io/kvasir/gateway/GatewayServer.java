@@ -38,6 +38,7 @@ public final class GatewayServer implements AutoCloseable {
     private static final long POOLED_IDLE_MS = 4_000;
 
     private static final int READ_BUFFER_BYTES = 8192;
+    private static final int ACCEPT_QUEUE = 1024;
     private static final int MAX_IO_THREADS = 64;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
 
@@ -69,6 +70,7 @@ public final class GatewayServer implements AutoCloseable {
                 new ProxyExchange.Shared(
                         config,
                         client,
+                        new AnsweredConnections(),
                         new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
                         fleet,
                         metrics);
@@ -94,6 +96,7 @@ public final class GatewayServer implements AutoCloseable {
         http.setSendServerVersion(false);
         final ServerConnector listening =
                 new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+        listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
         listening.setHost(config.host());
         listening.setPort(config.port());
         listening.setIdleTimeout(config.clientIdleTimeout().toMillis());

@@ -42,6 +42,7 @@ final class ProxyExchange {
     record Shared(
             GatewayConfig config,
             HttpClient client,
+            AnsweredConnections answered,
             RoutingDesk desk,
             Fleet fleet,
             GatewayMetrics metrics) {}
@@ -55,6 +56,9 @@ final class ProxyExchange {
     private static final int HELD_ANSWER_BYTES = 4 << 20;
 
     private static final int CLIENT_LEFT = 499;
+
+    /** Requests that met a connection which the worker had just closed are no attempts, up to this number. */
+    private static final int STALE_RETRIES = 5;
 
     private final Shared shared;
     private final Request request;
@@ -70,6 +74,7 @@ final class ProxyExchange {
     // touched by one attempt at a time
     private final List<Worker> excluded = new ArrayList<>(2);
     private int attempts;
+    private int staleRetries;
 
     // guarded by this
     private Attempt current;
@@ -273,6 +278,7 @@ final class ProxyExchange {
 
         /** The answer's head is there. */
         private void onContent(org.eclipse.jetty.client.Response answer, Content.Source source) {
+            shared.answered.add(answer.getRequest().getConnection());
             final UpstreamFault fault = faultOf(answer.getStatus());
             if (fault != null && mayRetry() && isCurrent(this)) {
                 excluded.add(lease.worker());
@@ -308,11 +314,22 @@ final class ProxyExchange {
             if (pump != null) {
                 pump.iterate(); // it finds the failure in the content
             } else {
-                guarded(
-                        () ->
-                                broken(
-                                        UpstreamFault.of(result.getFailure()),
-                                        UpstreamFault.describe(result.getFailure())));
+                guarded(() -> failedWithoutAnswer(result.getFailure()));
+            }
+        }
+
+        private void failedWithoutAnswer(Throwable failure) {
+            final UpstreamFault fault = UpstreamFault.of(failure);
+            if (fault == UpstreamFault.CLOSED
+                    && shared.answered.contains(sent.getConnection())
+                    && isCurrent(this)
+                    && staleRetries < STALE_RETRIES) {
+                staleRetries++;
+                attempts--;
+                abandon("stale_connection", 0, null);
+                next(null);
+            } else {
+                broken(fault, UpstreamFault.describe(failure));
             }
         }
 
@@ -330,17 +347,7 @@ final class ProxyExchange {
                 return;
             }
             excluded.add(lease.worker());
-            try {
-                begin(reserve());
-            } catch (RouteException e) {
-                // a kept-alive connection may have been closed under the request: try again there
-                if (fault == UpstreamFault.CLOSED && upstream.health().usable()) {
-                    excluded.remove(lease.worker());
-                    next(error);
-                } else {
-                    respond(error);
-                }
-            }
+            next(error);
         }
 
         /** Books the failure on the worker and frees the lease. */

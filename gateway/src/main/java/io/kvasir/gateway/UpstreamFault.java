@@ -5,6 +5,7 @@ import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
 import java.util.Locale;
 import java.util.concurrent.RejectedExecutionException;
@@ -74,8 +75,13 @@ enum UpstreamFault {
         return CLOSED;
     }
 
-    /** The shortest text that says what happened. */
+    /** The shortest text that says what happened, for logs and clients. */
     static String describe(Throwable failure) {
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (t instanceof EOFException || t instanceof ClosedChannelException) {
+                return "the connection was closed before the answer was complete";
+            }
+        }
         Throwable root = failure;
         while (root.getCause() != null && root.getMessage() == null) {
             root = root.getCause();

@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -59,7 +61,7 @@ final class FakeEngine implements AutoCloseable {
             raw(
                     "HTTP/1.1 "
                             + status
-                            + " X\r\nContent-Type: application/json\r\nx-engine: fake\r\n"
+                            + " X\r\nContent-Type: application/json\r\nx-engine: fake\r\nConnection: close\r\n"
                             + "Content-Length: "
                             + json.getBytes(StandardCharsets.UTF_8).length
                             + "\r\n\r\n"
@@ -72,6 +74,7 @@ final class FakeEngine implements AutoCloseable {
                             "\r\n",
                             "HTTP/1.1 200 OK",
                             "Content-Type: text/event-stream; charset=utf-8",
+                            "Connection: close",
                             "Transfer-Encoding: chunked",
                             "",
                             ""));
@@ -251,12 +254,17 @@ final class FakeEngine implements AutoCloseable {
     public void close() {
         try {
             server.close();
-            for (Socket socket : sockets) {
-                socket.setSoLinger(true, 0);
-                socket.close();
-            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
+        }
+        sockets.forEach(FakeEngine::reset);
+    }
+
+    private static void reset(Socket socket) {
+        try (socket) {
+            socket.setSoLinger(true, 0);
+        } catch (IOException e) {
+            assertTrue(socket.isClosed(), "closed by its own thread in this moment");
         }
     }
 

@@ -300,6 +300,23 @@ class GatewayFaultsTest {
     }
 
     @Test
+    void aConnectionThatTheWorkerClosesBehindAnAnswerIsNoFault() throws Exception {
+        good.script =
+                call ->
+                        call.raw(
+                                "HTTP/1.1 200 OK\r\nContent-Length: "
+                                        + ANSWER.length()
+                                        + "\r\n\r\n"
+                                        + ANSWER); // and closes it, though it did not say so
+        start(Gateways.config(good.worker("good")).retries(0));
+        for (int i = 0; i < 200; i++) {
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
+        }
+        assertEquals(200, good.calls.size());
+        assertTrue(gateway.router().workers().get(0).available());
+    }
+
+    @Test
     void aSecondGatewayOnThePortSaysWhichKnobToTurn() {
         start(Gateways.config(good.worker("good")));
         final GatewayException e =

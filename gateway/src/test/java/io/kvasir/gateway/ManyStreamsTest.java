@@ -5,18 +5,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 class ManyStreamsTest {
     private static final int STREAMS = 200;
@@ -59,7 +64,7 @@ class ManyStreamsTest {
             int whole = 0;
             int broken = 0;
             for (Future<String> answer : answers) {
-                final String text = answer.get(20, TimeUnit.SECONDS);
+                final String text = answer.get(40, TimeUnit.SECONDS);
                 if (text.contains("data: [DONE]")) {
                     whole++;
                     assertTrue(text.contains("last"), text);
@@ -83,6 +88,58 @@ class ManyStreamsTest {
                 assertEquals(0, worker.prefillTokens());
                 assertEquals(0, worker.activeBlocks());
             }
+        }
+    }
+
+    @Test
+    void clientsThatLeaveAtAnyMomentDisturbNobodyElse() throws Exception {
+        final Random random = new Random(Seeds.next("ManyStreamsTest"));
+        final StringBuilder whole = new StringBuilder();
+        for (int i = 0; i < 20; i++) {
+            whole.append("\"t").append(i).append(" \"");
+        }
+        try (FakeEngine engine = new FakeEngine(FakeEngine.chatStream(20, 2));
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build());
+                ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
+            final List<Future<String>> staying = new ArrayList<>();
+            final List<Future<String>> leaving = new ArrayList<>();
+            for (int i = 0; i < STREAMS; i++) {
+                final int stayMillis = random.nextInt(60);
+                staying.add(clients.submit(() -> stream(gateway)));
+                leaving.add(
+                        clients.submit(
+                                () -> {
+                                    try (RawClient client = new RawClient(gateway.port())) {
+                                        client.post("/v1/completions", "{\"prompt\":[1],\"stream\":true}");
+                                        Thread.sleep(stayMillis);
+                                    }
+                                    return "left";
+                                }));
+            }
+            for (Future<String> client : leaving) {
+                assertEquals("left", client.get(20, TimeUnit.SECONDS));
+            }
+            for (Future<String> client : staying) {
+                final String text = client.get(20, TimeUnit.SECONDS);
+                assertEquals(
+                        whole.toString(),
+                        Pattern.compile("\"t\\d+ \"")
+                                .matcher(text)
+                                .results()
+                                .map(MatchResult::group)
+                                .collect(Collectors.joining()),
+                        text);
+            }
+            Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+            Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
+        }
+    }
+
+    private static String stream(GatewayServer gateway) throws Exception {
+        try (RawClient client = new RawClient(gateway.port())) {
+            return client.post("/v1/completions", "{\"prompt\":[1],\"stream\":true}")
+                    .readUntil("\r\n0\r\n\r\n");
         }
     }
 
@@ -122,7 +179,7 @@ class ManyStreamsTest {
                 begin = client.readUntil("first");
                 started.incrementAndGet();
             }
-            return begin + client.readUntil("0\r\n\r\n");
+            return begin + client.readUntil("\r\n0\r\n\r\n");
         }
     }
 

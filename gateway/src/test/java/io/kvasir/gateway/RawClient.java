@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 
 /** A client on a bare socket: sends what it is told, reads what comes, leaves when it likes. */
@@ -14,7 +15,7 @@ final class RawClient implements AutoCloseable {
     RawClient(int port) throws IOException {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
-        socket.setSoTimeout(10_000);
+        socket.setSoTimeout(15_000);
     }
 
     RawClient post(String path, String body, String... headers) throws IOException {
@@ -41,7 +42,12 @@ final class RawClient implements AutoCloseable {
         final ByteArrayOutputStream read = new ByteArrayOutputStream();
         final InputStream in = socket.getInputStream();
         while (!read.toString(StandardCharsets.UTF_8).contains(part)) {
-            final int b = in.read();
+            final int b;
+            try {
+                b = in.read();
+            } catch (SocketTimeoutException e) {
+                throw new IOException("'" + part + "' did not come after: " + read, e);
+            }
             if (b < 0) {
                 throw new IOException("ended before '" + part + "' came: " + read);
             }
