@@ -53,9 +53,9 @@ final class DemoCommand implements Callable<Integer> {
     private static final Size DEFAULT_SIZE =
             new Size(new ChatWorkload.Shape(16, 4_000, 72, 5, 160, 48, 7_500, 700), 2_200);
     private static final Size SMALL_SIZE =
-            new Size(new ChatWorkload.Shape(8, 3_000, 32, 3, 160, 24, 2_000, 250), 900);
+            new Size(new ChatWorkload.Shape(8, 3_000, 26, 3, 160, 16, 1_500, 200), 850);
     private static final Size WARM_UP_SIZE =
-            new Size(new ChatWorkload.Shape(4, 2_000, 20, 3, 160, 24, 500, 50), 1_300);
+            new Size(new ChatWorkload.Shape(4, 2_000, 16, 3, 160, 16, 300, 40), 1_300);
 
     private static final int ENGINES = 4;
     private static final int BLOCK_SIZE = 16;
