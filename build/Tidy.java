@@ -1,4 +1,5 @@
 import com.google.googlejavaformat.java.Formatter;
+import com.google.googlejavaformat.java.FormatterException;
 import com.google.googlejavaformat.java.JavaFormatterOptions;
 import com.sun.source.doctree.DocCommentTree;
 import com.sun.source.tree.ClassTree;
@@ -37,6 +38,7 @@ class Tidy {
                     new Forbidden(Pattern.compile("\\.printStackTrace\\("), "", "errors go to the log with their values"),
                     new Forbidden(Pattern.compile("\\bThread\\.stop\\("), "", "threads end by their own loop condition"));
 
+    private static final int MAX_PASSES = 4;
     private static final JavaCompiler JAVAC = ToolProvider.getSystemJavaCompiler();
     private final List<String> complaints = new ArrayList<>();
     private final boolean fix;
@@ -81,8 +83,8 @@ class Tidy {
         final String text = Files.readString(source);
         final String formatted;
         try {
-            formatted = formatter.formatSourceAndFixImports(text);
-        } catch (Exception e) {
+            formatted = stable(formatter, text);
+        } catch (FormatterException e) {
             complain(source, 1, "cannot be formatted: " + e.getMessage());
             return;
         }
@@ -94,6 +96,19 @@ class Tidy {
         } else {
             complain(source, firstDifference(text, formatted), "format differs; run: mvn -q -N verify -Dtidy.mode=fix");
         }
+    }
+
+    /** The formatter settles long string concatenations in a second pass only. */
+    private static String stable(Formatter formatter, String text) throws FormatterException {
+        String formatted = formatter.formatSourceAndFixImports(text);
+        for (int pass = 1; pass < MAX_PASSES; pass++) {
+            final String again = formatter.formatSourceAndFixImports(formatted);
+            if (again.equals(formatted)) {
+                break;
+            }
+            formatted = again;
+        }
+        return formatted;
     }
 
     private static int firstDifference(String a, String b) {

@@ -11,13 +11,13 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.atomic.AtomicReference;
 
 /** {@code kvasir demo}: what prefix-aware routing is worth, in one table. */
 @Command(
@@ -53,9 +53,9 @@ final class DemoCommand implements Callable<Integer> {
     private static final Size DEFAULT_SIZE =
             new Size(new ChatWorkload.Shape(16, 4_000, 72, 5, 160, 48, 7_500, 700), 2_200);
     private static final Size SMALL_SIZE =
-            new Size(new ChatWorkload.Shape(8, 3_000, 32, 3, 160, 24, 2_000, 250), 900);
+            new Size(new ChatWorkload.Shape(8, 3_000, 26, 3, 160, 16, 1_500, 200), 850);
     private static final Size WARM_UP_SIZE =
-            new Size(new ChatWorkload.Shape(4, 2_000, 24, 3, 160, 24, 600, 50), 1_300);
+            new Size(new ChatWorkload.Shape(4, 2_000, 16, 3, 160, 16, 300, 40), 1_300);
 
     private static final int ENGINES = 4;
     private static final int BLOCK_SIZE = 16;
@@ -90,14 +90,16 @@ final class DemoCommand implements Callable<Integer> {
             description = "Seed of conversations and arrivals. Default: ${DEFAULT-VALUE}.")
     private long seed;
 
-    private final AtomicReference<Cluster> running = new AtomicReference<>();
+    private ClusterHolder clusters;
+    private Path tokenizer;
 
     /** How much traffic meets how much cache: blocks of one engine. */
     private record Size(ChatWorkload.Shape shape, int blocks) {}
 
     @Override
     public Integer call() throws InterruptedException {
-        final Shutdown shutdown = Shutdown.of(this::closeRunning);
+        clusters = new ClusterHolder();
+        tokenizer = SimModel.files();
         final Size size = small ? SMALL_SIZE : DEFAULT_SIZE;
         final ChatWorkload.Shape shape = size.shape();
         common.err()
@@ -120,9 +122,13 @@ final class DemoCommand implements Callable<Integer> {
         }
         report(results, shape);
         if (keep) {
-            running.set(Cluster.start(plan(size.blocks()), RoutingMode.KV));
-            printTry();
-            return shutdown.await();
+            return clusters.during(
+                    plan(size.blocks()),
+                    RoutingMode.KV,
+                    cluster -> {
+                        printTry(cluster.url().toString());
+                        return clusters.await();
+                    });
         }
         return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
     }
@@ -131,19 +137,20 @@ final class DemoCommand implements Callable<Integer> {
             throws InterruptedException {
         final RunStats stats = new RunStats(1);
         final ChatWorkload workload = new ChatWorkload(size.shape(), seed);
-        try (Cluster cluster = Cluster.start(plan(size.blocks()), mode);
-                LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
-            running.set(cluster);
-            final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
-            final long wallNs =
-                    Progress.during(
-                            common.err(),
-                            () -> Progress.line(name, stats, size.shape().requests()),
-                            () -> driver.play(workload));
-            return stats.result(name, ENGINES, wallNs);
-        } finally {
-            running.set(null);
-        }
+        return clusters.during(
+                plan(size.blocks()),
+                mode,
+                cluster -> {
+                    try (LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
+                        final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
+                        final long wallNs =
+                                Progress.during(
+                                        common.err(),
+                                        () -> Progress.line(name, stats, size.shape().requests()),
+                                        () -> driver.play(workload));
+                        return stats.result(name, ENGINES, wallNs);
+                    }
+                });
     }
 
     private Cluster.Plan plan(int blocks) {
@@ -159,14 +166,7 @@ final class DemoCommand implements Callable<Integer> {
                                 .prefillTokensPerSecond(PREFILL_RATE)
                                 .interTokenMillis(INTER_TOKEN_MS)
                                 .build(),
-                () -> GatewayConfig.builder().tokenizer(SimModel.files()).seed(seed));
-    }
-
-    private void closeRunning() {
-        final Cluster cluster = running.getAndSet(null);
-        if (cluster != null) {
-            cluster.close();
-        }
+                () -> GatewayConfig.builder().tokenizer(tokenizer).seed(seed));
     }
 
     private void report(List<RunStats.Result> results, ChatWorkload.Shape shape) {
@@ -209,9 +209,8 @@ final class DemoCommand implements Callable<Integer> {
                 other.ttftP95Ms());
     }
 
-    private void printTry() {
-        final String url = running.get().url().toString();
-        final PrintWriter out = common.out();
+    private void printTry(String url) {
+        final PrintWriter out = json ? common.err() : common.out();
         out.println();
         out.println("running in kv mode; ctrl-C ends. Try:");
         out.println(

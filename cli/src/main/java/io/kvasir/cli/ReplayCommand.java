@@ -19,7 +19,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.atomic.AtomicReference;
 
 /** {@code kvasir replay}: a recorded request trace through the gateway, mode by mode. */
 @Command(
@@ -200,13 +199,13 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Print one JSON object instead of the tables.")
     private boolean json;
 
-    private final AtomicReference<Cluster> running = new AtomicReference<>();
+    private ClusterHolder clusters;
 
     @Override
     public Integer call() throws IOException, InterruptedException {
         check();
+        clusters = new ClusterHolder();
         final List<MooncakeTrace.Request> requests = MooncakeTrace.read(trace, requestCount);
-        Shutdown.of(this::closeRunning);
         if (url == null) {
             final int count = Math.min(WARM_UP_REQUESTS, requests.size());
             playInside(modes.getFirst(), requests.subList(0, count), "warm-up", WARM_UP_SPEED);
@@ -246,12 +245,10 @@ final class ReplayCommand implements Callable<Integer> {
             RoutingMode mode, List<MooncakeTrace.Request> requests, String name, double faster)
             throws InterruptedException {
         final double speed = speedUp * faster;
-        try (Cluster cluster = Cluster.start(plan(requests, speed), mode)) {
-            running.set(cluster);
-            return play(cluster.url(), Map.of(), requests, name, speed);
-        } finally {
-            running.set(null);
-        }
+        return clusters.during(
+                plan(requests, speed),
+                mode,
+                cluster -> play(cluster.url(), Map.of(), requests, name, speed));
     }
 
     private RunStats.Result playOutside(List<MooncakeTrace.Request> requests, String name)
@@ -321,15 +318,9 @@ final class ReplayCommand implements Callable<Integer> {
                                 .overlapWeight(overlapWeight)
                                 .temperature(temperature)
                                 .seed(seed)
+                                .maxWorkers(workers)
                                 .maxBlocks((long) workers * blocks, (long) workers * blocks)
                                 .maxBodyBytes(Math.max(bodyBytes, 1 << 20)));
-    }
-
-    private void closeRunning() {
-        final Cluster cluster = running.getAndSet(null);
-        if (cluster != null) {
-            cluster.close();
-        }
     }
 
     private void report(List<RunStats.Result> results, List<MooncakeTrace.Request> requests) {

@@ -46,6 +46,7 @@ final class DecisionRecord {
     private final int predictedCachedTokens;
     private final long eventSequence;
     private final Candidate[] candidates;
+    private boolean workerWasIdle;
 
     private volatile String outcome = "running";
     private volatile int status;
@@ -85,6 +86,9 @@ final class DecisionRecord {
                             decision.activeRequests(i),
                             decision.eventSequence(i),
                             decision.cost(i));
+            if (decision.candidate(i) == decision.worker()) {
+                workerWasIdle = decision.activeRequests(i) == 0;
+            }
         }
     }
 
@@ -114,6 +118,11 @@ final class DecisionRecord {
 
     long eventSequence() {
         return eventSequence;
+    }
+
+    /** Whether no other request was booked on the worker when it was chosen. */
+    boolean workerWasIdle() {
+        return workerWasIdle;
     }
 
     void usage(int promptTokens, int cachedTokens) {

@@ -415,6 +415,20 @@ final class ProxyExchange {
             finished(status, this);
         }
 
+        /**
+         * Lets the source judge what removals mean, by requests that had the worker to themselves: a
+         * neighbour's blocks may push out the prefix between decision and admission, which says
+         * nothing of the rule.
+         */
+        private void judgeRemovals(int predicted, int actual) {
+            final Worker worker = lease.worker();
+            if (worker.source() != null
+                    && booking.decision().workerWasIdle()
+                    && worker.activeRequests() <= 1) {
+                worker.source().reportEngineHit(predicted, actual);
+            }
+        }
+
         private void compare(AnswerReader usage) {
             final int actual = upstream.cachedTokens(usage);
             booking.decision().usage(usage.promptTokens(), actual);
@@ -428,9 +442,7 @@ final class ProxyExchange {
             if (actual >= 0) {
                 final int predicted = booking.decision().predictedCachedTokens();
                 shared.metrics.compared(upstream.name(), predicted, actual);
-                if (lease.worker().source() != null) {
-                    lease.worker().source().reportEngineHit(predicted, actual);
-                }
+                judgeRemovals(predicted, actual);
             }
         }
     }
