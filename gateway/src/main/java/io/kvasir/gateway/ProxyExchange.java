@@ -57,7 +57,10 @@ final class ProxyExchange {
 
     private static final int CLIENT_LEFT = 499;
 
-    /** Requests that met a connection which the worker had just closed are no attempts, up to this number. */
+    /**
+     * Requests that met a connection which the worker had just closed are no attempts, up to this
+     * number.
+     */
     private static final int STALE_RETRIES = 5;
 
     private final Shared shared;
@@ -416,8 +419,8 @@ final class ProxyExchange {
         }
 
         /**
-         * Lets the source judge what removals mean, by requests that had the worker to themselves: a
-         * neighbour's blocks may push out the prefix between decision and admission, which says
+         * Lets the source judge what removals mean, by requests that had the worker to themselves:
+         * a neighbour's blocks may push out the prefix between decision and admission, which says
          * nothing of the rule.
          */
         private void judgeRemovals(int predicted, int actual) {

@@ -61,7 +61,10 @@ final class FakeEngine implements AutoCloseable {
             raw(
                     "HTTP/1.1 "
                             + status
-                            + " X\r\nContent-Type: application/json\r\nx-engine: fake\r\nConnection: close\r\n"
+                            + " X\r\n"
+                            + "Content-Type: application/json\r\n"
+                            + "x-engine: fake\r\n"
+                            + "Connection: close\r\n"
                             + "Content-Length: "
                             + json.getBytes(StandardCharsets.UTF_8).length
                             + "\r\n\r\n"

@@ -111,7 +111,9 @@ class ManyStreamsTest {
                         clients.submit(
                                 () -> {
                                     try (RawClient client = new RawClient(gateway.port())) {
-                                        client.post("/v1/completions", "{\"prompt\":[1],\"stream\":true}");
+                                        client.post(
+                                                "/v1/completions",
+                                                "{\"prompt\":[1],\"stream\":true}");
                                         Thread.sleep(stayMillis);
                                     }
                                     return "left";
