@@ -21,7 +21,7 @@ import java.util.Objects;
  * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; a store that does
  * not fit is refused as a whole.
  */
-public final class PrefixIndex implements AutoCloseable {
+public final class FlatIndex implements AutoCloseable {
     /** Applied sequence of a slot before its first event. */
     public static final long NO_EVENT = -1;
 
@@ -59,7 +59,7 @@ public final class PrefixIndex implements AutoCloseable {
      *
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public PrefixIndex(PrefixIndexConfig config) {
+    public FlatIndex(PrefixIndexConfig config) {
         this.config = config;
         this.blocks = new BlockTable("maxBlocks", config.maxWorkerSlots(), config.maxBlocks());
         this.members = new MembershipTable(config.maxWorkerSlots(), config.maxHeldBlocks());

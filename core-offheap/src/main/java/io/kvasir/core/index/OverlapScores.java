@@ -7,16 +7,22 @@ import java.util.Arrays;
  * reused by the caller; one thread at a time.
  */
 public final class OverlapScores {
+    /** From a sixteenth of the slots on, clearing all of them is faster than one by one. */
+    private static final int FILL_SHIFT = 4;
+
     /** Slots that held every block so far, while a match runs; one bit a slot. */
     final long[] alive;
 
     /** Holders of the block just read, while a match runs. */
     final long[] holders;
 
-    private final int[] depths;
-    private final int[] slots;
-    private int matched;
-    private int deepest;
+    final int[] depths;
+    final int[] slots;
+    int matched;
+    int deepest;
+
+    /** Slots that hold everything up to the end of the run just read, while a match runs. */
+    int fullHolders;
 
     /**
      * Makes an empty result.
@@ -41,8 +47,12 @@ public final class OverlapScores {
 
     /** Forgets everything. */
     public void clear() {
-        for (int i = 0; i < matched; i++) {
-            depths[slots[i]] = 0;
+        if (matched > depths.length >> FILL_SHIFT) {
+            Arrays.fill(depths, 0);
+        } else {
+            for (int i = 0; i < matched; i++) {
+                depths[slots[i]] = 0;
+            }
         }
         matched = 0;
         deepest = 0;
@@ -127,6 +137,18 @@ public final class OverlapScores {
                             + workerSlots);
         }
         clear();
+    }
+
+    /** Takes back what was recorded beyond a depth. */
+    void takeBack(int depth) {
+        if (depth == 0) {
+            clear();
+            return;
+        }
+        for (int i = 0; i < matched; i++) {
+            depths[slots[i]] = Math.min(depths[slots[i]], depth);
+        }
+        deepest = Math.min(deepest, depth);
     }
 
     /**

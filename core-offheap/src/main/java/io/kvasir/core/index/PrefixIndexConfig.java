@@ -1,17 +1,39 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.EntryChains;
-
 /**
  * Sizes of a {@link PrefixIndex}; memory for all of it is taken at construction.
+ *
+ * <p>The budget follows from the limits: 10 bytes for a distinct block and 19 for a held one, which
+ * runs of some 50 blocks and more need on average, and 8 KiB for each worker slot; a small index
+ * gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter pieces, the
+ * memory may end before the limits do; a store is refused then as it is at a limit.
  *
  * @param maxWorkerSlots worker slots, 1..{@value #MAX_WORKER_SLOTS}
  * @param maxBlocks distinct blocks, counted once however many workers hold them, 1..2^30
  * @param maxHeldBlocks (worker slot, engine hash) pairs, 1..2^30
+ * @param budgetBytes off-heap bytes for blocks and names, at least 64 KiB
+ * @param checkNames whether every new engine hash is looked for among those that the slot holds.
+ *     Engines name a block after all that is before it, so a name that is stored for one block
+ *     while it stands for another means that the publisher contradicts itself. Unchecked, such a
+ *     name stands for both blocks, and each removal of it ends one; checked, the later store wins,
+ *     at the price of a search among all runs that the slot holds for every block
  */
-public record PrefixIndexConfig(int maxWorkerSlots, long maxBlocks, long maxHeldBlocks) {
+public record PrefixIndexConfig(
+        int maxWorkerSlots,
+        long maxBlocks,
+        long maxHeldBlocks,
+        long budgetBytes,
+        boolean checkNames) {
     /** Largest number of worker slots of one index. */
     public static final int MAX_WORKER_SLOTS = 1 << 16;
+
+    private static final long MAX_COUNT = 1L << 30;
+    private static final long MIN_BUDGET = 64 << 10;
+    private static final long BYTES_PER_BLOCK = 10;
+    private static final long BYTES_PER_HELD_BLOCK = 19;
+    private static final long BYTES_PER_SLOT = 8 << 10;
+    private static final long SHORTEST_RUN_BYTES = 512;
+    private static final long SMALL_BUDGET = 4 << 20;
 
     /**
      * Checks the limits.
@@ -19,15 +41,42 @@ public record PrefixIndexConfig(int maxWorkerSlots, long maxBlocks, long maxHeld
      * @throws IllegalArgumentException if a value is outside its limits
      */
     public PrefixIndexConfig {
-        check("maxWorkerSlots", maxWorkerSlots, MAX_WORKER_SLOTS);
-        check("maxBlocks", maxBlocks, EntryChains.MAX_ENTRIES);
-        check("maxHeldBlocks", maxHeldBlocks, EntryChains.MAX_ENTRIES);
+        check("maxWorkerSlots", maxWorkerSlots, 1, MAX_WORKER_SLOTS);
+        check("maxBlocks", maxBlocks, 1, MAX_COUNT);
+        check("maxHeldBlocks", maxHeldBlocks, 1, MAX_COUNT);
+        check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);
     }
 
-    private static void check(String name, long value, long max) {
-        if (value < 1 || value > max) {
+    /**
+     * Takes the budget from the limits.
+     *
+     * @throws IllegalArgumentException if a value is outside its limits
+     */
+    public PrefixIndexConfig(int maxWorkerSlots, long maxBlocks, long maxHeldBlocks) {
+        this(
+                maxWorkerSlots,
+                maxBlocks,
+                maxHeldBlocks,
+                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks),
+                false);
+    }
+
+    /** The same sizes, with every engine hash checked. */
+    public PrefixIndexConfig checkingNames() {
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, true);
+    }
+
+    private static long budget(int slots, long blocks, long held) {
+        final long rule =
+                BYTES_PER_BLOCK * blocks + BYTES_PER_HELD_BLOCK * held + BYTES_PER_SLOT * slots;
+        final long shortRuns = SHORTEST_RUN_BYTES * (blocks + held) + 2 * BYTES_PER_SLOT * slots;
+        return Math.max(MIN_BUDGET, Math.max(rule, Math.min(shortRuns, SMALL_BUDGET)));
+    }
+
+    private static void check(String name, long value, long min, long max) {
+        if (value < min || value > max) {
             throw new IllegalArgumentException(
-                    name + " out of range: value=" + value + ", limits=1.." + max);
+                    name + " out of range: value=" + value + ", limits=" + min + ".." + max);
         }
     }
 }

@@ -36,7 +36,8 @@ class PrefixIndexModelTest {
     void saysWhatTheNaiveIndexSays(int slots, long maxBlocks, long maxHeldBlocks) {
         final long seed = Seeds.next("PrefixIndexModelTest " + slots + "/" + maxBlocks);
         try (PrefixIndex index =
-                new PrefixIndex(new PrefixIndexConfig(slots, maxBlocks, maxHeldBlocks))) {
+                new PrefixIndex(
+                        new PrefixIndexConfig(slots, maxBlocks, maxHeldBlocks).checkingNames())) {
             final Story story = new Story(new Random(seed), index, slots, maxBlocks, maxHeldBlocks);
             for (int i = 0; i < OPERATIONS; i++) {
                 story.step();

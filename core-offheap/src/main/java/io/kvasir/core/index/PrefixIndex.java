@@ -1,0 +1,827 @@
+package io.kvasir.core.index;
+
+import static io.kvasir.core.index.Holdings.NONE;
+
+import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.WriterCounter;
+
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.Objects;
+
+/**
+ * Which worker slot holds which block of which prefix, learned from engine events.
+ *
+ * <p>Prompts are paths in a {@link RunTree} of local hashes, which workers share; an engine hash is
+ * only a worker's own name for a block, needed for parents and removals. A worker may have several
+ * names for one block and several physical copies under one name: it holds the block until the last
+ * of them goes. A removed middle block leaves a hole that ends a match there; what is behind it is
+ * remembered, and stored again the block restores the match of everything behind it.
+ *
+ * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
+ * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; what is freed can
+ * be used again at once; a store that does not fit is refused as a whole.
+ */
+public final class PrefixIndex implements AutoCloseable {
+    /** Applied sequence of a slot before its first event. */
+    public static final long NO_EVENT = -1;
+
+    /** Held blocks for each name with several copies or beside another name of its block. */
+    private static final int HELD_PER_NOTE = 32;
+
+    private static final int MIN_NOTES = 4_096;
+
+    /** What a store has done about one block. */
+    private static final byte STORED = 1;
+
+    private static final byte COPIED = 2;
+    private static final byte KEPT = 3;
+    private static final byte CONFLICTING = 4;
+
+    private final PrefixIndexConfig config;
+    private final LineArena arena;
+    private final RunTree tree;
+    private final Holdings[] slots;
+    private final SlotNames[] slotNames;
+    private final Covers covers;
+    private final MembershipTable notes;
+    private final OffHeap slotCells;
+
+    private final WriterCounter heldBlocks = new WriterCounter();
+    private final WriterCounter unknownParents = new WriterCounter();
+    private final WriterCounter capacityRefusals = new WriterCounter();
+    private final WriterCounter invalidStores = new WriterCounter();
+    private final WriterCounter conflictingStores = new WriterCounter();
+    private final WriterCounter unknownRemovals = new WriterCounter();
+    private final WriterCounter forgottenBlocks = new WriterCounter();
+    private final RepeatCheck repeatCheck = new RepeatCheck();
+
+    /** The event being applied, and where it stands. */
+    private int slot;
+
+    private Holdings mine;
+    private SlotNames myNames;
+    private boolean noted;
+    private long[] names;
+    private long[] locals;
+    private int count;
+    private boolean refreshHeld;
+    private byte[] outcomes = new byte[64];
+    private int run;
+    private int offset;
+    private int holding;
+    private boolean conflict;
+    private int heldChange;
+
+    private int[] tracedRuns = {};
+    private int[] tracedOffsets = {};
+
+    /**
+     * Allocates an empty index.
+     *
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public PrefixIndex(PrefixIndexConfig config) {
+        this.config = config;
+        this.arena = new LineArena(config.budgetBytes());
+        this.tree = new RunTree(arena, config.maxWorkerSlots());
+        this.notes =
+                new MembershipTable(
+                        config.maxWorkerSlots(),
+                        Math.min(
+                                config.maxHeldBlocks(),
+                                Math.max(MIN_NOTES, config.maxHeldBlocks() / HELD_PER_NOTE)));
+        this.slots = new Holdings[config.maxWorkerSlots()];
+        this.slotNames = new SlotNames[config.maxWorkerSlots()];
+        Arrays.setAll(slots, s -> new Holdings(arena));
+        Arrays.setAll(slotNames, s -> new SlotNames(slots[s]));
+        this.covers = new Covers(tree, slots);
+        this.slotCells =
+                OffHeap.allocate((long) config.maxWorkerSlots() * SlotCellDescriptor.CELL_LENGTH);
+        for (int s = 0; s < config.maxWorkerSlots(); s++) {
+            eventApplied(s, NO_EVENT);
+        }
+    }
+
+    /**
+     * Notes that a slot holds a run of blocks. Writer thread. All or nothing.
+     *
+     * <p>An engine hash that the slot holds already gets one more physical copy, unless {@code
+     * refreshHeld}. If it stood for another block, that holding is released with all its copies and
+     * the new one is stored (counted as conflicting store); it stays released if the store is then
+     * refused for want of memory.
+     *
+     * @param workerSlot worker slot
+     * @param root whether the run starts a prompt; {@code parentEngineHash} is not looked at then
+     * @param parentEngineHash the slot's name of the block before the run
+     * @param engineHashes the slot's names of the blocks, [blockCount]
+     * @param localHashes local hashes of the blocks, [blockCount]
+     * @param blockCount number of blocks; 0 changes nothing
+     * @param refresh whether blocks that the slot holds already stay as they are
+     * @return what became of it; {@link StoreResult#CAPACITY} when the blocks that are new do not
+     *     fit beside what is held before the call
+     * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
+     */
+    public StoreResult store(
+            int workerSlot,
+            boolean root,
+            long parentEngineHash,
+            long[] engineHashes,
+            long[] localHashes,
+            int blockCount,
+            boolean refresh) {
+        Objects.checkFromIndexSize(0, blockCount, engineHashes.length);
+        Objects.checkFromIndexSize(0, blockCount, localHashes.length);
+        begin(workerSlot, engineHashes, blockCount);
+        locals = localHashes;
+        refreshHeld = refresh;
+        final StoreResult result = store(root, parentEngineHash);
+        end();
+        switch (result) {
+            case STORED -> {}
+            case UNKNOWN_PARENT -> unknownParents.add(1);
+            case CAPACITY -> capacityRefusals.add(1);
+            case INVALID -> invalidStores.add(1);
+        }
+        return result;
+    }
+
+    private StoreResult store(boolean root, long parent) {
+        final int parentPosition = root ? NONE : position(parent);
+        if (!root && parentPosition == NONE) {
+            return contradictsItself(root, parent)
+                    ? StoreResult.INVALID
+                    : StoreResult.UNKNOWN_PARENT;
+        }
+        if (heldBlocks.get() + count > config.maxHeldBlocks()
+                || covers.blocks() + count > config.maxBlocks()) {
+            if (contradictsItself(root, parent)) {
+                return StoreResult.INVALID;
+            }
+            if (!isRoomFor(root, parent)) {
+                return StoreResult.CAPACITY;
+            }
+        }
+        if (outcomes.length < count) {
+            outcomes = new byte[Math.max(count, 2 * outcomes.length)];
+        }
+        if (tryStore(root, parentPosition)) {
+            return StoreResult.STORED;
+        }
+        if (!conflict) {
+            return StoreResult.CAPACITY;
+        }
+        if (contradictsItself(root, parent)) {
+            return StoreResult.INVALID;
+        }
+        releaseConflicting(root, parent);
+        return tryStore(root, root ? NONE : position(parent))
+                ? StoreResult.STORED
+                : StoreResult.CAPACITY;
+    }
+
+    /** Stores all or, with {@link #conflict} as the reason, nothing. */
+    private boolean tryStore(boolean root, int parent) {
+        conflict = false;
+        startAt(root, parent);
+        int done = 0;
+        while (done < count) {
+            final int here = tree.length(run) - offset;
+            if (here == 0) {
+                if (!stepDown(done)) {
+                    break;
+                }
+                continue;
+            }
+            final int same = tree.matching(run, offset, locals, done, count - done);
+            if (same == 0) {
+                if (!covers.split(run, offset)) {
+                    break;
+                }
+                continue;
+            }
+            final int held = hold(done, same);
+            done += held;
+            offset += held;
+            if (held < same) {
+                break;
+            }
+        }
+        if (done < count) {
+            covers.trim(run);
+            undo(done);
+            return false;
+        }
+        return true;
+    }
+
+    /** Goes to where a store begins: behind the parent, or to the root. */
+    private void startAt(boolean root, int parent) {
+        if (root) {
+            run = tree.root();
+            offset = 0;
+            holding = NONE;
+            return;
+        }
+        holding = HoldingDescriptor.holding(parent);
+        final int place = HoldingDescriptor.place(parent);
+        run = tree.pieceAt(mine.run(holding), place);
+        offset = place - tree.first(run) + 1;
+    }
+
+    /** Goes on behind the end of a run: to a child, to what is appended, or to a new child. */
+    private boolean stepDown(int done) {
+        final int child = tree.child(run, locals[done]);
+        if (child != RunTree.NONE) {
+            enter(child);
+            return true;
+        }
+        final int appended = tree.append(run, locals, done, count - done);
+        if (appended > 0) {
+            covers.appended(run, appended);
+            return true;
+        }
+        final int added = tree.addChild(run, locals, done, count - done);
+        if (added == RunTree.NONE) {
+            return false;
+        }
+        covers.appended(added, tree.length(added));
+        enter(added);
+        return true;
+    }
+
+    private void enter(int child) {
+        if (holding == NONE || tree.previousPiece(child) != run) {
+            holding = covers.findHolding(child, slot);
+        }
+        run = child;
+        offset = 0;
+    }
+
+    /**
+     * Makes the next blocks of the run held, the block at {@link #offset} first.
+     *
+     * @return how many are; fewer than asked for want of memory or on a {@link #conflict}
+     */
+    private int hold(int done, int blocks) {
+        int held = 0;
+        while (held < blocks) {
+            final int place = tree.first(run) + offset + held;
+            final int end = place + blocks - held;
+            if (holding != NONE && mine.holds(holding, place)) {
+                if (!storeAgain(done + held, mine.position(holding, place))) {
+                    break;
+                }
+                held++;
+            } else {
+                final int next = holding == NONE ? end : mine.next(holding, place, end, true);
+                final int fresh = holdNew(done + held, offset + held, place, next - place);
+                held += fresh;
+                if (fresh < next - place) {
+                    break;
+                }
+            }
+        }
+        return held;
+    }
+
+    /** Holds blocks that the slot does not hold: all of them, or none. */
+    private int holdNew(int done, int blockOffset, int place, int blocks) {
+        if (holding == NONE) {
+            holding = mine.allocate(run, place + blocks);
+            if (holding == NONE) {
+                return 0;
+            }
+        }
+        if (covers.prepare(run, slot, holding, place, blocks)
+                && mine.putNames(holding, place, names, done, blocks)) {
+            if (!config.checkNames() || areNew(done, blocks)) {
+                mine.hold(holding, place, blocks);
+                mine.settle(holding);
+                mine.index(holding, place, names, done, blocks);
+                covers.held(run, blockOffset, blocks, slot, holding);
+                Arrays.fill(outcomes, done, done + blocks, STORED);
+                heldChange += blocks;
+                myNames.remember(
+                        names[done + blocks - 1], mine.position(holding, place + blocks - 1));
+                return blocks;
+            }
+            conflict = true;
+        }
+        if (covers.abandon(run, slot, holding)) {
+            holding = NONE;
+        }
+        return 0;
+    }
+
+    /** Whether the slot has none of the next names. */
+    private boolean areNew(int done, int blocks) {
+        for (int i = done; i < done + blocks; i++) {
+            if (position(names[i]) != NONE) {
+                return false;
+            }
+        }
+        return !repeatCheck.repeats(names, count);
+    }
+
+    /** Stores a block that the slot holds: one more copy, or one more name. */
+    private boolean storeAgain(int done, int position) {
+        final long name = names[done];
+        final int known = position(name);
+        if (known != NONE && known != position) {
+            conflict = true;
+            return false;
+        }
+        if (known != NONE && refreshHeld) {
+            outcomes[done] = KEPT;
+            return true;
+        }
+        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
+        if (note != EntryChains.NONE) {
+            notes.copies(note, notes.copies(note) + 1);
+            outcomes[done] = COPIED;
+            return true;
+        }
+        if (notes.free() == 0) {
+            return false;
+        }
+        notes.insert(slot, name, position);
+        noted = true;
+        if (known == NONE) {
+            myNames.further(1);
+            heldChange++;
+            outcomes[done] = STORED;
+        } else {
+            notes.copies(notes.find(slot, name), 2);
+            outcomes[done] = COPIED;
+        }
+        return true;
+    }
+
+    /** Takes back the blocks stored so far, last first. */
+    private void undo(int done) {
+        for (int i = done - 1; i >= 0; i--) {
+            if (outcomes[i] == STORED) {
+                release(names[i], position(names[i]));
+            } else if (outcomes[i] == COPIED) {
+                setCopies(names[i], position(names[i]), copies(names[i]) - 1);
+            }
+        }
+    }
+
+    private boolean contradictsItself(boolean root, long parent) {
+        if (repeatCheck.repeats(names, count)) {
+            return true;
+        }
+        for (int i = 0; !root && i < count; i++) {
+            if (names[i] == parent) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Lets go of the names that stand for other blocks than those being stored. */
+    private void releaseConflicting(boolean root, long parent) {
+        final int traced = trace(root, parent);
+        for (int i = 0; i < count; i++) {
+            final int position = position(names[i]);
+            final boolean inPlace = i < traced && position == tracedPosition(i);
+            outcomes[i] = position == NONE || inPlace ? KEPT : CONFLICTING;
+        }
+        for (int i = 0; i < count; i++) {
+            if (outcomes[i] == CONFLICTING) {
+                release(names[i], position(names[i]));
+                conflictingStores.add(1);
+            }
+        }
+    }
+
+    private int tracedPosition(int i) {
+        final int found = covers.findHolding(tracedRuns[i], slot);
+        return found == NONE
+                ? NONE
+                : mine.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
+    }
+
+    /** Whether the names and blocks that are new fit into the limits. */
+    private boolean isRoomFor(boolean root, long parent) {
+        final int traced = trace(root, parent);
+        int newNames = 0;
+        int newBlocks = 0;
+        for (int i = 0; i < count; i++) {
+            newNames += position(names[i]) == NONE ? 1 : 0;
+            newBlocks += i < traced && covers.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
+        }
+        return heldBlocks.get() + newNames <= config.maxHeldBlocks()
+                && covers.blocks() + newBlocks <= config.maxBlocks();
+    }
+
+    /** Finds the blocks being stored in the tree, as far as they are there; returns how many. */
+    private int trace(boolean root, long parent) {
+        if (tracedRuns.length < count) {
+            tracedRuns = new int[count];
+            tracedOffsets = new int[count];
+        }
+        startAt(root, root ? NONE : position(parent));
+        int traced = 0;
+        while (traced < count) {
+            if (offset == tree.length(run)) {
+                run = tree.child(run, locals[traced]);
+                offset = 0;
+                if (run == RunTree.NONE) {
+                    break;
+                }
+            }
+            if (tree.hash(run, offset) != locals[traced]) {
+                break;
+            }
+            tracedRuns[traced] = run;
+            tracedOffsets[traced++] = offset++;
+        }
+        return traced;
+    }
+
+    /**
+     * Notes that copies of blocks are gone. Writer thread.
+     *
+     * @param workerSlot worker slot
+     * @param engineHashes the slot's names of the blocks, [blockCount]
+     * @param blockCount number of blocks
+     * @param rule whether each removal takes one copy or all
+     * @return how many of the names were unknown; those change nothing
+     * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
+     */
+    public int remove(int workerSlot, long[] engineHashes, int blockCount, CopyRule rule) {
+        Objects.checkFromIndexSize(0, blockCount, engineHashes.length);
+        begin(workerSlot, engineHashes, blockCount);
+        int unknown = 0;
+        int i = 0;
+        while (i < count) {
+            final int position = noted ? position(names[i]) : myNames.findExpected(names[i]);
+            if (position == NONE) {
+                unknown++;
+                i++;
+            } else if (!noted) {
+                i += removeFrom(i, position);
+            } else {
+                removeNoted(names[i], position, rule);
+                i++;
+            }
+        }
+        end();
+        unknownRemovals.add(unknown);
+        return unknown;
+    }
+
+    /** Removes a name and those after it that go on backwards from it; returns how many. */
+    private int removeFrom(int first, int position) {
+        final int from = HoldingDescriptor.holding(position);
+        final int place = HoldingDescriptor.place(position);
+        int removed = 1;
+        if (mine.isSolid(from) && place == mine.high(from) - 1) {
+            final int most = Math.min(count - first, place - mine.low(from) + 1);
+            while (removed < most && mine.name(from, place - removed) == names[first + removed]) {
+                removed++;
+            }
+            final boolean all = removed == mine.held(from);
+            final int next = all ? covers.lastBefore(slot, from) : position - removed;
+            covers.letGoLast(slot, from, removed);
+            myNames.expect(next);
+        } else {
+            final boolean upward = place == mine.low(from);
+            letGo(from, place);
+            myNames.expect(upward ? position + 1 : position - 1);
+        }
+        heldChange -= removed;
+        return removed;
+    }
+
+    private void removeNoted(long name, int position, CopyRule rule) {
+        final int copies = copies(name);
+        if (rule == CopyRule.PHYSICAL && copies > 1) {
+            setCopies(name, position, copies - 1);
+        } else {
+            release(name, position);
+        }
+    }
+
+    /** Lets the slot go of a place; without memory to note the hole, of all behind it too. */
+    private void letGo(int from, int place) {
+        if (covers.letGoOne(slot, from, place)) {
+            return;
+        }
+        for (int p = mine.high(from) - 1; p > place; p--) {
+            while (mine.holds(from, p)) {
+                release(mine.name(from, p), mine.position(from, p));
+                forgottenBlocks.add(1);
+            }
+        }
+        covers.letGoLast(slot, from, 1);
+    }
+
+    /**
+     * Sets the number of copies of a block that are left, for engines that announce it. Writer
+     * thread.
+     *
+     * @param workerSlot worker slot
+     * @param engineHash the slot's name of the block; an unknown one is counted as unknown removal
+     * @param remainingCopies copies left; 0 or less = the block is gone
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public void removeTo(int workerSlot, long engineHash, int remainingCopies) {
+        begin(workerSlot, names, 0);
+        final int position = position(engineHash);
+        if (position == NONE) {
+            unknownRemovals.add(1);
+        } else if (remainingCopies <= 0) {
+            release(engineHash, position);
+        } else {
+            setCopies(engineHash, position, remainingCopies);
+        }
+        end();
+    }
+
+    /**
+     * Forgets everything that a slot holds; its applied sequence stays. Writer thread. Takes time
+     * for each run that the slot covers, not for each block.
+     *
+     * @return engine hashes dropped
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public int clear(int workerSlot) {
+        begin(workerSlot, names, 0);
+        for (int note = notes.firstOf(slot); note != EntryChains.NONE; note = notes.firstOf(slot)) {
+            notes.remove(note);
+        }
+        for (int h = 0; h < mine.end(); h++) {
+            while (mine.isUsed(h)) {
+                if (mine.isSolid(h)) {
+                    covers.letGoLast(slot, h, mine.held(h));
+                } else {
+                    covers.letGoOne(slot, h, mine.high(h) - 1);
+                }
+            }
+        }
+        mine.release();
+        myNames.further(-myNames.further());
+        final int dropped = (int) heldBlocks(slot);
+        heldChange = -dropped;
+        end();
+        return dropped;
+    }
+
+    private void begin(int workerSlot, long[] engineHashes, int blockCount) {
+        Objects.checkIndex(workerSlot, config.maxWorkerSlots());
+        slot = workerSlot;
+        mine = slots[workerSlot];
+        myNames = slotNames[workerSlot];
+        noted = notes.firstOf(workerSlot) != EntryChains.NONE;
+        names = engineHashes;
+        count = blockCount;
+        heldChange = 0;
+    }
+
+    private void end() {
+        final long at = SlotCellDescriptor.cellOffset(slot) + SlotCellDescriptor.HELD_BLOCKS_OFFSET;
+        slotCells.putLongRelease(at, slotCells.getLong(at) + heldChange);
+        heldBlocks.add(heldChange);
+    }
+
+    // -- names ------------------------------------------------------------------------------
+
+    /** Position of what a name stands for, or {@link Holdings#NONE}. */
+    private int position(long name) {
+        final int position = myNames.find(name);
+        if (position != NONE || myNames.further() == 0) {
+            return position;
+        }
+        final int note = notes.find(slot, name);
+        return note == EntryChains.NONE ? NONE : notes.block(note);
+    }
+
+    private int copies(long name) {
+        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
+        return note == EntryChains.NONE ? 1 : notes.copies(note);
+    }
+
+    /** Sets a name's copies, 1 or more; a copy that cannot be noted is not counted. */
+    private void setCopies(long name, int position, int copies) {
+        final int note = notes.find(slot, name);
+        if (note == EntryChains.NONE) {
+            if (copies > 1 && notes.free() > 0) {
+                notes.insert(slot, name, position);
+                notes.copies(notes.find(slot, name), copies);
+            }
+        } else if (copies > 1 || mine.name(position) != name) {
+            notes.copies(note, copies);
+        } else {
+            notes.remove(note);
+        }
+        noted = notes.firstOf(slot) != EntryChains.NONE;
+    }
+
+    /** Takes a name away with all its copies; its block goes unless it has another name. */
+    private void release(long name, int position) {
+        final boolean further = mine.name(position) != name;
+        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
+        if (note != EntryChains.NONE) {
+            notes.remove(note);
+        }
+        heldChange--;
+        if (further) {
+            myNames.further(-1);
+        } else {
+            final int other = myNames.further() == 0 ? EntryChains.NONE : noteAt(position);
+            if (other == EntryChains.NONE) {
+                letGo(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
+            } else {
+                rename(position, other);
+            }
+        }
+        noted = notes.firstOf(slot) != EntryChains.NONE;
+    }
+
+    /** Makes a further name of a position its name. */
+    private void rename(int position, int note) {
+        mine.name(
+                HoldingDescriptor.holding(position),
+                HoldingDescriptor.place(position),
+                notes.engineHash(note));
+        myNames.further(-1);
+        if (notes.copies(note) == 1) {
+            notes.remove(note);
+        }
+    }
+
+    private int noteAt(int position) {
+        int note = notes.firstOf(slot);
+        while (note != EntryChains.NONE && notes.block(note) != position) {
+            note = notes.nextOfSlot(note);
+        }
+        return note;
+    }
+
+    // -- any thread -------------------------------------------------------------------------
+
+    /**
+     * Publishes the number of the last event applied for a slot: a reader that sees it sees what
+     * the event changed. Writer thread.
+     *
+     * @param sequence event number, or {@link #NO_EVENT} when the slot gets a new tenant
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public void eventApplied(int workerSlot, long sequence) {
+        Objects.checkIndex(workerSlot, config.maxWorkerSlots());
+        slotCells.putLongRelease(
+                SlotCellDescriptor.cellOffset(workerSlot)
+                        + SlotCellDescriptor.APPLIED_SEQUENCE_OFFSET,
+                sequence);
+    }
+
+    /** A run on the way through the tree, with the sequence hash of the block before it. */
+    private record Visit(int run, long sequenceHash) {}
+
+    /** Shows every held block, in no particular order. Writer thread; for tests and dumps. */
+    public void forEach(BlockVisitor visitor) {
+        final Deque<Visit> open = new ArrayDeque<>();
+        open.push(new Visit(tree.root(), 0));
+        while (!open.isEmpty()) {
+            final Visit visit = open.pop();
+            long sequence = visit.sequenceHash;
+            for (int b = 0; b < tree.length(visit.run); b++) {
+                final long local = tree.hash(visit.run, b);
+                sequence =
+                        tree.depth(visit.run) + b == 0
+                                ? local
+                                : BlockHasher.nextSequenceHash(sequence, local);
+                showHolders(visit.run, b, sequence, visitor);
+            }
+            for (int child : tree.children(visit.run)) {
+                open.push(new Visit(child, sequence));
+            }
+        }
+    }
+
+    private void showHolders(int shown, int block, long sequence, BlockVisitor visitor) {
+        final int place = tree.first(shown) + block;
+        for (int i = 0; i < tree.covers(shown); i++) {
+            final int holder = tree.coverSlot(shown, i);
+            final int held = tree.coverTag(shown, i);
+            if (!slots[holder].holds(held, place)) {
+                continue;
+            }
+            final long name = slots[holder].name(held, place);
+            final int position = slots[holder].position(held, place);
+            final int note = notes.find(holder, name);
+            visitor.block(
+                    holder, name, sequence, note == EntryChains.NONE ? 1 : notes.copies(note));
+            for (int n = notes.firstOf(holder); n != EntryChains.NONE; n = notes.nextOfSlot(n)) {
+                if (notes.block(n) == position && notes.engineHash(n) != name) {
+                    visitor.block(holder, notes.engineHash(n), sequence, notes.copies(n));
+                }
+            }
+        }
+    }
+
+    /**
+     * Finds how many leading blocks of a prompt each worker slot holds. Any thread.
+     *
+     * <p>Each block counted was held by that slot at some moment of the call, block by block: not a
+     * snapshot of the whole prefix. A concurrent write may hide a block from this call (undercount)
+     * but never invents one; while the writer is quiet the result is exact.
+     *
+     * @param localHashes local hash of block {@code i} at index {@code i}; [blockCount], not copied
+     * @param blockCount blocks to match, 0..{@code localHashes.length}
+     * @param out cleared, then filled with the depth in blocks of each slot; caller-owned, reused
+     * @return deepest match in blocks, 0 when nothing matched
+     * @throws IndexOutOfBoundsException if {@code blockCount} is negative or beyond the array
+     * @throws IllegalArgumentException if {@code out} has fewer slots than the index
+     */
+    public int match(long[] localHashes, int blockCount, OverlapScores out) {
+        Objects.checkFromIndexSize(0, blockCount, localHashes.length);
+        return tree.match(localHashes, blockCount, out);
+    }
+
+    /** Number of the last event applied for a slot, {@link #NO_EVENT} before the first. */
+    public long appliedSequence(int workerSlot) {
+        Objects.checkIndex(workerSlot, config.maxWorkerSlots());
+        return slotCells.getLongAcquire(
+                SlotCellDescriptor.cellOffset(workerSlot)
+                        + SlotCellDescriptor.APPLIED_SEQUENCE_OFFSET);
+    }
+
+    /** Distinct blocks that any slot holds. */
+    public long blocks() {
+        return covers.blocks();
+    }
+
+    /** (Worker slot, engine hash) pairs. */
+    public long heldBlocks() {
+        return heldBlocks.get();
+    }
+
+    /** Engine hashes that a slot holds. */
+    public long heldBlocks(int workerSlot) {
+        Objects.checkIndex(workerSlot, config.maxWorkerSlots());
+        return slotCells.getLongAcquire(
+                SlotCellDescriptor.cellOffset(workerSlot) + SlotCellDescriptor.HELD_BLOCKS_OFFSET);
+    }
+
+    /** Off-heap bytes allocated; constant from construction to close. */
+    public long bytes() {
+        return arena.bytes() + notes.bytes() + slotCells.length();
+    }
+
+    /** Bytes of the budget that are in use now. */
+    public long usedBytes() {
+        return arena.usedLines() * LineArena.LINE_LENGTH;
+    }
+
+    /** Sizes that the index was made with. */
+    public PrefixIndexConfig config() {
+        return config;
+    }
+
+    /** Stores refused because the parent was not held. */
+    public long unknownParents() {
+        return unknownParents.get();
+    }
+
+    /** Stores refused because they did not fit. */
+    public long capacityRefusals() {
+        return capacityRefusals.get();
+    }
+
+    /** Stores refused as contradicting themselves. */
+    public long invalidStores() {
+        return invalidStores.get();
+    }
+
+    /** Engine hashes that were stored again for another block. */
+    public long conflictingStores() {
+        return conflictingStores.get();
+    }
+
+    /** Engine hashes to be removed that were not held. */
+    public long unknownRemovals() {
+        return unknownRemovals.get();
+    }
+
+    /** Held blocks given up because there was no memory to note a hole before them. */
+    public long forgottenBlocks() {
+        return forgottenBlocks.get();
+    }
+
+    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    @Override
+    public void close() {
+        arena.close();
+        notes.close();
+        slotCells.close();
+    }
+}

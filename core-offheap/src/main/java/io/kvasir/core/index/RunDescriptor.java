@@ -1,0 +1,115 @@
+package io.kvasir.core.index;
+
+/**
+ * Layout of the header of one run, of its covers and of its table of children.
+ *
+ * <pre>
+ *    0         8         16        24        32        40     48     56     64     72     80
+ *   +---------+---------+---------+---------+---------+------+------+------+------+------+
+ *   | version | parent  | extent  | children| covers  | cover 0 … cover 4, when no more   |
+ *   +---------+---------+---------+---------+---------+------+------+------+------+------+
+ *   80      84      88          92          96       100      104                   128
+ *   +-------+-------+-----------+-----------+--------+--------+---------------------+
+ *   | depth | child | next piece| previous  | unheld | stamp  | free                |
+ *   |       | count |           | piece     |        |        |                     |
+ *   +-------+-------+-----------+-----------+--------+--------+---------------------+
+ *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
+ *   parent    [ structure version of the parent:32 | run:32 ], 0 = free or not yet linked
+ *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
+ *   children  0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | order:24 | line of the table:32 ]
+ *   covers    [ line of the page, 0 = in the header:32 | count:32 ]
+ *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
+ *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty
+ * </pre>
+ *
+ * <p>A run is named by its byte offset over the header length. Headers are handed out from blocks
+ * that stay headers, so the words above can be read at any time.
+ */
+final class RunDescriptor {
+    static final int HEADER_LENGTH = 128;
+    static final int VERSION_OFFSET = 0;
+    static final int PARENT_OFFSET = 8;
+    static final int EXTENT_OFFSET = 16;
+    static final int CHILDREN_OFFSET = 24;
+    static final int COVERS_OFFSET = 32;
+    static final int INLINE_COVERS_OFFSET = 40;
+    static final int INLINE_COVERS = 5;
+    static final int DEPTH_OFFSET = 80;
+    static final int CHILD_COUNT_OFFSET = 84;
+    static final int NEXT_PIECE_OFFSET = 88;
+    static final int PREVIOUS_PIECE_OFFSET = 92;
+    static final int UNHELD_OFFSET = 96;
+    static final int STAMP_OFFSET = 100;
+
+    static final int MAX_RUN = 512;
+    static final int TABLE_ENTRY_LENGTH = 16;
+    static final int TABLE_ENTRIES_PER_LINE = 4;
+    static final int ONE_CHILD = 1;
+    static final int CHILD_TABLE = 2;
+    static final long STRUCTURE = 0xFFFF_FFFF_0000_0000L;
+
+    private RunDescriptor() {}
+
+    /** Byte offset of a run's header. */
+    static long headerOffset(int run) {
+        return (long) run * HEADER_LENGTH;
+    }
+
+    static long extent(int line, int first, int length) {
+        return (long) line << 32 | (long) first << 16 | length;
+    }
+
+    static int line(long word) {
+        return (int) (word >>> 32);
+    }
+
+    static int first(long extent) {
+        return (int) (extent >>> 16) & 0xFFFF;
+    }
+
+    static int length(long extent) {
+        return (int) extent & 0xFFFF;
+    }
+
+    static long cover(int slot, int leading, int tag) {
+        return (long) slot << 48 | (long) leading << 32 | (tag & 0xFFFF_FFFFL);
+    }
+
+    static int slot(long cover) {
+        return (int) (cover >>> 48);
+    }
+
+    static int leading(long cover) {
+        return (int) (cover >>> 32) & 0xFFFF;
+    }
+
+    static int tag(long cover) {
+        return (int) cover;
+    }
+
+    static long oneChild(int run) {
+        return (long) ONE_CHILD << 56 | run;
+    }
+
+    static long childTable(int line, int order) {
+        return (long) CHILD_TABLE << 56 | (long) order << 32 | line;
+    }
+
+    static int childKind(long children) {
+        return (int) (children >>> 56);
+    }
+
+    static int tableOrder(long children) {
+        return (int) (children >>> 32) & 0xFF_FFFF;
+    }
+
+    /** Entry where the search for a local hash begins, in a table of 2^(order + 2) entries. */
+    static int tableHome(long localHash, int order) {
+        return (int) (((localHash ^ localHash >>> 32) * 0x9E37_79B9_7F4A_7C15L) >>> (62 - order));
+    }
+
+    /** What a child of a run with that version has as its parent word. */
+    static long parentWord(long version, int run) {
+        return (version & STRUCTURE) | run;
+    }
+}

@@ -1,0 +1,702 @@
+package io.kvasir.core.index;
+
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.WriterCounter;
+
+import java.lang.invoke.VarHandle;
+
+/**
+ * A radix tree over local hashes whose edges are runs of up to 512 hashes, each a contiguous array,
+ * with the worker slots that cover each run. All memory comes from one {@link LineArena}.
+ *
+ * <p>A run that is split becomes two headers over the same array, its <em>pieces</em>; hashes never
+ * move. Children leave at the end of a run only, so a run with children has its final length. The
+ * last piece of an array may grow in place while it has no children.
+ *
+ * <p>One writer thread calls everything but {@link #match}; what a reader needs to stay right is
+ * the order of the stores here and the checks in {@link RunReader}: whatever a reader may still be
+ * reading is given back only after the version of its run has changed.
+ */
+public final class RunTree {
+    /** No run. */
+    public static final int NONE = 0;
+
+    /** Longest run in blocks. */
+    public static final int MAX_RUN = RunDescriptor.MAX_RUN;
+
+    private static final int HASHES_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
+    private static final int HEADER_ORDER = LineArena.orderFor(RunDescriptor.HEADER_LENGTH);
+    private static final int SLAB_ORDER = LineArena.orderFor(32 * RunDescriptor.HEADER_LENGTH);
+
+    /** Unused array and name entries that are cheaper than one more run. */
+    private static final int WASTE_LIMIT = 48;
+
+    /** Capacity that a run behind a full one gets when little is stored: answers grow there. */
+    private static final int TAIL_CAPACITY = 32;
+
+    private final LineArena arena;
+    private final OffHeap memory;
+    private final RunReader reader;
+    private final int root;
+    private final WriterCounter runs = new WriterCounter();
+    private final WriterCounter blocks = new WriterCounter();
+    private int freeRun = NONE;
+
+    /**
+     * Makes an empty tree.
+     *
+     * @param arena where runs live; may serve others too
+     * @param slots worker slots
+     * @throws IllegalArgumentException if the arena has no room for the root
+     */
+    public RunTree(LineArena arena, int slots) {
+        this.arena = arena;
+        this.memory = arena.memory();
+        this.root = newRun();
+        if (root == NONE) {
+            throw new IllegalArgumentException(
+                    "arena is too small for a tree: bytes=" + arena.bytes());
+        }
+        this.reader = new RunReader(memory, root, slots);
+    }
+
+    /** The run of length 0 that every path starts at. */
+    public int root() {
+        return root;
+    }
+
+    /**
+     * Finds how many leading blocks each slot covers; any thread, waits for nobody.
+     *
+     * @param hashes local hash of block {@code i} at index {@code i}; [count]
+     * @param count blocks, at most {@code hashes.length}
+     * @param out overwritten
+     * @return deepest cover in blocks
+     */
+    public int match(long[] hashes, int count, OverlapScores out) {
+        return reader.match(hashes, count, out);
+    }
+
+    /** Runs but the root; any thread. */
+    public long runs() {
+        return runs.get() - 1;
+    }
+
+    /** Blocks in all runs; any thread. */
+    public long blocks() {
+        return blocks.get();
+    }
+
+    // -- one run ----------------------------------------------------------------------------
+
+    /** Blocks of a run. */
+    public int length(int run) {
+        return RunDescriptor.length(extent(run));
+    }
+
+    /** Place of a run's first block in its array. */
+    public int first(int run) {
+        return RunDescriptor.first(extent(run));
+    }
+
+    /** Blocks before the run's first. */
+    public int depth(int run) {
+        return memory.getInt(at(run) + RunDescriptor.DEPTH_OFFSET);
+    }
+
+    /** Run at whose end a run begins. */
+    public int parent(int run) {
+        return (int) memory.getLong(at(run) + RunDescriptor.PARENT_OFFSET);
+    }
+
+    /** Local hash of a block. */
+    public long hash(int run, int block) {
+        final long extent = extent(run);
+        return memory.getLong(hashOffset(extent, block));
+    }
+
+    /** How many blocks from {@code block} on have the hashes given, at most to the run's end. */
+    public int matching(int run, int block, long[] hashes, int from, int count) {
+        final long extent = extent(run);
+        return memory.matchingLongs(
+                hashOffset(extent, block),
+                hashes,
+                from,
+                Math.min(count, RunDescriptor.length(extent) - block));
+    }
+
+    /** Next piece of the same array, deeper; or {@link #NONE}. */
+    public int nextPiece(int run) {
+        return memory.getInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET);
+    }
+
+    /** Piece of the same array before this one; or {@link #NONE}. */
+    public int previousPiece(int run) {
+        return memory.getInt(at(run) + RunDescriptor.PREVIOUS_PIECE_OFFSET);
+    }
+
+    /** Piece of the array of {@code run} that contains a place of the array. */
+    public int pieceAt(int run, int place) {
+        int piece = run;
+        while (place < first(piece)) {
+            piece = previousPiece(piece);
+        }
+        while (place >= RunDescriptor.first(extent(piece)) + RunDescriptor.length(extent(piece))) {
+            piece = nextPiece(piece);
+        }
+        return piece;
+    }
+
+    /** Blocks of a run that no slot holds any more; kept by the owner of the covers. */
+    public int unheld(int run) {
+        return memory.getInt(at(run) + RunDescriptor.UNHELD_OFFSET);
+    }
+
+    /** Sets {@link #unheld}. */
+    public void unheld(int run, int blocks) {
+        memory.putInt(at(run) + RunDescriptor.UNHELD_OFFSET, blocks);
+    }
+
+    /** Children of a run. */
+    public int childCount(int run) {
+        return memory.getInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET);
+    }
+
+    /** Child of a run that starts with a local hash, or {@link #NONE}. */
+    public int child(int run, long hash) {
+        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
+        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
+            return hash((int) children, 0) == hash ? (int) children : NONE;
+        }
+        if (children == 0) {
+            return NONE;
+        }
+        return memory.getInt(tableEntry(children, hash) + Long.BYTES);
+    }
+
+    /** Puts all children of a run into an array. Not hot. */
+    public int[] children(int run) {
+        final int[] found = new int[childCount(run)];
+        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
+        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
+            found[0] = (int) children;
+        } else if (children != 0) {
+            int next = 0;
+            for (int i = 0; i < tableCapacity(children); i++) {
+                final int child = memory.getInt(entryOffset(children, i) + Long.BYTES);
+                if (child != NONE) {
+                    found[next++] = child;
+                }
+            }
+        }
+        return found;
+    }
+
+    // -- covers -----------------------------------------------------------------------------
+
+    /** Slots that cover a run. */
+    public int covers(int run) {
+        return (int) memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+    }
+
+    /** Place of a slot among the covers of a run, or -1. */
+    public int findCover(int run, int slot) {
+        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        final long first = firstCover(run, covers);
+        for (int i = 0; i < (int) covers; i++) {
+            if (memory.getLong(first + (long) i * Long.BYTES) >>> 48 == slot) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    /** Slot of a cover. */
+    public int coverSlot(int run, int cover) {
+        return RunDescriptor.slot(memory.getLong(coverOffset(run, cover)));
+    }
+
+    /** Leading blocks of the run that the slot of a cover holds. */
+    public int coverLeading(int run, int cover) {
+        return RunDescriptor.leading(memory.getLong(coverOffset(run, cover)));
+    }
+
+    /** What the owner has noted with a cover. */
+    public int coverTag(int run, int cover) {
+        return RunDescriptor.tag(memory.getLong(coverOffset(run, cover)));
+    }
+
+    /** Changes a cover: one store, no version. */
+    public void setCover(int run, int cover, int slot, int leading, int tag) {
+        memory.putLongRelease(coverOffset(run, cover), RunDescriptor.cover(slot, leading, tag));
+    }
+
+    /**
+     * Adds a slot that does not cover the run yet.
+     *
+     * @return false when there is no memory for one more
+     */
+    public boolean addCover(int run, int slot, int leading, int tag) {
+        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        final int count = (int) covers;
+        final int line = RunDescriptor.line(covers);
+        final int capacity =
+                line == NONE ? RunDescriptor.INLINE_COVERS : HASHES_PER_LINE << arena.order(line);
+        int target = line;
+        if (count == capacity) {
+            target = arena.allocate(line == NONE ? 1 : arena.order(line) + 1);
+            if (target == LineArena.NONE) {
+                return false;
+            }
+            memory.copy(
+                    firstCover(run, covers), LineArena.offset(target), (long) count * Long.BYTES);
+        }
+        final long first =
+                target == NONE
+                        ? at(run) + RunDescriptor.INLINE_COVERS_OFFSET
+                        : LineArena.offset(target);
+        memory.putLongOpaque(
+                first + (long) count * Long.BYTES, RunDescriptor.cover(slot, leading, tag));
+        memory.putLongRelease(
+                at(run) + RunDescriptor.COVERS_OFFSET, (long) target << 32 | (count + 1));
+        if (target != line && line != NONE) {
+            pagesChanged(run);
+            arena.free(line);
+        }
+        return true;
+    }
+
+    /** Takes a slot from the covers of a run; the last cover takes its place. */
+    public void removeCover(int run, int cover) {
+        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        final int last = (int) covers - 1;
+        final int line = RunDescriptor.line(covers);
+        final long first = firstCover(run, covers);
+        if (cover != last) {
+            memory.putLongOpaque(
+                    first + (long) cover * Long.BYTES,
+                    memory.getLong(first + (long) last * Long.BYTES));
+        }
+        if (line == NONE || last > RunDescriptor.INLINE_COVERS - 2) {
+            memory.putLongRelease(at(run) + RunDescriptor.COVERS_OFFSET, (long) line << 32 | last);
+            if (line != NONE && last * 4 <= HASHES_PER_LINE << arena.order(line)) {
+                pagesChanged(run);
+                arena.shrink(line, arena.order(line) - 1);
+            }
+            return;
+        }
+        memory.copy(first, at(run) + RunDescriptor.INLINE_COVERS_OFFSET, (long) last * Long.BYTES);
+        memory.putLongRelease(at(run) + RunDescriptor.COVERS_OFFSET, last);
+        pagesChanged(run);
+        arena.free(line);
+    }
+
+    // -- growing ----------------------------------------------------------------------------
+
+    /**
+     * Appends to a run in place, as far as it has no children and its array has room.
+     *
+     * @return blocks appended
+     */
+    public int append(int run, long[] hashes, int from, int count) {
+        final long extent = extent(run);
+        final int line = RunDescriptor.line(extent);
+        if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE) {
+            return 0;
+        }
+        final int length = RunDescriptor.length(extent);
+        final int end = RunDescriptor.first(extent) + length;
+        final int appended = Math.min(count, (HASHES_PER_LINE << arena.order(line)) - end);
+        if (appended > 0) {
+            memory.putLongs(hashOffset(extent, length), hashes, from, appended);
+            memory.putLongRelease(at(run) + RunDescriptor.EXTENT_OFFSET, extent + appended);
+            blocks.add(appended);
+        }
+        return appended;
+    }
+
+    /**
+     * Adds a child with the first of the hashes given, as many as one run takes.
+     *
+     * @return the child, or {@link #NONE} when there is no memory for it
+     */
+    public int addChild(int parent, long[] hashes, int from, int count) {
+        final int order = arrayOrder(length(parent), count);
+        int line = LineArena.NONE;
+        int fits = order;
+        while (line == LineArena.NONE && fits >= 0) {
+            line = arena.allocate(fits--); // a fragmented arena gives shorter runs
+        }
+        if (line == LineArena.NONE) {
+            return NONE;
+        }
+        final int child = newRun();
+        if (child == NONE) {
+            arena.free(line);
+            return NONE;
+        }
+        final int length = Math.min(count, HASHES_PER_LINE << (fits + 1));
+        final long extent = RunDescriptor.extent(line, 0, length);
+        final long at = at(child);
+        memory.putLongs(hashOffset(extent, 0), hashes, from, length);
+        memory.putLongOpaque(at + RunDescriptor.EXTENT_OFFSET, extent);
+        memory.putIntOpaque(at + RunDescriptor.DEPTH_OFFSET, depth(parent) + length(parent));
+        if (!link(parent, child, hashes[from])) {
+            freeRun(child);
+            arena.free(line);
+            return NONE;
+        }
+        blocks.add(length);
+        return child;
+    }
+
+    /** Order of the array for a new run: little waste, and room to grow behind a full run. */
+    private static int arrayOrder(int parentLength, int count) {
+        final int wanted =
+                Math.min(MAX_RUN, Math.max(count, Math.min(TAIL_CAPACITY, parentLength / 8)));
+        final int order = LineArena.orderFor((long) wanted * Long.BYTES);
+        return (HASHES_PER_LINE << order) - wanted > WASTE_LIMIT ? order - 1 : order;
+    }
+
+    /**
+     * Prepares the split of a run: a second piece over the rest of its array, without covers, that
+     * no reader sees yet.
+     *
+     * @param at blocks that stay in the run, 1..length - 1
+     * @return the lower piece, to be given to {@link #finishSplit}; {@link #NONE} = no memory
+     */
+    public int beginSplit(int run, int at) {
+        final int lower = newRun();
+        if (lower == NONE) {
+            return NONE;
+        }
+        final long extent = extent(run);
+        memory.putLongOpaque(
+                at(lower) + RunDescriptor.EXTENT_OFFSET,
+                RunDescriptor.extent(
+                        RunDescriptor.line(extent),
+                        RunDescriptor.first(extent) + at,
+                        RunDescriptor.length(extent) - at));
+        memory.putIntOpaque(at(lower) + RunDescriptor.DEPTH_OFFSET, depth(run) + at);
+        return lower;
+    }
+
+    /** Drops a piece that {@link #beginSplit} has made, with its covers. */
+    public void cancelSplit(int lower) {
+        while (covers(lower) > 0) {
+            removeCover(lower, covers(lower) - 1);
+        }
+        freeRun(lower);
+    }
+
+    /** Makes the split visible: the lower piece takes the children and becomes the only child. */
+    public void finishSplit(int run, int lower) {
+        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
+        memory.putLongOpaque(at(lower) + RunDescriptor.CHILDREN_OFFSET, children);
+        memory.putInt(at(lower) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(run));
+        final int next = nextPiece(run);
+        memory.putInt(at(lower) + RunDescriptor.NEXT_PIECE_OFFSET, next);
+        memory.putInt(at(lower) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
+        if (next != NONE) {
+            memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, lower);
+        }
+        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, lower);
+        structureChanged(run);
+        final long extent = extent(run);
+        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - length(lower));
+        adopt(lower, children);
+        memory.putLongRelease(
+                at(lower) + RunDescriptor.PARENT_OFFSET,
+                RunDescriptor.parentWord(version(run), run));
+        memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, 1);
+        memory.putLongRelease(
+                at(run) + RunDescriptor.CHILDREN_OFFSET, RunDescriptor.oneChild(lower));
+    }
+
+    private void adopt(int run, long children) {
+        final long parent = RunDescriptor.parentWord(version(run), run);
+        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
+            memory.putLongRelease(at((int) children) + RunDescriptor.PARENT_OFFSET, parent);
+        } else if (children != 0) {
+            for (int i = 0; i < tableCapacity(children); i++) {
+                final int child = memory.getInt(entryOffset(children, i) + Long.BYTES);
+                if (child != NONE) {
+                    memory.putLongRelease(at(child) + RunDescriptor.PARENT_OFFSET, parent);
+                }
+            }
+        }
+    }
+
+    // -- shrinking --------------------------------------------------------------------------
+
+    /** Cuts the end off a run without children; it keeps at least one block. */
+    public void truncate(int run, int length) {
+        final long extent = extent(run);
+        final int gone = RunDescriptor.length(extent) - length;
+        assert childCount(run) == 0 && nextPiece(run) == NONE && length > 0;
+        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - gone);
+        structureChanged(run);
+        blocks.add(-gone);
+        shrinkArray(extent, RunDescriptor.first(extent) + length);
+    }
+
+    /** Frees a run without children and covers. */
+    public void remove(int run) {
+        assert childCount(run) == 0 && covers(run) == 0 && nextPiece(run) == NONE;
+        final long extent = extent(run);
+        final int above = previousPiece(run);
+        unlink(parent(run), run, hash(run, 0));
+        blocks.add(-RunDescriptor.length(extent));
+        if (above != NONE) {
+            memory.putInt(at(above) + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
+        }
+        freeRun(run);
+        if (above == NONE) {
+            arena.free(RunDescriptor.line(extent));
+        } else {
+            shrinkArray(extent, RunDescriptor.first(extent));
+        }
+    }
+
+    private void shrinkArray(long extent, int end) {
+        final int line = RunDescriptor.line(extent);
+        final int order = LineArena.orderFor((long) end * Long.BYTES);
+        if (order < arena.order(line)) {
+            arena.shrink(line, order);
+        }
+    }
+
+    // -- children ---------------------------------------------------------------------------
+
+    private boolean link(int parent, int child, long hash) {
+        final long at = at(parent);
+        final long children = memory.getLong(at + RunDescriptor.CHILDREN_OFFSET);
+        final int count = childCount(parent);
+        long linked = RunDescriptor.oneChild(child);
+        if (count > 0) {
+            linked = roomForOneMore(children, count);
+            if (linked == 0) {
+                return false;
+            }
+        }
+        memory.putLongRelease(
+                at(child) + RunDescriptor.PARENT_OFFSET,
+                RunDescriptor.parentWord(version(parent), parent));
+        if (count > 0) {
+            putEntry(linked, hash, child);
+        }
+        memory.putLongRelease(at + RunDescriptor.CHILDREN_OFFSET, linked);
+        memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, count + 1);
+        freeTable(parent, children, linked);
+        return true;
+    }
+
+    /** A table that holds the children and has room for one more, or 0 = no memory. */
+    private long roomForOneMore(long children, int count) {
+        final boolean one = RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD;
+        if (!one && (count + 1) * 4 <= tableCapacity(children) * 3) {
+            return children;
+        }
+        final int order = one ? 0 : RunDescriptor.tableOrder(children) + 1;
+        final int line = arena.allocate(order);
+        if (line == LineArena.NONE) {
+            return 0;
+        }
+        final long table = RunDescriptor.childTable(line, order);
+        for (int i = 0; i < tableCapacity(table); i++) {
+            memory.putInt(entryOffset(table, i) + Long.BYTES, NONE);
+        }
+        if (one) {
+            putEntry(table, hash((int) children, 0), (int) children);
+        } else {
+            for (int i = 0; i < tableCapacity(children); i++) {
+                final long entry = entryOffset(children, i);
+                final int child = memory.getInt(entry + Long.BYTES);
+                if (child != NONE) {
+                    putEntry(table, memory.getLong(entry), child);
+                }
+            }
+        }
+        return table;
+    }
+
+    private void putEntry(long table, long hash, int child) {
+        final long entry = tableEntry(table, hash);
+        memory.putLongOpaque(entry, hash);
+        memory.putIntRelease(entry + Long.BYTES, child);
+    }
+
+    private void unlink(int parent, int child, long hash) {
+        final long at = at(parent);
+        final long children = memory.getLong(at + RunDescriptor.CHILDREN_OFFSET);
+        final int left = childCount(parent) - 1;
+        memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, left);
+        if (left == 0) {
+            memory.putLongOpaque(at + RunDescriptor.CHILDREN_OFFSET, 0);
+            freeTable(parent, children, 0);
+            return;
+        }
+        removeEntry(children, hash, child);
+        if (left == 1) {
+            final long one = RunDescriptor.oneChild(anyChild(children));
+            memory.putLongRelease(at + RunDescriptor.CHILDREN_OFFSET, one);
+            freeTable(parent, children, one);
+        }
+    }
+
+    private int anyChild(long table) {
+        for (int i = 0; ; i++) {
+            final int child = memory.getInt(entryOffset(table, i) + Long.BYTES);
+            if (child != NONE) {
+                return child;
+            }
+        }
+    }
+
+    /** Empties an entry and moves those behind it up, so that no search ends too early. */
+    private void removeEntry(long table, long hash, int child) {
+        final int order = RunDescriptor.tableOrder(table);
+        final int mask = tableCapacity(table) - 1;
+        int hole = RunDescriptor.tableHome(hash, order);
+        while (memory.getInt(entryOffset(table, hole) + Long.BYTES) != child) {
+            hole = (hole + 1) & mask;
+        }
+        for (int i = (hole + 1) & mask; ; i = (i + 1) & mask) {
+            final long entry = entryOffset(table, i);
+            final int moved = memory.getInt(entry + Long.BYTES);
+            if (moved == NONE) {
+                break;
+            }
+            final long movedHash = memory.getLong(entry);
+            final int home = RunDescriptor.tableHome(movedHash, order);
+            if (((i - home) & mask) >= ((i - hole) & mask)) {
+                memory.putLongOpaque(entryOffset(table, hole), movedHash);
+                memory.putIntRelease(entryOffset(table, hole) + Long.BYTES, moved);
+                hole = i;
+            }
+        }
+        memory.putIntOpaque(entryOffset(table, hole) + Long.BYTES, NONE);
+    }
+
+    private void freeTable(int run, long before, long after) {
+        if (before != after && RunDescriptor.childKind(before) == RunDescriptor.CHILD_TABLE) {
+            pagesChanged(run);
+            arena.free((int) before);
+        }
+    }
+
+    /** Entry with that hash, or the empty one where it belongs. */
+    private long tableEntry(long table, long hash) {
+        final int mask = tableCapacity(table) - 1;
+        int i = RunDescriptor.tableHome(hash, RunDescriptor.tableOrder(table));
+        while (true) {
+            final long entry = entryOffset(table, i);
+            if (memory.getInt(entry + Long.BYTES) == NONE || memory.getLong(entry) == hash) {
+                return entry;
+            }
+            i = (i + 1) & mask;
+        }
+    }
+
+    private static int tableCapacity(long table) {
+        return RunDescriptor.TABLE_ENTRIES_PER_LINE << RunDescriptor.tableOrder(table);
+    }
+
+    private static long entryOffset(long table, int entry) {
+        return LineArena.offset((int) table) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
+    }
+
+    // -- headers ----------------------------------------------------------------------------
+
+    /** A header without parent, children and covers; its version goes on from its last life. */
+    private int newRun() {
+        if (freeRun == NONE && !newHeaders()) {
+            return NONE;
+        }
+        final int run = freeRun;
+        final long at = at(run);
+        freeRun = memory.getInt(at + RunDescriptor.NEXT_PIECE_OFFSET);
+        memory.putLongOpaque(at + RunDescriptor.EXTENT_OFFSET, 0);
+        memory.putLongOpaque(at + RunDescriptor.CHILDREN_OFFSET, 0);
+        memory.putLongOpaque(at + RunDescriptor.COVERS_OFFSET, 0);
+        memory.putIntOpaque(at + RunDescriptor.DEPTH_OFFSET, 0);
+        memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, 0);
+        memory.putInt(at + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
+        memory.putInt(at + RunDescriptor.PREVIOUS_PIECE_OFFSET, NONE);
+        memory.putInt(at + RunDescriptor.UNHELD_OFFSET, 0);
+        runs.add(1);
+        return run;
+    }
+
+    /** Turns a block of the arena into headers, for good. */
+    private boolean newHeaders() {
+        int order = SLAB_ORDER;
+        int line = LineArena.NONE;
+        while (line == LineArena.NONE && order >= HEADER_ORDER) {
+            line = arena.allocate(order--);
+        }
+        if (line == LineArena.NONE) {
+            return false;
+        }
+        final int firstRun = line >> HEADER_ORDER;
+        for (int run = firstRun; run < firstRun + (1 << (order + 1 - HEADER_ORDER)); run++) {
+            memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
+            memory.putLongOpaque(at(run) + RunDescriptor.VERSION_OFFSET, 0);
+            memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
+            freeRun = run;
+        }
+        return true;
+    }
+
+    /** Gives a header back: from here on no reader believes anything that it reads of it. */
+    private void freeRun(int run) {
+        memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
+        structureChanged(run);
+        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
+        freeRun = run;
+        runs.add(-1);
+    }
+
+    private void structureChanged(int run) {
+        final long at = at(run) + RunDescriptor.VERSION_OFFSET;
+        memory.putLongOpaque(at, memory.getLong(at) + (1L << 32));
+        VarHandle.storeStoreFence(); // seen before whatever the memory is used for next
+    }
+
+    private void pagesChanged(int run) {
+        final long at = at(run) + RunDescriptor.VERSION_OFFSET;
+        final long version = memory.getLong(at);
+        memory.putLongOpaque(
+                at,
+                (version & RunDescriptor.STRUCTURE) | ((version + 1) & ~RunDescriptor.STRUCTURE));
+        VarHandle.storeStoreFence(); // seen before whatever the memory is used for next
+    }
+
+    private long version(int run) {
+        return memory.getLong(at(run) + RunDescriptor.VERSION_OFFSET);
+    }
+
+    private long extent(int run) {
+        return memory.getLong(at(run) + RunDescriptor.EXTENT_OFFSET);
+    }
+
+    private long coverOffset(int run, int cover) {
+        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        return firstCover(run, covers) + (long) cover * Long.BYTES;
+    }
+
+    private static long firstCover(int run, long covers) {
+        final int line = RunDescriptor.line(covers);
+        return line == NONE ? at(run) + RunDescriptor.INLINE_COVERS_OFFSET : LineArena.offset(line);
+    }
+
+    private static long hashOffset(long extent, int block) {
+        return LineArena.offset(RunDescriptor.line(extent))
+                + (long) (RunDescriptor.first(extent) + block) * Long.BYTES;
+    }
+
+    private static long at(int run) {
+        return RunDescriptor.headerOffset(run);
+    }
+}
