@@ -23,6 +23,7 @@ final class Holdings {
     private final LineArena arena;
     private final OffHeap memory;
     private final NameIndex names;
+    private final NameAnchors anchors;
 
     private int[] pages = new int[4];
     private int pageCount;
@@ -36,6 +37,7 @@ final class Holdings {
         this.arena = arena;
         this.memory = arena.memory();
         this.names = new NameIndex(memory);
+        this.anchors = new NameAnchors(arena, this);
     }
 
     /** Holdings. */
@@ -57,27 +59,24 @@ final class Holdings {
      * Makes a holding of nothing.
      *
      * @param run a piece of the array
-     * @param places room for names
      * @return its number, or {@link #NONE} when there is no memory
      */
-    int allocate(int run, int places) {
+    int allocate(int run) {
         if (firstFree == NONE && !newPage()) {
-            return NONE;
-        }
-        final int line = arena.allocate(LineArena.orderFor((long) places * Long.BYTES));
-        if (line == LineArena.NONE) {
             return NONE;
         }
         final int holding = firstFree;
         final long at = at(holding);
-        firstFree = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, line);
+        firstFree = memory.getInt(at + HoldingDescriptor.NEXT_FREE_OFFSET);
         memory.putInt(at + HoldingDescriptor.RUN_OFFSET, run);
         memory.putInt(at + HoldingDescriptor.LOW_OFFSET, 0);
         memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, 0);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, 0);
         memory.putInt(at + HoldingDescriptor.BITS_OFFSET, LineArena.NONE);
         memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
+        memory.zero(
+                at + HoldingDescriptor.NAMES_OFFSET,
+                (long) HoldingDescriptor.CHUNKS * Integer.BYTES);
         used++;
         return holding;
     }
@@ -96,7 +95,7 @@ final class Holdings {
         pages[pageCount] = line;
         final int first = pageCount++ * HoldingDescriptor.PER_PAGE;
         for (int holding = first + HoldingDescriptor.PER_PAGE - 1; holding >= first; holding--) {
-            memory.putInt(at(holding) + HoldingDescriptor.NAMES_OFFSET, firstFree);
+            memory.putInt(at(holding) + HoldingDescriptor.NEXT_FREE_OFFSET, firstFree);
             memory.putInt(at(holding) + HoldingDescriptor.HELD_OFFSET, 0);
             memory.putInt(at(holding) + HoldingDescriptor.LIFE_OFFSET, 0);
             memory.putInt(at(holding) + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
@@ -112,8 +111,8 @@ final class Holdings {
         memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, HoldingDescriptor.nextLife(life(at)));
         freeBits(at);
         freeIndex(at);
-        arena.free(memory.getInt(at + HoldingDescriptor.NAMES_OFFSET));
-        memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, firstFree);
+        freeNames(at, 0);
+        memory.putInt(at + HoldingDescriptor.NEXT_FREE_OFFSET, firstFree);
         firstFree = holding;
         used--;
     }
@@ -125,6 +124,7 @@ final class Holdings {
             arena.free(pages[--pageCount]);
         }
         firstFree = NONE;
+        anchors.release();
     }
 
     /** Position of a place, under the holding's present life. */
@@ -217,7 +217,9 @@ final class Holdings {
     /** Gives a held place another name. */
     void name(int holding, int place, long name) {
         final long at = at(holding);
+        removeLastAnchor(holding);
         memory.putLong(nameOffset(at, place), name);
+        putLastAnchor(holding);
         final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
         if (index != LineArena.NONE && !names.enter(index, indexOrder(at), name, place)) {
             reindex(at);
@@ -231,41 +233,59 @@ final class Holdings {
      */
     boolean putNames(int holding, int place, long[] hashes, int from, int count) {
         final long at = at(holding);
-        int line = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        final int order = LineArena.orderFor((long) (place + count) * Long.BYTES);
-        if (order > arena.order(line)) {
-            final int grown = arena.allocate(order);
-            if (grown == LineArena.NONE) {
+        int next = place;
+        for (int left = count; left > 0; ) {
+            final int inChunk = next % HoldingDescriptor.NAMES_PER_CHUNK;
+            final int put = Math.min(left, HoldingDescriptor.NAMES_PER_CHUNK - inChunk);
+            if (!growChunk(at, next / HoldingDescriptor.NAMES_PER_CHUNK, inChunk + put)) {
                 return false;
             }
-            memory.copy(
-                    LineArena.offset(line),
-                    LineArena.offset(grown),
-                    (long) high(holding) * Long.BYTES);
-            arena.free(line);
-            memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, grown);
-            line = grown;
+            memory.putLongs(nameOffset(at, next), hashes, from + next - place, put);
+            next += put;
+            left -= put;
         }
-        memory.putLongs(LineArena.offset(line) + (long) place * Long.BYTES, hashes, from, count);
-        return arena.order(line) < NameIndex.MIN_NAMES_ORDER || growIndex(at, line);
+        if (next >= NameIndex.MIN_NAMES) {
+            growIndex(at, next);
+        }
+        return true;
     }
 
-    /** Gives a holding an index as large as its names ask for. */
-    private boolean growIndex(long at, int line) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        final int order = NameIndex.order(arena.order(line));
-        if (index != LineArena.NONE && indexOrder(at) >= order) {
+    private boolean growChunk(long at, int chunk, int names) {
+        final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+        final int line = memory.getInt(offset);
+        final int order = LineArena.orderFor((long) names * Long.BYTES);
+        if (line != LineArena.NONE && arena.order(line) >= order) {
             return true;
         }
         final int grown = arena.allocate(order);
         if (grown == LineArena.NONE) {
             return false;
         }
-        freeIndex(at);
-        memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
-        memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, life(at) | order);
-        reindex(at);
+        if (line != LineArena.NONE) {
+            memory.copy(
+                    LineArena.offset(line),
+                    LineArena.offset(grown),
+                    (long) LineArena.LINE_LENGTH << arena.order(line));
+            arena.free(line);
+        }
+        memory.putInt(offset, grown);
         return true;
+    }
+
+    /** Gives a holding an index as large as its names ask for, as far as there is memory. */
+    private void growIndex(long at, int places) {
+        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
+        final int order = NameIndex.order(places);
+        if (index != LineArena.NONE && indexOrder(at) >= order) {
+            return;
+        }
+        final int grown = arena.allocate(order);
+        freeIndex(at);
+        if (grown != LineArena.NONE) {
+            memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
+            memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, life(at) | order);
+            reindex(at);
+        }
     }
 
     private void reindex(long at) {
@@ -298,11 +318,25 @@ final class Holdings {
     }
 
     /**
+     * Finds the name of the last block of a holding, or of one that was anchored.
+     *
+     * @return its position, or {@link #NONE}
+     */
+    int findAnchored(long name) {
+        return anchors.find(name);
+    }
+
+    /** Lets a name be found as fast as the last one of a holding from now on. */
+    void anchor(long name, int position) {
+        anchors.put(name, position);
+    }
+
+    /**
      * Finds a name among all that the slot holds: takes time for each holding.
      *
      * @return its position, or {@link #NONE}
      */
-    int find(long name) {
+    int search(long name) {
         final int end = end();
         long touched = 0;
         for (int holding = 0; holding < end; holding++) {
@@ -368,7 +402,7 @@ final class Holdings {
         if (bits == LineArena.NONE) {
             return false;
         }
-        memory.fill(LineArena.offset(bits), LineArena.LINE_LENGTH);
+        memory.zero(LineArena.offset(bits), LineArena.LINE_LENGTH);
         for (int p = low(holding); p < high(holding); p++) {
             setBit(bits, p, true);
         }
@@ -381,6 +415,7 @@ final class Holdings {
         final long at = at(holding);
         final int held = held(holding);
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        removeLastAnchor(holding);
         if (held == 0) {
             memory.putInt(at + HoldingDescriptor.LOW_OFFSET, place);
             memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, place + count);
@@ -395,6 +430,21 @@ final class Holdings {
                 setBit(bits, p, true);
             }
         }
+        putLastAnchor(holding);
+    }
+
+    private void removeLastAnchor(int holding) {
+        if (held(holding) > 0) {
+            final int last = high(holding) - 1;
+            anchors.remove(name(holding, last), position(holding, last));
+        }
+    }
+
+    private void putLastAnchor(int holding) {
+        if (held(holding) > 0) {
+            final int last = high(holding) - 1;
+            anchors.put(name(holding, last), position(holding, last));
+        }
     }
 
     /** Gives back bits that are not needed any more; follows {@link #hold}. */
@@ -408,9 +458,11 @@ final class Holdings {
     void dropLast(int holding, int count) {
         final long at = at(holding);
         final int high = high(holding) - count;
+        removeLastAnchor(holding);
         memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - count);
         shrinkNames(at, high);
+        putLastAnchor(holding);
     }
 
     /**
@@ -438,11 +490,13 @@ final class Holdings {
             }
         }
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        removeLastAnchor(holding);
         setBit(bits, place, false);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - 1);
         trim(at, bits);
         settle(holding);
         shrinkNames(at, high(holding));
+        putLastAnchor(holding);
         return true;
     }
 
@@ -461,10 +515,26 @@ final class Holdings {
     }
 
     private void shrinkNames(long at, int high) {
-        final int line = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        final int order = LineArena.orderFor((long) high * Long.BYTES);
-        if (order < arena.order(line)) {
-            arena.shrink(line, order);
+        final int chunk = high / HoldingDescriptor.NAMES_PER_CHUNK;
+        final int names = high % HoldingDescriptor.NAMES_PER_CHUNK;
+        freeNames(at, names == 0 ? chunk : chunk + 1);
+        if (names > 0) {
+            final int line = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
+            final int order = LineArena.orderFor((long) names * Long.BYTES);
+            if (order < arena.order(line)) {
+                arena.shrink(line, order);
+            }
+        }
+    }
+
+    private void freeNames(long at, int fromChunk) {
+        for (int chunk = fromChunk; chunk < HoldingDescriptor.CHUNKS; chunk++) {
+            final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+            final int line = memory.getInt(offset);
+            if (line != LineArena.NONE) {
+                memory.putInt(offset, LineArena.NONE);
+                arena.free(line);
+            }
         }
     }
 
@@ -500,8 +570,13 @@ final class Holdings {
     }
 
     private long nameOffset(long at, int place) {
-        return LineArena.offset(memory.getInt(at + HoldingDescriptor.NAMES_OFFSET))
-                + (long) place * Long.BYTES;
+        final int line =
+                memory.getInt(
+                        at
+                                + HoldingDescriptor.chunkOffset(
+                                        place / HoldingDescriptor.NAMES_PER_CHUNK));
+        return LineArena.offset(line)
+                + (long) (place % HoldingDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
     private long at(int holding) {

@@ -35,6 +35,9 @@ public final class PrefixIndex implements AutoCloseable {
 
     private static final int MIN_NOTES = 4_096;
 
+    /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
+    private static final int ARRAYS_PER_RUN = 3;
+
     /** What a store has done about one block. */
     private static final byte STORED = 1;
 
@@ -151,7 +154,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private StoreResult store(boolean root, long parent) {
-        final int parentPosition = root ? NONE : position(parent);
+        final int parentPosition = root ? NONE : parentPosition(parent);
         if (!root && parentPosition == NONE) {
             return contradictsItself(root, parent)
                     ? StoreResult.INVALID
@@ -245,7 +248,11 @@ public final class PrefixIndex implements AutoCloseable {
             covers.appended(run, appended);
             return true;
         }
-        final int added = tree.addChild(run, locals, done, count - done);
+        final int most = RunTree.longestRun(arena, ARRAYS_PER_RUN);
+        final int added =
+                most == 0
+                        ? RunTree.NONE
+                        : tree.addChild(run, locals, done, Math.min(most, count - done));
         if (added == RunTree.NONE) {
             return false;
         }
@@ -292,7 +299,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Holds blocks that the slot does not hold: all of them, or none. */
     private int holdNew(int done, int blockOffset, int place, int blocks) {
         if (holding == NONE) {
-            holding = mine.allocate(run, place + blocks);
+            holding = mine.allocate(run);
             if (holding == NONE) {
                 return 0;
             }
@@ -306,8 +313,6 @@ public final class PrefixIndex implements AutoCloseable {
                 covers.held(run, blockOffset, blocks, slot, holding);
                 Arrays.fill(outcomes, done, done + blocks, STORED);
                 heldChange += blocks;
-                myNames.remember(
-                        names[done + blocks - 1], mine.position(holding, place + blocks - 1));
                 return blocks;
             }
             conflict = true;
@@ -414,11 +419,20 @@ public final class PrefixIndex implements AutoCloseable {
         int newNames = 0;
         int newBlocks = 0;
         for (int i = 0; i < count; i++) {
-            newNames += position(names[i]) == NONE ? 1 : 0;
+            newNames += isKnown(i, traced) ? 0 : 1;
             newBlocks += i < traced && covers.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
         }
         return heldBlocks.get() + newNames <= config.maxHeldBlocks()
                 && covers.blocks() + newBlocks <= config.maxBlocks();
+    }
+
+    /** Whether the slot has a name: at the block's own place, or, where that matters, anywhere. */
+    private boolean isKnown(int i, int traced) {
+        final int position = i < traced ? tracedPosition(i) : NONE;
+        if (position != NONE && mine.isHeld(position) && mine.name(position) == names[i]) {
+            return true;
+        }
+        return (config.checkNames() || myNames.further() > 0) && position(names[i]) != NONE;
     }
 
     /** Finds the blocks being stored in the tree, as far as they are there; returns how many. */
@@ -602,6 +616,10 @@ public final class PrefixIndex implements AutoCloseable {
         }
         final int note = notes.find(slot, name);
         return note == EntryChains.NONE ? NONE : notes.block(note);
+    }
+
+    private int parentPosition(long name) {
+        return myNames.further() > 0 ? position(name) : myNames.findParent(name);
     }
 
     private int copies(long name) {
