@@ -21,6 +21,9 @@ public final class OverlapScores {
     int matched;
     int deepest;
 
+    /** Without meaning; keeps loads alive that only warm the cache. */
+    long touched;
+
     /** Slots that hold everything up to the end of the run just read, while a match runs. */
     int fullHolders;
 
