@@ -17,8 +17,8 @@ public final class AnswerChecksum {
         return score == 0 ? 0 : mix((long) worker << Integer.SIZE | score);
     }
 
-    /** The finaliser of splitmix64. */
-    static long mix(long value) {
+    /** One step and the finaliser of splitmix64: the format's way to spread bits. */
+    public static long mix(long value) {
         long z = value + 0x9E3779B97F4A7C15L;
         z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
         z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
