@@ -1,7 +1,5 @@
 package io.kvasir.bench.kvops;
 
-import org.HdrHistogram.Histogram;
-
 import java.util.Arrays;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
@@ -16,7 +14,6 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class BesideReplay {
     private static final int AHEAD = 64; // prompts that the reader looks ahead of the writer
-    private static final int IDLE_QUERIES = 20_000;
 
     private final ReplayPlan plan;
     private final KvopsStream stream;
@@ -45,37 +42,31 @@ final class BesideReplay {
     }
 
     /** Runs all passes. */
-    ForkResult run() throws InterruptedException {
+    ForkResult run() {
         try (BlockIndex index = newIndex()) {
-            new Pass(index, new Latencies(), Latencies.histogram()).run();
+            new Pass(index, new Latencies()).run();
         }
         final Latencies latencies = new Latencies();
-        final Histogram idle = Latencies.histogram();
         final Measured measured = new Measured();
         long cpuNs = 0;
         long wallNs = 0;
-        long events = 0;
-        long blocks = 0;
         long refused = 0;
         boolean seesPreemption = false;
         for (int i = 0; i < plan.passes(); i++) {
             try (BlockIndex index = newIndex()) {
-                final Pass pass = new Pass(index, latencies, idle);
+                final Pass pass = new Pass(index, latencies);
                 pass.run();
                 cpuNs += pass.writerCpuNs;
                 wallNs += pass.writerWallNs;
-                events += pass.events;
-                blocks += pass.blocks;
                 refused += pass.refused;
                 seesPreemption = pass.seesPreemption;
                 measured.memory(index);
             }
         }
         return measured.latencies(latencies, seesPreemption)
-                .apply(cpuNs, events, blocks)
+                .apply(cpuNs, plan.passes() * stream.events(), plan.passes() * stream.eventBlocks())
                 .put(Figure.REFUSED_STORES, refused)
                 .put(Figure.WALL_S, wallNs / 1e9)
-                .putUs(Figure.IDLE_P50_US, idle.getValueAtPercentile(50))
                 .with(latencies);
     }
 
@@ -87,29 +78,26 @@ final class BesideReplay {
     private final class Pass {
         private final BlockIndex index;
         private final Latencies latencies;
-        private final Histogram idle;
         private final CyclicBarrier start = new CyclicBarrier(2);
         private final AtomicInteger position = new AtomicInteger(); // in prompts; writer's
         private volatile boolean written;
         private volatile Throwable failure;
         private long writerCpuNs;
         private long writerWallNs;
-        private long events;
-        private long blocks;
+        private long pacedBlocks;
         private long refused;
         private boolean seesPreemption;
 
-        Pass(BlockIndex index, Latencies latencies, Histogram idle) {
+        Pass(BlockIndex index, Latencies latencies) {
             this.index = index;
             this.latencies = latencies;
-            this.idle = idle;
         }
 
-        void run() throws InterruptedException {
+        void run() {
             final Thread writer = thread("kvops-writer", this::write);
             final Thread reader = thread("kvops-reader", this::read);
-            writer.join();
-            reader.join();
+            Threads.joinFully(writer); // the index must outlive both, whoever is in a hurry
+            Threads.joinFully(reader);
             if (failure != null) {
                 throw new IllegalStateException("a thread of the replay failed", failure);
             }
@@ -156,22 +144,14 @@ final class BesideReplay {
         private void apply(int from, int to, long startNs, double nsPerBlock) {
             if (nsPerBlock == 0) {
                 refused += stream.apply(index, from, to);
-                count(from, to);
                 return;
             }
             for (int i = from; i < to; i++) {
-                while (System.nanoTime() - startNs < (long) (blocks * nsPerBlock)) {
+                while (System.nanoTime() - startNs < (long) (pacedBlocks * nsPerBlock)) {
                     Thread.onSpinWait();
                 }
                 refused += stream.apply(index, i, i + 1);
-                count(i, i + 1);
-            }
-        }
-
-        private void count(int from, int to) {
-            events += to - from;
-            for (int i = from; i < to; i++) {
-                blocks += stream.eventBlocks(i);
+                pacedBlocks += stream.eventBlocks(i);
             }
         }
 
@@ -182,24 +162,18 @@ final class BesideReplay {
             int step = 0;
             while (!written) {
                 final int prompt = position.getAcquire() + step++ % AHEAD;
-                query(reader, usage, Math.min(prompt, prompts.length - 1), latencies);
+                query(reader, usage, Math.min(prompt, prompts.length - 1));
             }
-            final Latencies quiet = new Latencies();
-            for (int i = 0; i < IDLE_QUERIES; i++) {
-                query(reader, usage, Math.max(0, prompts.length - 1 - i % AHEAD), quiet);
-            }
-            idle.add(quiet.kept());
         }
 
-        private void query(
-                BlockIndex.Reader reader, ThreadUsage usage, int prompt, Latencies into) {
+        private void query(BlockIndex.Reader reader, ThreadUsage usage, int prompt) {
             final long[] hashes = stream.localHashes(prompts[prompt]);
             final int count = plan.depth() == 0 ? hashes.length : plan.depth();
             final long switchesBefore = usage.involuntarySwitches();
             final long startNs = System.nanoTime();
             reader.match(hashes, count);
             final long ns = System.nanoTime() - startNs;
-            into.record(ns, usage.involuntarySwitches() != switchesBefore);
+            latencies.record(ns, usage.involuntarySwitches() != switchesBefore);
         }
     }
 }

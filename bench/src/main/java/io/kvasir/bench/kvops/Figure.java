@@ -26,8 +26,6 @@ public enum Figure {
     QUERY_RAW_P999_US,
     /** Like {@link #QUERY_P9999_US}, lost cores included. */
     QUERY_RAW_P9999_US,
-    /** Median with the writer at rest; beside a writer only. */
-    IDLE_P50_US,
     /** Share of queries during which the thread lost its core, 0..1; those are left out. */
     PREEMPTED_SHARE,
     /** Queries measured. */

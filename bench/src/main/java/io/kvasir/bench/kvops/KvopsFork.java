@@ -12,7 +12,7 @@ final class KvopsFork {
      *
      * @param args pairs, blocks and last pairs of the live maximum, then the words of the plan
      */
-    public static void main(String[] args) throws IOException, InterruptedException {
+    public static void main(String[] args) throws IOException {
         final List<String> words = List.of(args);
         final LiveMaximum live =
                 new LiveMaximum(

@@ -22,6 +22,7 @@ public final class KvopsStream {
     private long[][] localHashes;
     private int size;
     private int queries;
+    private long eventBlocks;
 
     private KvopsStream(KvopsHeader header, int capacity) {
         this.header = header;
@@ -90,6 +91,7 @@ public final class KvopsStream {
         names[size] = named ? cursor.names() : NONE;
         localHashes[size] = hashed ? cursor.localHashes() : NONE;
         queries += op == KvopsDescriptor.QUERY ? 1 : 0;
+        eventBlocks += names[size].length;
         size++;
     }
 
@@ -116,6 +118,16 @@ public final class KvopsStream {
     /** Queries among them. */
     public int queries() {
         return queries;
+    }
+
+    /** Stores, removals and clears among them. */
+    public long events() {
+        return (long) size - queries;
+    }
+
+    /** Blocks of all stores and removals among them. */
+    public long eventBlocks() {
+        return eventBlocks;
     }
 
     /** Whether operation {@code i} is a query; all others are events. */

@@ -29,8 +29,6 @@ final class OpenLoopReplay {
     private long writerCpuNs;
     private long wallNs;
     private long drainNs;
-    private long events;
-    private long blocks;
     private long refused;
 
     OpenLoopReplay(ReplayPlan plan, KvopsStream stream, BlockIndex index) {
@@ -49,18 +47,18 @@ final class OpenLoopReplay {
     }
 
     /** Runs both threads to the end of the stream; to be called once. */
-    ForkResult run() throws InterruptedException {
+    ForkResult run() {
         final ThreadUsage usage = ThreadUsage.ofCurrentThread();
         final Thread writer = Thread.ofPlatform().name("kvops-writer").start(this::write);
         query(usage);
-        writer.join();
+        Threads.joinFully(writer); // the index must outlive it
         if (failure != null) {
             throw new IllegalStateException("the writer of the replay failed", failure);
         }
         return new Measured()
                 .latencies(latencies, usage.seesPreemption())
                 .memory(index)
-                .apply(writerCpuNs, events, blocks)
+                .apply(writerCpuNs, stream.events(), stream.eventBlocks())
                 .put(Figure.REFUSED_STORES, refused)
                 .put(Figure.WALL_S, wallNs / 1e9)
                 .putUs(Figure.EVENT_LAG_P50_US, eventLag.getValueAtPercentile(50))
@@ -94,8 +92,6 @@ final class OpenLoopReplay {
                     awaitTime(lastDueNs);
                     refused += stream.apply(index, i, i + 1);
                     eventLag.recordValue(Math.max(0, System.nanoTime() - lastDueNs));
-                    events++;
-                    blocks += stream.eventBlocks(i);
                 }
             }
             final long endNs = System.nanoTime();

@@ -12,10 +12,8 @@ final class Replays {
      * @param live what the index must have room for
      * @throws KvopsFormatException if the stream is not well-formed
      * @throws IOException if it cannot be read
-     * @throws InterruptedException if the calling thread was interrupted
      */
-    static ForkResult run(ReplayPlan plan, LiveMaximum live)
-            throws IOException, InterruptedException {
+    static ForkResult run(ReplayPlan plan, LiveMaximum live) throws IOException {
         final KvopsStream stream = KvopsStream.read(plan.file());
         if (plan.warmUp() > 0) {
             try (BlockIndex index = Indexes.make(plan.index(), stream.header(), live)) {
