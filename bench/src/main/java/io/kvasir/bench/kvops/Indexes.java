@@ -13,14 +13,16 @@ public final class Indexes {
 
     static {
         MAKERS.put(KVASIR, PrefixBlockIndex::new);
+        MAKERS.put(
+                "hashmap",
+                (workers, countCopies, live) -> new HashMapBlockIndex(workers, countCopies));
     }
 
     private Indexes() {}
 
-    /** Makes an empty index with room for a stream. */
     @FunctionalInterface
     private interface Maker {
-        BlockIndex make(KvopsHeader header, LiveMaximum live);
+        BlockIndex make(int workers, boolean countCopies, LiveMaximum live);
     }
 
     /** Names of all indexes, the product's first. */
@@ -32,12 +34,19 @@ public final class Indexes {
      * Makes an empty index.
      *
      * @param name one of {@link #names()}
-     * @param header of the stream that it will get
+     * @param workers workers; their numbers are 0..workers-1
+     * @param countCopies whether a block is held while it was stored more often than removed; else
+     *     a store of a held block changes nothing and one removal takes it away
      * @param live what it must have room for
      * @throws IllegalArgumentException if there is no index of that name
      */
-    public static BlockIndex make(String name, KvopsHeader header, LiveMaximum live) {
-        return MAKERS.get(checked(name)).make(header, live);
+    public static BlockIndex make(String name, int workers, boolean countCopies, LiveMaximum live) {
+        return MAKERS.get(checked(name)).make(workers, countCopies, live);
+    }
+
+    /** Makes an empty index for a stream. */
+    static BlockIndex make(String name, KvopsHeader header, LiveMaximum live) {
+        return make(name, header.workers(), header.has(KvopsHeader.COUNTED_COPIES), live);
     }
 
     /**

@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 public final class KvopsBench {
     private static final long MIB = 1 << 20;
     private static final long HEAP_MIB_MORE = 512;
-    private static final long HEAP_BYTES_PER_PAIR = 256; // for the indexes on the heap
+    private static final long HEAP_BYTES_PER_PAIR = 512; // for the indexes on the heap
 
     private final int forks;
     private final List<String> jvmOptions;

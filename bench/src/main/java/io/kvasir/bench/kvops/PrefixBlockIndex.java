@@ -16,21 +16,21 @@ final class PrefixBlockIndex implements BlockIndex {
     /**
      * Makes an empty index.
      *
-     * @param header for the number of workers and the rule of copies
+     * @param workers workers
+     * @param countCopies whether copies of a block count
      * @param live what it must have room for
      */
-    PrefixBlockIndex(KvopsHeader header, LiveMaximum live) {
-        this.workers = header.workers();
-        this.index = new PrefixIndex(config(header, live));
-        final boolean counted = header.has(KvopsHeader.COUNTED_COPIES);
-        this.refreshHeld = !counted;
-        this.rule = counted ? CopyRule.PHYSICAL : CopyRule.LAST_COPY;
+    PrefixBlockIndex(int workers, boolean countCopies, LiveMaximum live) {
+        this.workers = workers;
+        this.index = new PrefixIndex(config(workers, live));
+        this.refreshHeld = !countCopies;
+        this.rule = countCopies ? CopyRule.PHYSICAL : CopyRule.LAST_COPY;
     }
 
-    /** The one place that sizes the index: exactly the stream's live maximum. */
-    private static PrefixIndexConfig config(KvopsHeader header, LiveMaximum live) {
+    /** The one place that sizes the index: exactly the live maximum. */
+    private static PrefixIndexConfig config(int workers, LiveMaximum live) {
         return new PrefixIndexConfig(
-                header.workers(), Math.max(1, live.blocks()), Math.max(1, live.pairs()));
+                workers, Math.max(1, live.blocks()), Math.max(1, live.pairs()));
     }
 
     @Override
