@@ -20,8 +20,13 @@ final class Latencies {
         return new Histogram(LONGEST_NS, DIGITS);
     }
 
+    /** The nearest value that a histogram takes. */
+    static long clamped(long ns) {
+        return Math.clamp(ns, 0, LONGEST_NS);
+    }
+
     void record(long ns, boolean preempted) {
-        final long value = Math.clamp(ns, 0, LONGEST_NS);
+        final long value = clamped(ns);
         raw.recordValue(value);
         if (!preempted) {
             kept.recordValue(value);

@@ -50,8 +50,11 @@ final class OpenLoopReplay {
     ForkResult run() {
         final ThreadUsage usage = ThreadUsage.ofCurrentThread();
         final Thread writer = Thread.ofPlatform().name("kvops-writer").start(this::write);
-        query(usage);
-        Threads.joinFully(writer); // the index must outlive it
+        try {
+            query(usage);
+        } finally {
+            Threads.joinFully(writer); // the index must outlive it
+        }
         if (failure != null) {
             throw new IllegalStateException("the writer of the replay failed", failure);
         }
@@ -91,7 +94,7 @@ final class OpenLoopReplay {
                     lastDueNs = dueNs(i);
                     awaitTime(lastDueNs);
                     refused += stream.apply(index, i, i + 1);
-                    eventLag.recordValue(Math.max(0, System.nanoTime() - lastDueNs));
+                    eventLag.recordValue(Latencies.clamped(System.nanoTime() - lastDueNs));
                 }
             }
             final long endNs = System.nanoTime();
