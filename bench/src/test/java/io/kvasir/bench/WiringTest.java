@@ -42,7 +42,9 @@ class WiringTest {
                 "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, DecisionBenchmark.select,"
                         + " HashBenchmark.local, HashBenchmark.localAndSequence,"
                         + " HashBenchmark.localByCopying, MatchBenchmark.match,"
-                        + " MatchBenchmark.matchHashMap]",
+                        + " MatchBenchmark.matchHashMap, MixedBenchmark.mixed, SlotBenchmark.add,"
+                        + " SlotBenchmark.addThenFree, SlotBenchmark.free,"
+                        + " SlotBenchmark.potentialLoads]",
                 names.toString());
     }
 }
