@@ -50,6 +50,16 @@ final class Holdings {
         return pageCount * HoldingDescriptor.PER_PAGE;
     }
 
+    /** Line where a holding is described; for tests. */
+    int page(int holding) {
+        return pages[holding / HoldingDescriptor.PER_PAGE];
+    }
+
+    /** Line of the anchored names, {@link LineArena#NONE} = none; for tests. */
+    int anchorTable() {
+        return anchors.table();
+    }
+
     /** Whether a number below {@link #end} is a holding. */
     boolean isUsed(int holding) {
         return held(holding) > 0;

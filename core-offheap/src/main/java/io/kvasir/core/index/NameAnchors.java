@@ -120,6 +120,11 @@ final class NameAnchors {
         return true;
     }
 
+    /** Line of the table, {@link LineArena#NONE} = none; for tests. */
+    int table() {
+        return table;
+    }
+
     /** Gives all memory back. */
     void release() {
         if (table != LineArena.NONE) {

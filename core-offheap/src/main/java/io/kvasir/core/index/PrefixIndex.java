@@ -835,6 +835,26 @@ public final class PrefixIndex implements AutoCloseable {
         return forgottenBlocks.get();
     }
 
+    /** Where everything lives; for tests that look at all of it. */
+    LineArena arena() {
+        return arena;
+    }
+
+    /** The runs; for tests. */
+    RunTree tree() {
+        return tree;
+    }
+
+    /** What a slot holds; for tests. */
+    Holdings holdings(int workerSlot) {
+        return slots[workerSlot];
+    }
+
+    /** Names of a slot beside the first of a block; for tests. */
+    int furtherNames(int workerSlot) {
+        return slotNames[workerSlot].further();
+    }
+
     /** Gives the memory back; a second call does nothing. No other call may follow or run. */
     @Override
     public void close() {

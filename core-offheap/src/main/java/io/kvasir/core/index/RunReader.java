@@ -19,6 +19,8 @@ import java.lang.invoke.VarHandle;
 class RunReader {
     /** Moments between two reads; a test steps in to let the writer act. */
     enum Step {
+        /** Where the children are is read, the table not. */
+        CHILDREN_LOCATED,
         /** The child is known by its number. */
         CHILD_FOUND,
         /** Version, parent and depth of the run are read. */
@@ -27,6 +29,8 @@ class RunReader {
         EXTENT_READ,
         /** The hashes are compared, the covers not read. */
         COMPARED,
+        /** Where the covers are is read, the covers not. */
+        COVERS_LOCATED,
         /** The covers are read, the version not checked. */
         CREDITED
     }
@@ -126,6 +130,7 @@ class RunReader {
         final long first =
                 line == NONE ? at + RunDescriptor.INLINE_COVERS_OFFSET : LineArena.offset(line);
         final int count = (int) covers;
+        at(Step.COVERS_LOCATED);
         final int[] depths = out.depths;
         int alive = 0;
         int deepest = 0;
@@ -182,6 +187,7 @@ class RunReader {
         final long children =
                 memory.getLongAcquire(
                         RunDescriptor.headerOffset(run) + RunDescriptor.CHILDREN_OFFSET);
+        at(Step.CHILDREN_LOCATED);
         if (RunDescriptor.childKind(children) != RunDescriptor.CHILD_TABLE) {
             return (int) children; // the only child, or none
         }

@@ -83,6 +83,11 @@ public final class RunTree {
         return runs.get() - 1;
     }
 
+    /** First header that is free, or {@link #NONE}; for tests. */
+    int firstFreeRun() {
+        return freeRun;
+    }
+
     /** Blocks in all runs; any thread. */
     public long blocks() {
         return blocks.get();

@@ -177,6 +177,16 @@ public final class LineArena implements AutoCloseable {
         states.putByte(line, (byte) (USED | order));
     }
 
+    /** State byte of a line; for tests. */
+    int state(int line) {
+        return states.getByte(line) & 0xFF;
+    }
+
+    /** First free block of an order, or {@link #NONE}; for tests. */
+    int firstFree(int order) {
+        return firstFree[order];
+    }
+
     /** Gives the memory back; a second call does nothing. No other call may follow or run. */
     @Override
     public void close() {

@@ -46,11 +46,13 @@ class PrefixIndexModelTest {
                 }
                 if (i % 97 == 0) {
                     story.compareContents();
+                    IndexInvariants.check(index);
                 }
             }
             story.compareContents();
             story.clearAll();
             story.compareContents();
+            IndexInvariants.check(index);
         }
     }
 

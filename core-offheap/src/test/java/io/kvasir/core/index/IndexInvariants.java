@@ -1,0 +1,352 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.LineArenaInvariants;
+import io.kvasir.core.memory.OffHeap;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * Looks whether an index agrees with itself: runs with their parents and children, covers with
+ * holdings, names with their indexes, counters with what they count, and the arena with everything
+ * that has a line of it. On the writer thread, or while it is quiet. Takes time for every block and
+ * every cover.
+ */
+final class IndexInvariants {
+    private static final int LONGS_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
+
+    private final PrefixIndex index;
+    private final RunTree tree;
+    private final LineArena arena;
+    private final OffHeap memory;
+
+    /** Blocks in use by what the arena says: first line to order. */
+    private final NavigableMap<Integer, Integer> used = new TreeMap<>();
+
+    /** Blocks in use by what has been visited: first line to owner. */
+    private final Map<Integer, String> owners = new TreeMap<>();
+
+    /** Runs that the root leads to. */
+    private final Set<Integer> reached = new HashSet<>();
+
+    /** Of each (slot, holding): blocks found under its covers. */
+    private final Map<List<Integer>, Integer> coveredBlocks = new HashMap<>();
+
+    private IndexInvariants(PrefixIndex index) {
+        this.index = index;
+        this.tree = index.tree();
+        this.arena = index.arena();
+        this.memory = arena.memory();
+    }
+
+    /** Fails when anything is not as it should be. */
+    static void check(PrefixIndex index) {
+        new IndexInvariants(index).checkAll();
+    }
+
+    private void checkAll() {
+        used.putAll(LineArenaInvariants.check(arena));
+        walkRuns();
+        checkHoldings();
+        checkHeaders();
+        assertEquals(owners.keySet(), used.keySet(), "blocks in use and blocks with an owner");
+        assertEquals(arena.usedLines() * LineArena.LINE_LENGTH, index.usedBytes());
+    }
+
+    private void claim(int line, String owner) {
+        assertNotEquals(LineArena.NONE, line, owner);
+        final String before = owners.put(line, owner);
+        assertEquals(null, before, () -> "two owners of line " + line + ", one is " + owner);
+    }
+
+    // -- runs -------------------------------------------------------------------------------
+
+    private void walkRuns() {
+        long heldByAny = 0;
+        long blocks = 0;
+        final Deque<Integer> open = new ArrayDeque<>();
+        open.push(tree.root());
+        assertEquals(0, tree.length(tree.root()));
+        assertEquals(0, tree.covers(tree.root()));
+        while (!open.isEmpty()) {
+            final int run = open.pop();
+            assertTrue(reached.add(run), () -> "two ways to run " + run);
+            if (run != tree.root()) {
+                checkExtent(run);
+                checkCovers(run);
+                heldByAny += checkHolders(run);
+                blocks += tree.length(run);
+            }
+            for (int child : checkChildren(run)) {
+                open.push(child);
+            }
+        }
+        assertEquals(reached.size() - 1, tree.runs(), "runs");
+        assertEquals(blocks, tree.blocks(), "blocks of the tree");
+        assertEquals(heldByAny, index.blocks(), "distinct blocks");
+    }
+
+    private void checkExtent(int run) {
+        final long extent = extent(run);
+        final int line = RunDescriptor.line(extent);
+        final int first = RunDescriptor.first(extent);
+        final int end = first + RunDescriptor.length(extent);
+        final int above = tree.previousPiece(run);
+        assertTrue(tree.length(run) > 0, () -> "empty run " + run);
+        assertTrue(end <= RunTree.MAX_RUN, () -> "long run " + run);
+        if (above == RunTree.NONE) {
+            assertEquals(0, first, "place of the first piece");
+            claim(line, "hashes of run " + run);
+        } else {
+            assertEquals(RunDescriptor.line(extent(above)), line, "pieces share an array");
+            assertEquals(tree.first(above) + tree.length(above), first, "pieces meet");
+            assertEquals(run, tree.nextPiece(above));
+            assertEquals(above, tree.parent(run));
+        }
+        assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
+        final int below = tree.nextPiece(run);
+        assertTrue(below == RunTree.NONE || tree.previousPiece(below) == run, "pieces linked");
+    }
+
+    private int[] checkChildren(int run) {
+        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
+        final int[] found = tree.children(run);
+        final int kind = RunDescriptor.childKind(children);
+        assertEquals(tree.childCount(run), found.length);
+        if (kind == RunDescriptor.CHILD_TABLE) {
+            final int line = (int) children;
+            final int order = RunDescriptor.tableOrder(children);
+            claim(line, "children of run " + run);
+            assertEquals(arena.order(line), order, "size of a table of children");
+            assertTrue(found.length > 1, "table for one child");
+            assertTrue(found.length * 4 <= (RunDescriptor.TABLE_ENTRIES_PER_LINE << order) * 3);
+        } else {
+            assertEquals(found.length == 0 ? 0 : RunDescriptor.ONE_CHILD, kind);
+            assertEquals(found.length == 0, children == 0);
+        }
+        final Set<Long> firsts = new HashSet<>();
+        boolean hasNextPiece = tree.nextPiece(run) == RunTree.NONE;
+        for (int child : found) {
+            final long hash = tree.hash(child, 0);
+            assertTrue(firsts.add(hash), "two children with one hash");
+            assertEquals(child, tree.child(run, hash));
+            assertEquals(
+                    RunDescriptor.parentWord(version(run), run),
+                    memory.getLong(at(child) + RunDescriptor.PARENT_OFFSET),
+                    () -> "parent of run " + child);
+            assertEquals(tree.depth(run) + tree.length(run), tree.depth(child));
+            hasNextPiece |= child == tree.nextPiece(run);
+        }
+        assertTrue(hasNextPiece, () -> "the next piece is no child of run " + run);
+        return found;
+    }
+
+    private void checkCovers(int run) {
+        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        final int line = RunDescriptor.line(covers);
+        final int count = (int) covers;
+        assertTrue(count > 0 || tree.childCount(run) > 0, () -> "nobody needs run " + run);
+        if (line == LineArena.NONE) {
+            assertTrue(count <= RunDescriptor.INLINE_COVERS);
+        } else {
+            claim(line, "covers of run " + run);
+            assertTrue(count <= LONGS_PER_LINE << arena.order(line));
+            assertTrue(count * 4 > LONGS_PER_LINE << arena.order(line), "page is too large");
+        }
+        final int first = tree.first(run);
+        final int end = first + tree.length(run);
+        final Set<Integer> slots = new HashSet<>();
+        for (int i = 0; i < count; i++) {
+            final int slot = tree.coverSlot(run, i);
+            final int holding = tree.coverTag(run, i);
+            final Holdings held = index.holdings(slot);
+            assertTrue(slots.add(slot), "two covers of a slot");
+            assertEquals(i, tree.findCover(run, slot));
+            assertTrue(holding < held.end() && held.isUsed(holding), "cover without a holding");
+            assertTrue(isPieceOf(held.run(holding), run), "cover of a holding of another array");
+            int leading = 0;
+            int blocks = 0;
+            for (int place = first; place < end; place++) {
+                blocks += held.holds(holding, place) ? 1 : 0;
+                leading += leading == place - first && held.holds(holding, place) ? 1 : 0;
+            }
+            assertTrue(blocks > 0, "cover without a block");
+            assertEquals(leading, tree.coverLeading(run, i), "leading blocks of a cover");
+            coveredBlocks.merge(List.of(slot, holding), blocks, Integer::sum);
+        }
+    }
+
+    private boolean isPieceOf(int piece, int run) {
+        int top = run;
+        while (tree.previousPiece(top) != RunTree.NONE) {
+            top = tree.previousPiece(top);
+        }
+        for (int p = top; p != RunTree.NONE; p = tree.nextPiece(p)) {
+            if (p == piece) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Counts the blocks of a run that any slot holds; what is behind the last one is gone. */
+    private int checkHolders(int run) {
+        int held = 0;
+        boolean lastHeld = false;
+        for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
+            lastHeld = false;
+            for (int i = 0; i < tree.covers(run) && !lastHeld; i++) {
+                lastHeld =
+                        index.holdings(tree.coverSlot(run, i)).holds(tree.coverTag(run, i), place);
+            }
+            held += lastHeld ? 1 : 0;
+        }
+        assertEquals(tree.length(run) - held, tree.unheld(run), () -> "unheld of run " + run);
+        assertTrue(lastHeld || tree.childCount(run) > 0, () -> "unheld end of run " + run);
+        return held;
+    }
+
+    // -- holdings ---------------------------------------------------------------------------
+
+    private void checkHoldings() {
+        long heldBlocks = 0;
+        for (int slot = 0; slot < index.config().maxWorkerSlots(); slot++) {
+            final Holdings held = index.holdings(slot);
+            if (held.anchorTable() != LineArena.NONE) {
+                claim(held.anchorTable(), "anchors of slot " + slot);
+            }
+            int used = 0;
+            int names = 0;
+            for (int holding = 0; holding < held.end(); holding++) {
+                if (holding % HoldingDescriptor.PER_PAGE == 0) {
+                    claim(held.page(holding), "holdings of slot " + slot);
+                }
+                if (held.isUsed(holding)) {
+                    used++;
+                    names += held.held(holding);
+                    checkHolding(slot, held, holding);
+                }
+            }
+            assertEquals(used, held.used(), "holdings");
+            assertEquals(names + index.furtherNames(slot), index.heldBlocks(slot));
+            heldBlocks += index.heldBlocks(slot);
+        }
+        assertEquals(heldBlocks, index.heldBlocks());
+        assertTrue(coveredBlocks.isEmpty(), () -> "covers left over: " + coveredBlocks);
+    }
+
+    private void checkHolding(int slot, Holdings held, int holding) {
+        final String owner = "holding " + holding + " of slot " + slot;
+        final long at =
+                LineArena.offset(held.page(holding))
+                        + (long) (holding % HoldingDescriptor.PER_PAGE) * HoldingDescriptor.LENGTH;
+        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        final int indexed = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
+        for (int chunk = 0; chunk < HoldingDescriptor.CHUNKS; chunk++) {
+            final int names = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
+            if (names != LineArena.NONE) {
+                claim(names, "names of " + owner);
+            }
+        }
+        if (bits != LineArena.NONE) {
+            claim(bits, "bits of " + owner);
+        }
+        if (indexed != LineArena.NONE) {
+            claim(indexed, "name index of " + owner);
+            final int life = memory.getInt(at + HoldingDescriptor.LIFE_OFFSET);
+            assertEquals(arena.order(indexed), HoldingDescriptor.indexOrder(life));
+        }
+        assertTrue(reached.contains(held.run(holding)), "run of " + owner);
+        assertTrue(tree.findCover(held.run(holding), slot) >= 0, "run not covered by " + owner);
+        checkPlaces(held, holding, at, owner);
+        assertEquals(
+                held.held(holding),
+                coveredBlocks.remove(List.of(slot, holding)),
+                "blocks under covers of " + owner);
+    }
+
+    private boolean namesReach(long at, int place) {
+        final int perChunk = HoldingDescriptor.NAMES_PER_CHUNK;
+        final int names = memory.getInt(at + HoldingDescriptor.chunkOffset(place / perChunk));
+        return place % perChunk < LONGS_PER_LINE << arena.order(names);
+    }
+
+    private void checkPlaces(Holdings held, int holding, long at, String owner) {
+        int count = 0;
+        final int high = held.high(holding);
+        for (int place = held.low(holding); place < high; place++) {
+            if (held.holds(holding, place)) {
+                count++;
+                final long name = held.name(holding, place);
+                final int anchored = held.findAnchored(name);
+                final int found = anchored == Holdings.NONE ? held.search(name) : anchored;
+                assertTrue(namesReach(at, place), () -> "no memory of names of " + owner);
+                assertNotEquals(Holdings.NONE, found, () -> "name of " + owner + " not found");
+                assertEquals(name, held.name(found));
+            }
+        }
+        assertEquals(held.held(holding), count, "held places of " + owner);
+        assertTrue(held.holds(holding, held.low(holding)), "first place of " + owner);
+        assertTrue(held.holds(holding, high - 1), "last place of " + owner);
+        assertFalse(
+                held.isSolid(holding) && count < high - held.low(holding),
+                "gap in the solid " + owner);
+    }
+
+    // -- headers ----------------------------------------------------------------------------
+
+    /** Every header of every block of headers is a run of the tree or free. */
+    private void checkHeaders() {
+        final Set<Integer> headers = new HashSet<>(reached);
+        int free = tree.firstFreeRun();
+        while (free != RunTree.NONE) {
+            assertTrue(headers.add(free), "free and in use, or twice free: run " + free);
+            assertEquals(0, memory.getLong(at(free) + RunDescriptor.PARENT_OFFSET));
+            free = memory.getInt(at(free) + RunDescriptor.NEXT_PIECE_OFFSET);
+        }
+        final List<Integer> lost = new ArrayList<>();
+        for (int run : headers) {
+            final int line = used.floorKey((int) (at(run) / LineArena.LINE_LENGTH));
+            if (owners.get(line) == null) {
+                claim(line, "headers");
+                final int firstRun = line * LineArena.LINE_LENGTH / RunDescriptor.HEADER_LENGTH;
+                final int count =
+                        (LineArena.LINE_LENGTH << arena.order(line)) / RunDescriptor.HEADER_LENGTH;
+                for (int r = firstRun; r < firstRun + count; r++) {
+                    if (!headers.contains(r)) {
+                        lost.add(r);
+                    }
+                }
+            } else {
+                assertEquals("headers", owners.get(line), "header inside");
+            }
+        }
+        assertTrue(lost.isEmpty(), () -> "headers neither free nor in use: " + lost);
+    }
+
+    private long extent(int run) {
+        return memory.getLong(at(run) + RunDescriptor.EXTENT_OFFSET);
+    }
+
+    private long version(int run) {
+        return memory.getLong(at(run) + RunDescriptor.VERSION_OFFSET);
+    }
+
+    private static long at(int run) {
+        return RunDescriptor.headerOffset(run);
+    }
+}

@@ -1,0 +1,502 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.RunReader.Step;
+import io.kvasir.core.memory.LineArena;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The reader stops at one step, the writer acts, the reader goes on; each letter is a block. What
+ * the reader may say is checked by {@link WatchedIndex#match}: only blocks that the slot held at
+ * some moment of the call. Each test fails without the protection beside it:
+ *
+ * <pre>
+ *   what happens under the reader         protection                       without it the reader says
+ *   ------------------------------------- -------------------------------- ------------------------------
+ *   run used again under another parent   parent word of the run           blocks of another prompt
+ *   run used again under the same parent  version at freeRun               blocks of another prompt
+ *   run split, its rest given up, other   version at finishSplit           the new blocks' holder has the
+ *     blocks appended                                                        old ones
+ *   run cut, other blocks appended        version at truncate; takeBack    the same
+ *   run cut, grown, child used again      structure version in parent word the child's holder has the path
+ *   run grown, child at the new end       depth of the child               blocks without those between
+ *   append beside other holders           leading blocks in each cover     they hold the appended blocks
+ *   append behind what was compared       least of leading and compared    blocks that were not asked for
+ *   cover page grown, cut, given back     version at pagesChanged (three)  slots that cover another run
+ *   table of children grown, given back   version before the number        an exception, or any memory
+ *   slots joining and leaving a run       no version for it                (reads it again each time)
+ *   a writer that never rests             bounded tries                    nothing, ever
+ * </pre>
+ *
+ * <p>An extent is one word, so what is compared lies in the array that the run had at one moment;
+ * whether it is believed is for the version to say.
+ */
+class RunReaderInterleavingTest {
+    private static final int SLOTS = 64;
+
+    private final WatchedIndex index = new WatchedIndex(SLOTS, 64 << 10);
+
+    @AfterEach
+    void everythingAgreesAfterwards() {
+        IndexInvariants.check(index.index());
+        index.close();
+    }
+
+    // -- runs used again --------------------------------------------------------------------
+
+    @Test
+    void aRunUsedAgainUnderAnotherParentIsNotBelieved() {
+        index.store(0, "abcdefgh");
+        index.store(0, "abcpqrst");
+        index.store(1, "abc");
+        index.store(1, "ABCdefgh");
+        index.store(1, "ABCxyz");
+        final int run = run("abcp");
+        final OverlapScores found =
+                index.match(
+                        "abcpqrst",
+                        Step.CHILD_FOUND,
+                        2,
+                        () -> {
+                            index.drop(0, "abcpqrst", 3);
+                            index.store(1, "ABCpqrst");
+                            assertEquals(run, run("ABCp"));
+                        });
+        assertEquals("{0=3, 1=3}", found.toString());
+    }
+
+    @Test
+    void aRunUsedAgainUnderTheSameParentIsReadAgain() {
+        index.store(0, "abcdefgh");
+        index.store(0, "abcpqrst");
+        index.store(1, "abc");
+        final int run = run("abcp");
+        final OverlapScores found =
+                index.match(
+                        "abcpqrst",
+                        Step.COMPARED,
+                        2,
+                        () -> {
+                            index.drop(0, "abcpqrst", 3);
+                            index.store(1, "abcpxyzw");
+                            assertEquals(run, run("abcp"));
+                        });
+        assertEquals("{0=3, 1=4}", found.toString());
+    }
+
+    @Test
+    void aRunFreedAfterItWasFoundIsAbsent() {
+        index.store(0, "abcdefgh");
+        index.store(0, "abcpqrst");
+        final OverlapScores found =
+                index.match("abcpqrst", Step.IDENTIFIED, 2, () -> index.drop(0, "abcpqrst", 3));
+        assertEquals("{0=3}", found.toString());
+    }
+
+    // -- splits -----------------------------------------------------------------------------
+
+    @Test
+    void aSplitUnderTheReaderHidesNothing() {
+        for (Step step : Step.values()) {
+            final String prompt = step.ordinal() + "abcdefghijklmno";
+            index.store(0, prompt);
+            final OverlapScores found =
+                    index.match(
+                            prompt, step, 1, () -> index.store(1, prompt.substring(0, 8) + "-"));
+            assertEquals(prompt.length(), found.depth(0), step.name());
+        }
+    }
+
+    @Test
+    void blocksAppendedWhereTheRestOfASplitRunWasAreNotTheOldOnes() {
+        index.store(0, "abcdefghijklmnopqrst");
+        index.store(1, "abcdefghij");
+        final int run = run("a");
+        final OverlapScores found =
+                index.match(
+                        "abcdefghijklmnopqrst",
+                        Step.COMPARED,
+                        1,
+                        () -> {
+                            index.store(1, "abcdefghij-");
+                            index.drop(1, "abcdefghij-", 10);
+                            index.drop(0, "abcdefghijklmnopqrst", 10);
+                            assertEquals(0, index.index().tree().childCount(run));
+                            index.store(1, "abcdefghijKLMNOP");
+                            assertEquals(16, index.index().tree().length(run));
+                        });
+        assertEquals("{0=10, 1=10}", found.toString());
+    }
+
+    // -- lengths ----------------------------------------------------------------------------
+
+    @Test
+    void blocksAppendedWhereOthersWereCutAreNotTheOldOnes() {
+        for (Step step : new Step[] {Step.EXTENT_READ, Step.COMPARED, Step.COVERS_LOCATED}) {
+            final String root = step.ordinal() + "bcd";
+            index.store(0, root + "efgh");
+            index.store(1, root);
+            final OverlapScores found =
+                    index.match(
+                            root + "efgh",
+                            step,
+                            1,
+                            () -> {
+                                index.drop(0, root + "efgh", 4);
+                                index.store(1, root + "wxyz");
+                                assertEquals(8, index.index().tree().length(run(root)));
+                            });
+            assertEquals("{0=4, 1=4}", found.toString());
+            assertEquals(2, index.taken(Step.IDENTIFIED));
+        }
+    }
+
+    @Test
+    void aChildOfARunThatWasCutAndGrewOtherwiseIsNotBelieved() {
+        index.store(1, "abcdefgh");
+        index.store(0, "abcdefghij");
+        final int run = run("a");
+        final int child = run("abcdefghi");
+        final OverlapScores found =
+                index.match(
+                        "abcdefghij",
+                        Step.CHILD_FOUND,
+                        2,
+                        () -> {
+                            index.drop(0, "abcdefghij", 4);
+                            index.drop(1, "abcdefgh", 4);
+                            index.store(1, "abcdwxyzij");
+                            assertEquals(run, run("a"));
+                            assertEquals(child, run("abcdwxyzi"));
+                        });
+        assertEquals("{0=4, 1=4}", found.toString());
+    }
+
+    @Test
+    void aChildAtTheEndOfARunThatGrewSinceItWasReadIsNotBelieved() {
+        index.store(0, "abcd");
+        final OverlapScores found =
+                index.match("abcdij", Step.CREDITED, 1, () -> index.store(0, "abcdefghij"));
+        assertEquals("{0=4}", found.toString());
+        assertEquals(2, index.taken(Step.CHILD_FOUND));
+    }
+
+    // -- covers -----------------------------------------------------------------------------
+
+    @Test
+    void blocksAppendedBesideOtherHoldersAreNotTheirs() {
+        index.store(0, "abcd");
+        index.store(1, "abcd");
+        final OverlapScores found =
+                index.match("abcdefgh", Step.IDENTIFIED, 1, () -> index.store(1, "abcdefgh"));
+        assertEquals("{0=4, 1=8}", found.toString());
+        assertEquals(1, index.taken(Step.IDENTIFIED));
+    }
+
+    @Test
+    void blocksAppendedBehindWhatWasComparedAreNotCounted() {
+        index.store(0, "abcd");
+        index.store(1, "abcd");
+        final OverlapScores found =
+                index.match("abcdwxyz", Step.EXTENT_READ, 1, () -> index.store(1, "abcdefgh"));
+        assertEquals("{0=4, 1=4}", found.toString());
+        assertEquals(1, index.taken(Step.IDENTIFIED));
+    }
+
+    @Test
+    void aCoverPageThatGrewAndServesAnotherRunIsReadAgain() {
+        store(0, 16, "abcd");
+        final OverlapScores found =
+                index.match(
+                        "abcd",
+                        Step.COVERS_LOCATED,
+                        1,
+                        () -> {
+                            store(16, 17, "abcd");
+                            store(40, 56, "ABCD");
+                        });
+        assertEquals(17, found.matchedSlots());
+        assertEquals(2, index.taken(Step.IDENTIFIED));
+    }
+
+    @Test
+    void theCutPartOfACoverPageThatServesAnotherRunIsReadAgain() {
+        store(0, 20, "abcd");
+        final OverlapScores found =
+                index.match(
+                        "abcd",
+                        Step.COVERS_LOCATED,
+                        1,
+                        () -> {
+                            drop(8, 20, "abcd");
+                            store(40, 56, "ABCD");
+                        });
+        assertEquals(8, found.matchedSlots());
+        assertEquals(2, index.taken(Step.IDENTIFIED));
+    }
+
+    @Test
+    void aCoverPageGivenBackThatServesAnotherRunIsReadAgain() {
+        store(40, 46, "xyz");
+        store(40, 45, "ABCD");
+        store(0, 8, "abcd");
+        drop(4, 8, "abcd");
+        final int page = coverPage("a");
+        // nothing else is free that a page could be
+        final LineArena arena = index.index().arena();
+        final List<Integer> taken = new ArrayList<>();
+        for (int order = LineArena.MAX_ORDER; order > 0; order--) {
+            for (int line = arena.allocate(order); line != 0; line = arena.allocate(order)) {
+                taken.add(line);
+            }
+        }
+        final OverlapScores found =
+                index.match(
+                        "abcd",
+                        Step.COVERS_LOCATED,
+                        1,
+                        () -> {
+                            drop(3, 4, "abcd");
+                            assertEquals(LineArena.NONE, coverPage("a"));
+                            store(45, 46, "ABCD");
+                            assertEquals(page, coverPage("A"));
+                        });
+        taken.forEach(arena::free);
+        assertEquals("{0=4, 1=4, 2=4}", found.toString());
+        assertEquals(2, index.taken(Step.IDENTIFIED));
+    }
+
+    @Test
+    void aCoverMovedUnderTheReaderIsCountedOnce() {
+        store(0, 4, "abcd");
+        final OverlapScores found =
+                index.match("abcd", Step.COVERS_LOCATED, 1, () -> drop(0, 1, "abcd"));
+        assertEquals("{1=4, 2=4, 3=4}", found.toString());
+        assertEquals(1, index.taken(Step.IDENTIFIED));
+    }
+
+    // -- a hot run --------------------------------------------------------------------------
+
+    @Test
+    void slotsThatJoinAndLeaveARunMakeNoReaderReadItAgain() {
+        for (int holders : new int[] {1, 3, 20}) {
+            final String prompt = holders + "bcd";
+            store(0, holders, prompt);
+            for (Step step : Step.values()) {
+                final OverlapScores found =
+                        index.match(
+                                prompt,
+                                step,
+                                1,
+                                () -> {
+                                    store(30, 32, prompt);
+                                    drop(30, 31, prompt);
+                                });
+                assertTrue(found.matchedSlots() >= holders, step::name);
+                assertEquals(1, index.taken(Step.IDENTIFIED), step::name);
+                drop(31, 32, prompt);
+            }
+        }
+    }
+
+    @Test
+    void aGrowingPageMakesAReaderReadOnceMoreForEachTimeItDoubles() {
+        store(0, 1, "abcd");
+        final int[] next = {1};
+        index.match(
+                WatchedIndex.prompt("abcd"),
+                step -> {
+                    if (next[0] < SLOTS) {
+                        store(next[0], next[0] + 1, "abcd");
+                        next[0]++;
+                    }
+                });
+        assertTrue(index.taken(Step.IDENTIFIED) <= 1 + 2, "16 and 32 covers");
+    }
+
+    @Test
+    void aWriterThatNeverLeavesARunAloneCostsAnUndercountAndNotAStall() {
+        index.store(0, "abcdefgh");
+        final OverlapScores found =
+                matchBeside(
+                        "abcdefgh",
+                        Step.COMPARED,
+                        () -> {
+                            index.drop(0, "abcdefgh", 4);
+                            index.store(0, "abcdefgh");
+                        });
+        assertEquals("{}", found.toString());
+        assertTrue(index.taken(Step.IDENTIFIED) <= 64);
+    }
+
+    @Test
+    void aWriterThatNeverLeavesATableAloneCostsAnUndercountAndNotAStall() {
+        index.store(0, "abcd");
+        index.store(0, "bbcd");
+        final OverlapScores found =
+                matchBeside(
+                        "zbcd",
+                        Step.CHILDREN_LOCATED,
+                        () -> {
+                            index.drop(0, "bbcd", 0);
+                            index.store(0, "bbcd");
+                        });
+        assertEquals("{}", found.toString());
+        assertTrue(index.taken(Step.CHILDREN_LOCATED) <= 64);
+    }
+
+    private OverlapScores matchBeside(String prompt, Step step, Runnable action) {
+        return assertTimeoutPreemptively(
+                Duration.ofSeconds(10),
+                () ->
+                        index.match(
+                                WatchedIndex.prompt(prompt),
+                                at -> {
+                                    if (at == step) {
+                                        action.run();
+                                    }
+                                }));
+    }
+
+    // -- children ---------------------------------------------------------------------------
+
+    @Test
+    void aTableOfChildrenThatGrewAndIsOtherMemoryNowIsNotFollowed() {
+        for (String child : new String[] {"p", "q", "r"}) {
+            index.store(0, "abcd" + child + "123");
+        }
+        final OverlapScores found =
+                index.match(
+                        "abcdp123",
+                        Step.CHILDREN_LOCATED,
+                        2,
+                        () -> {
+                            index.store(0, "abcds123");
+                            imitateTables('p');
+                        });
+        assertEquals("{0=8}", found.toString());
+    }
+
+    @Test
+    void aTableOfChildrenGivenBackThatIsOtherMemoryNowIsNotFollowed() {
+        index.store(0, "abcdp123");
+        index.store(0, "abcdq123");
+        final OverlapScores found =
+                index.match(
+                        "abcdp123",
+                        Step.CHILDREN_LOCATED,
+                        2,
+                        () -> {
+                            index.drop(0, "abcdq123", 4);
+                            imitateTables('p');
+                        });
+        assertEquals("{0=8}", found.toString());
+    }
+
+    @Test
+    void aTableOfAllChildrenGivenBackThatIsOtherMemoryNowIsNotFollowed() {
+        index.store(0, "abcdp123");
+        index.store(0, "abcdq123");
+        final OverlapScores found =
+                index.match(
+                        "abcdp123",
+                        Step.CHILDREN_LOCATED,
+                        2,
+                        () -> {
+                            index.drop(0, "abcdq123", 4);
+                            index.drop(0, "abcdp123", 4);
+                            imitateTables('p');
+                        });
+        assertEquals("{0=4}", found.toString());
+    }
+
+    /** Fills all free lines with hashes that read as entries of that child, of no run there is. */
+    private void imitateTables(long child) {
+        final long noRun = Integer.MAX_VALUE;
+        StoreResult result = StoreResult.STORED;
+        // hashes and names alike, so that it does not matter which of them a line is used for
+        for (long prompt = 1_000; result == StoreResult.STORED; prompt++) {
+            final long[] hashes = {prompt, noRun, child, noRun, child, noRun, child, noRun};
+            result = index.index().store(2, true, 0, hashes, hashes, hashes.length, true);
+        }
+        assertEquals(StoreResult.CAPACITY, result);
+    }
+
+    // -- slots ------------------------------------------------------------------------------
+
+    @Test
+    void aSlotThatGetsANewTenantMayShowBlocksOfBothEachHeldAtItsMoment() {
+        index.store(1, "abcdefgh");
+        index.store(0, "abcdefghijkl");
+        final OverlapScores found =
+                index.match(
+                        "abcdefghijkl",
+                        Step.CHILD_FOUND,
+                        2,
+                        () -> {
+                            index.clear(1);
+                            index.index().eventApplied(1, PrefixIndex.NO_EVENT);
+                            index.store(1, "abcdefghijkl");
+                            assertEquals(
+                                    0,
+                                    index.remove(
+                                            1,
+                                            WatchedIndex.prompt("abcdefghijkl"),
+                                            0,
+                                            8,
+                                            0,
+                                            CopyRule.PHYSICAL));
+                        });
+        assertEquals("{0=12, 1=12}", found.toString()); // 8 of the old tenant, 4 of the new one
+        assertEquals("{0=12}", index.match("abcdefghijkl").toString());
+    }
+
+    // -- helpers ----------------------------------------------------------------------------
+
+    private void store(int fromSlot, int toSlot, String prompt) {
+        for (int slot = fromSlot; slot < toSlot; slot++) {
+            index.store(slot, prompt);
+        }
+    }
+
+    private void drop(int fromSlot, int toSlot, String prompt) {
+        for (int slot = fromSlot; slot < toSlot; slot++) {
+            index.drop(slot, prompt, 0);
+        }
+    }
+
+    private int coverPage(String prompt) {
+        return RunDescriptor.line(
+                index.index()
+                        .arena()
+                        .memory()
+                        .getLong(
+                                RunDescriptor.headerOffset(run(prompt))
+                                        + RunDescriptor.COVERS_OFFSET));
+    }
+
+    /** Run in which a prompt's last block lies. */
+    private int run(String prompt) {
+        final RunTree tree = index.index().tree();
+        final long[] hashes = WatchedIndex.prompt(prompt);
+        int run = tree.root();
+        int depth = 0;
+        while (depth < hashes.length) {
+            run = tree.child(run, hashes[depth]);
+            assertTrue(run != RunTree.NONE, prompt);
+            final int matched = tree.matching(run, 0, hashes, depth, hashes.length - depth);
+            assertTrue(matched > 0, prompt);
+            depth += matched;
+        }
+        return run;
+    }
+}

@@ -1,0 +1,311 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * An index and, in plain Java, which slot has held which block at which moment: a moment ends with
+ * each operation of the writer. The reader is the real one, and the test acts between its steps, on
+ * the same thread. Blocks are named after slot and path, so no publisher contradicts itself here.
+ */
+final class WatchedIndex implements AutoCloseable {
+    private static final long NEVER = -1;
+    private static final long NOW = Long.MAX_VALUE;
+
+    private static final class Block {
+        final int number;
+        final Map<Long, Block> next = new HashMap<>();
+        final long[] lastHeld;
+
+        Block(int number, int slots) {
+            this.number = number;
+            this.lastHeld = new long[slots];
+            Arrays.fill(lastHeld, NEVER);
+        }
+    }
+
+    /** A name that a slot has given to a block. */
+    private static final class Name {
+        final Block block;
+        int copies = 1;
+
+        Name(Block block) {
+            this.block = block;
+        }
+    }
+
+    /** The reader of the index, which tells of its steps. */
+    private final class Reader extends RunReader {
+        Consumer<Step> listener = step -> {};
+        final int[] steps = new int[Step.values().length];
+
+        Reader(PrefixIndex index, int slots) {
+            super(index.arena().memory(), index.tree().root(), slots);
+        }
+
+        @Override
+        void at(Step step) {
+            steps[step.ordinal()]++;
+            listener.accept(step);
+        }
+    }
+
+    private final PrefixIndex index;
+    private final int slots;
+    private final Reader reader;
+    private final OverlapScores scores;
+    private final Block root;
+    private final List<Map<Long, Name>> names = new ArrayList<>();
+    private int blocks;
+    private long moment;
+    private long firstMoment;
+    private long forgotten;
+
+    WatchedIndex(int slots, long budgetBytes) {
+        this(new PrefixIndexConfig(slots, 1 << 20, 1 << 20, budgetBytes, false));
+    }
+
+    WatchedIndex(PrefixIndexConfig config) {
+        this.slots = config.maxWorkerSlots();
+        this.index = new PrefixIndex(config);
+        this.reader = new Reader(index, slots);
+        this.scores = new OverlapScores(slots);
+        this.root = new Block(blocks++, slots);
+        for (int slot = 0; slot < slots; slot++) {
+            names.add(new HashMap<>());
+        }
+    }
+
+    /** One local hash for each letter. */
+    static long[] prompt(String letters) {
+        return letters.chars().asLongStream().toArray();
+    }
+
+    PrefixIndex index() {
+        return index;
+    }
+
+    // -- the writer -------------------------------------------------------------------------
+
+    /** Stores a prompt from its first block on; what is held already stays as it is. */
+    StoreResult store(int slot, long... prompt) {
+        return store(slot, prompt, 0, prompt.length, 0, true);
+    }
+
+    /** Stores a prompt that must fit. */
+    void store(int slot, String prompt) {
+        assertEquals(StoreResult.STORED, store(slot, prompt(prompt)), prompt);
+    }
+
+    /**
+     * Stores blocks {@code from..to - 1} of a prompt behind its block {@code from - 1}.
+     *
+     * @param variant which of its names the slot gives to each block
+     */
+    StoreResult store(int slot, long[] prompt, int from, int to, int variant, boolean refresh) {
+        final Block[] path = path(prompt, to);
+        final long parent = from == 0 ? 0 : name(slot, path[from - 1], 0);
+        final long[] given = new long[to - from];
+        Arrays.setAll(given, i -> name(slot, path[from + i], variant));
+        final StoreResult result =
+                index.store(
+                        slot,
+                        from == 0,
+                        parent,
+                        given,
+                        Arrays.copyOfRange(prompt, from, to),
+                        to - from,
+                        refresh);
+        if (result == StoreResult.STORED) {
+            moment++;
+            for (int i = from; i < to; i++) {
+                final Name known = names.get(slot).get(given[i - from]);
+                if (known == null) {
+                    names.get(slot).put(given[i - from], new Name(path[i]));
+                    path[i].lastHeld[slot] = NOW;
+                } else if (!refresh) {
+                    known.copies++;
+                }
+            }
+        }
+        return result;
+    }
+
+    /** Lets a slot go of a prompt's blocks from one on, the last one first. */
+    void drop(int slot, String prompt, int from) {
+        final long[] path = prompt(prompt);
+        assertEquals(0, remove(slot, path, from, path.length, 0, CopyRule.LAST_COPY));
+    }
+
+    /**
+     * Lets a slot go of blocks {@code from..to - 1}, the last one first; says how many it lacked.
+     */
+    int remove(int slot, long[] prompt, int from, int to, int variant, CopyRule rule) {
+        final Block[] path = path(prompt, to);
+        final long[] gone = new long[to - from];
+        Arrays.setAll(gone, i -> name(slot, path[to - 1 - i], variant));
+        final int unknown = index.remove(slot, gone, gone.length, rule);
+        moment++;
+        int expected = 0;
+        for (long name : gone) {
+            final Name known = names.get(slot).get(name);
+            if (known == null) {
+                expected++;
+            } else if (rule == CopyRule.LAST_COPY || --known.copies == 0) {
+                forget(slot, name);
+            }
+        }
+        if (index.forgottenBlocks() != forgotten) {
+            forgotten = index.forgottenBlocks();
+            forgetWhatTheIndexForgot();
+        } else {
+            assertEquals(expected, unknown, "unknown removals");
+        }
+        return unknown;
+    }
+
+    void clear(int slot) {
+        assertEquals(names.get(slot).size(), index.clear(slot));
+        moment++;
+        for (long name : Set.copyOf(names.get(slot).keySet())) {
+            forget(slot, name);
+        }
+    }
+
+    private void forget(int slot, long name) {
+        final Block block = names.get(slot).remove(name).block;
+        if (names.get(slot).values().stream().noneMatch(n -> n.block == block)) {
+            block.lastHeld[slot] = moment - 1;
+        }
+    }
+
+    /** Without memory to note a hole the index gives up what is behind it. */
+    private void forgetWhatTheIndexForgot() {
+        final List<Set<Long>> left = new ArrayList<>();
+        for (int slot = 0; slot < slots; slot++) {
+            left.add(new HashSet<>());
+        }
+        index.forEach((slot, engineHash, sequenceHash, copies) -> left.get(slot).add(engineHash));
+        for (int slot = 0; slot < slots; slot++) {
+            for (long name : Set.copyOf(names.get(slot).keySet())) {
+                if (!left.get(slot).contains(name)) {
+                    forget(slot, name);
+                }
+            }
+        }
+    }
+
+    private Block[] path(long[] prompt, int count) {
+        final Block[] path = new Block[count];
+        Block block = root;
+        for (int i = 0; i < count; i++) {
+            block = block.next.computeIfAbsent(prompt[i], hash -> new Block(blocks++, slots));
+            path[i] = block;
+        }
+        return path;
+    }
+
+    private static long name(int slot, Block block, int variant) {
+        return ((long) block.number << 24 | (long) slot << 4 | variant) * 0x9E37_79B9_7F4A_7C15L;
+    }
+
+    /** Whether a slot holds the last block of a prompt. */
+    boolean holds(int slot, long[] prompt) {
+        return prompt.length > 0
+                && path(prompt, prompt.length)[prompt.length - 1].lastHeld[slot] == NOW;
+    }
+
+    // -- the reader -------------------------------------------------------------------------
+
+    /** Matches a prompt while nobody writes; the result must be exact. */
+    OverlapScores match(String prompt) {
+        return match(prompt(prompt), step -> {});
+    }
+
+    /** Matches a prompt and acts once, the {@code nth} time that the reader takes a step. */
+    OverlapScores match(String prompt, RunReader.Step step, int nth, Runnable action) {
+        final int[] seen = {0};
+        final OverlapScores found =
+                match(
+                        prompt(prompt),
+                        at -> {
+                            if (at == step && ++seen[0] == nth) {
+                                action.run();
+                            }
+                        });
+        assertTrue(
+                seen[0] >= nth, () -> "the reader came to " + step + " only " + seen[0] + " times");
+        return found;
+    }
+
+    /**
+     * Matches a prompt and checks what was found: each block was held at some moment of the call,
+     * and all blocks are found that are held when nobody has written meanwhile.
+     */
+    OverlapScores match(long[] prompt, Consumer<RunReader.Step> listener) {
+        firstMoment = moment;
+        Arrays.fill(reader.steps, 0);
+        reader.listener = listener;
+        final int deepest = reader.match(prompt, prompt.length, scores);
+        reader.listener = step -> {};
+        int largest = 0;
+        final Set<Integer> seen = new HashSet<>();
+        for (int i = 0; i < scores.matchedSlots(); i++) {
+            assertTrue(seen.add(scores.slotAt(i)), () -> "a slot is listed twice: " + scores);
+        }
+        for (int slot = 0; slot < slots; slot++) {
+            final int depth = scores.depth(slot);
+            checkHeld(prompt, slot, depth);
+            assertEquals(depth > 0, seen.contains(slot), "slots with a depth are listed");
+            largest = Math.max(largest, depth);
+        }
+        assertEquals(largest, deepest, "deepest");
+        return scores;
+    }
+
+    private void checkHeld(long[] prompt, int slot, int depth) {
+        Block block = root;
+        for (int i = 0; i < depth; i++) {
+            block = block == null ? null : block.next.get(prompt[i]);
+            if (block == null || block.lastHeld[slot] < firstMoment) {
+                throw new AssertionError(
+                        "the slot never held the block during the call: slot="
+                                + slot
+                                + ", block="
+                                + i
+                                + ", found="
+                                + scores);
+            }
+        }
+        if (moment == firstMoment && depth < prompt.length && block != null) {
+            final Block after = block.next.get(prompt[depth]);
+            assertTrue(
+                    after == null || after.lastHeld[slot] != NOW,
+                    () -> "a held block is not found: slot=" + slot + ", found=" + scores);
+        }
+    }
+
+    /** Writer's operations so far that changed what is held. */
+    long moment() {
+        return moment;
+    }
+
+    /** How often the last match took a step. */
+    int taken(RunReader.Step step) {
+        return reader.steps[step.ordinal()];
+    }
+
+    @Override
+    public void close() {
+        index.close();
+    }
+}

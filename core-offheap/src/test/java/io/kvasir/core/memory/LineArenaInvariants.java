@@ -1,0 +1,94 @@
+package io.kvasir.core.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+
+/**
+ * Looks whether an arena agrees with itself. On the arena's writer thread, or while it is quiet.
+ */
+public final class LineArenaInvariants {
+    private static final int USED = 0x40;
+    private static final int FREE = 0x80;
+    private static final int ORDER = 0x3F;
+
+    private LineArenaInvariants() {}
+
+    /**
+     * Checks that blocks tile the arena, that every free one hangs in its list once, that no two
+     * free ones could be one, and that the lines in use are counted.
+     *
+     * @return order of each block in use, by first line
+     */
+    public static NavigableMap<Integer, Integer> check(LineArena arena) {
+        final NavigableMap<Integer, Integer> used = new TreeMap<>();
+        final Map<Integer, Integer> free = new TreeMap<>();
+        final int lines = arena.capacityLines() + 1;
+        long usedLines = 0;
+        int line = 1;
+        while (line < lines) {
+            final int state = arena.state(line);
+            final int order = state & ORDER;
+            final int length = 1 << order;
+            assertTrue(
+                    (state & ~ORDER) == USED || (state & ~ORDER) == FREE,
+                    "no block begins behind a block: line=" + line + ", state=" + state);
+            assertEquals(0, line & (length - 1), "alignment of line " + line);
+            assertTrue(line + length <= lines, "block beyond the end: line=" + line);
+            for (int inside = line + 1; inside < line + length; inside++) {
+                assertEquals(0, arena.state(inside), "block inside a block: line=" + inside);
+            }
+            if ((state & USED) != 0) {
+                used.put(line, order);
+                usedLines += length;
+            } else {
+                free.put(line, order);
+            }
+            line += length;
+        }
+        assertEquals(usedLines, arena.usedLines());
+        free.forEach(
+                (first, order) -> {
+                    final int buddy = first ^ (1 << order);
+                    assertTrue(
+                            order == LineArena.MAX_ORDER || !order.equals(free.get(buddy)),
+                            "free neighbours are not one block: line=" + first);
+                });
+        checkLists(arena, free);
+        return used;
+    }
+
+    private static void checkLists(LineArena arena, Map<Integer, Integer> free) {
+        int listed = 0;
+        for (int order = 0; order <= LineArena.MAX_ORDER; order++) {
+            int previous = LineArena.NONE;
+            int block = arena.firstFree(order);
+            while (block != LineArena.NONE) {
+                assertEquals(order, free.get(block), "in the list of free blocks: line=" + block);
+                final long at = LineArena.offset(block);
+                assertEquals(previous, arena.memory().getInt(at + Integer.BYTES));
+                listed++;
+                previous = block;
+                block = arena.memory().getInt(at);
+            }
+        }
+        assertEquals(free.size(), listed, "free blocks in lists");
+        for (int blocks : new int[] {1, 3}) {
+            int order = LineArena.MAX_ORDER;
+            while (order >= 0 && available(free, order) < blocks) {
+                order--;
+            }
+            assertEquals(order, arena.largestOrder(blocks));
+        }
+    }
+
+    private static long available(Map<Integer, Integer> free, int order) {
+        return free.values().stream()
+                .filter(o -> o >= order)
+                .mapToLong(o -> 1L << (o - order))
+                .sum();
+    }
+}
