@@ -25,10 +25,12 @@ final class WatchedIndex implements AutoCloseable {
         final int number;
         final Map<Long, Block> next = new HashMap<>();
         final long[] lastHeld;
+        final int[] names;
 
         Block(int number, int slots) {
             this.number = number;
             this.lastHeld = new long[slots];
+            this.names = new int[slots];
             Arrays.fill(lastHeld, NEVER);
         }
     }
@@ -131,12 +133,21 @@ final class WatchedIndex implements AutoCloseable {
                 final Name known = names.get(slot).get(given[i - from]);
                 if (known == null) {
                     names.get(slot).put(given[i - from], new Name(path[i]));
+                    path[i].names[slot]++;
                     path[i].lastHeld[slot] = NOW;
                 } else if (!refresh) {
                     known.copies++;
                 }
             }
         }
+        if (result == StoreResult.CAPACITY) {
+            // blocks that fitted were held until the first one that did not
+            moment++;
+            for (int i = from; i < to; i++) {
+                path[i].lastHeld[slot] = Math.max(path[i].lastHeld[slot], moment);
+            }
+        }
+        hasForgotten();
         return result;
     }
 
@@ -164,10 +175,7 @@ final class WatchedIndex implements AutoCloseable {
                 forget(slot, name);
             }
         }
-        if (index.forgottenBlocks() != forgotten) {
-            forgotten = index.forgottenBlocks();
-            forgetWhatTheIndexForgot();
-        } else {
+        if (!hasForgotten()) {
             assertEquals(expected, unknown, "unknown removals");
         }
         return unknown;
@@ -183,18 +191,37 @@ final class WatchedIndex implements AutoCloseable {
 
     private void forget(int slot, long name) {
         final Block block = names.get(slot).remove(name).block;
-        if (names.get(slot).values().stream().noneMatch(n -> n.block == block)) {
+        if (--block.names[slot] == 0) {
             block.lastHeld[slot] = moment - 1;
         }
     }
 
-    /** Without memory to note a hole the index gives up what is behind it. */
-    private void forgetWhatTheIndexForgot() {
-        final List<Set<Long>> left = new ArrayList<>();
+    /** Fails when the index does not agree with itself, or holds other names than it should. */
+    void check() {
+        final List<Set<Long>> held = heldNames();
         for (int slot = 0; slot < slots; slot++) {
-            left.add(new HashSet<>());
+            assertEquals(names.get(slot).keySet(), held.get(slot), "names of slot " + slot);
         }
-        index.forEach((slot, engineHash, sequenceHash, copies) -> left.get(slot).add(engineHash));
+        IndexInvariants.check(index);
+    }
+
+    private List<Set<Long>> heldNames() {
+        final List<Set<Long>> held = new ArrayList<>();
+        for (int slot = 0; slot < slots; slot++) {
+            held.add(new HashSet<>());
+        }
+        index.forEach((slot, engineHash, sequenceHash, copies) -> held.get(slot).add(engineHash));
+        return held;
+    }
+
+    /** Without memory to note a hole the index gives up what is behind it. */
+    private boolean hasForgotten() {
+        if (index.forgottenBlocks() == forgotten) {
+            return false;
+        }
+        forgotten = index.forgottenBlocks();
+        moment++;
+        final List<Set<Long>> left = heldNames();
         for (int slot = 0; slot < slots; slot++) {
             for (long name : Set.copyOf(names.get(slot).keySet())) {
                 if (!left.get(slot).contains(name)) {
@@ -202,6 +229,7 @@ final class WatchedIndex implements AutoCloseable {
                 }
             }
         }
+        return true;
     }
 
     private Block[] path(long[] prompt, int count) {
@@ -218,10 +246,18 @@ final class WatchedIndex implements AutoCloseable {
         return ((long) block.number << 24 | (long) slot << 4 | variant) * 0x9E37_79B9_7F4A_7C15L;
     }
 
-    /** Whether a slot holds the last block of a prompt. */
-    boolean holds(int slot, long[] prompt) {
-        return prompt.length > 0
-                && path(prompt, prompt.length)[prompt.length - 1].lastHeld[slot] == NOW;
+    /** Leading blocks of a prompt that a slot holds. */
+    int heldLength(int slot, long[] prompt) {
+        Block block = root;
+        int length = 0;
+        while (length < prompt.length) {
+            block = block.next.get(prompt[length]);
+            if (block == null || block.lastHeld[slot] != NOW) {
+                break;
+            }
+            length++;
+        }
+        return length;
     }
 
     // -- the reader -------------------------------------------------------------------------
@@ -286,11 +322,11 @@ final class WatchedIndex implements AutoCloseable {
                                 + scores);
             }
         }
-        if (moment == firstMoment && depth < prompt.length && block != null) {
-            final Block after = block.next.get(prompt[depth]);
-            assertTrue(
-                    after == null || after.lastHeld[slot] != NOW,
-                    () -> "a held block is not found: slot=" + slot + ", found=" + scores);
+        if (moment == firstMoment) {
+            assertEquals(
+                    heldLength(slot, prompt),
+                    depth,
+                    () -> "held blocks found: slot=" + slot + ", found=" + scores);
         }
     }
 

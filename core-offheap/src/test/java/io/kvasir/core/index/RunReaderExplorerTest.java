@@ -1,0 +1,174 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.Arrays;
+import java.util.Random;
+
+/**
+ * Random operations of the writer between any two steps of the reader, on one thread, so that a
+ * seed is one story. Few different blocks, few slots and little memory: whatever is given back is
+ * something else a moment later. {@link WatchedIndex} says which blocks a match may find; without
+ * an operation during the call it says exactly which ones it must find.
+ *
+ * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 3 by default.
+ */
+class RunReaderExplorerTest {
+    private static final double SECONDS =
+            Double.parseDouble(System.getProperty("kvasir.explore.seconds", "3"));
+    private static final int CASES = 6;
+    private static final int MATCHES_PER_CHECK = 64;
+    private static final int CHECKED_MATCHES = 4_000;
+
+    @ParameterizedTest(name = "{0} slots, {1} KiB, prompts to {2} blocks, {3} kinds of block")
+    @CsvSource({
+        "3, 64, 12, 2",
+        "4, 64, 40, 2",
+        "24, 64, 20, 3",
+        "40, 96, 30, 4",
+        "5, 128, 700, 2",
+        "9, 64, 20, 12"
+    })
+    void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(int slots, int kib, int depth, int kinds) {
+        final long seed = Seeds.next("RunReaderExplorerTest " + slots + "/" + kib + "/" + depth);
+        final long end = System.nanoTime() + (long) (SECONDS / CASES * 1e9);
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10, false);
+        try (WatchedIndex index = new WatchedIndex(config)) {
+            final Explorer explorer = new Explorer(new Random(seed), index, slots, depth, kinds);
+            while (System.nanoTime() < end) {
+                explorer.match();
+                if (explorer.matches < CHECKED_MATCHES
+                        ? explorer.matches % MATCHES_PER_CHECK == 0
+                        : explorer.matches % (MATCHES_PER_CHECK * MATCHES_PER_CHECK) == 0) {
+                    index.check();
+                }
+            }
+            explorer.clearAll();
+            index.check();
+            System.out.printf(
+                    "%d slots: %d matches (%d with operations inside), %d operations, %d refused,"
+                            + " %d runs read again%n",
+                    slots,
+                    explorer.matches,
+                    explorer.disturbed,
+                    explorer.operations,
+                    explorer.refused,
+                    explorer.readAgain);
+            assertTrue(explorer.disturbed > 0 && explorer.operations > explorer.refused);
+        }
+    }
+
+    private static final class Explorer {
+        private final Random random;
+        private final WatchedIndex index;
+        private final int slots;
+        private final long[][] prompts;
+        private long matches;
+        private long disturbed;
+        private long operations;
+        private long refused;
+        private long readAgain;
+        private double chance;
+        private long[] matched = {};
+
+        Explorer(Random random, WatchedIndex index, int slots, int depth, int kinds) {
+            this.random = random;
+            this.index = index;
+            this.slots = slots;
+            this.prompts = new long[20][];
+            for (int i = 0; i < prompts.length; i++) {
+                final long[] base = i == 0 ? new long[0] : prompts[random.nextInt(i)];
+                // the same blocks again at other places, and prompts that differ in one block only
+                final int shared = base.length == 0 ? 0 : random.nextInt(base.length);
+                prompts[i] = Arrays.copyOf(base, Math.max(shared + 1, random.nextInt(depth) + 1));
+                for (int j = Math.min(shared, base.length); j < prompts[i].length; j++) {
+                    if (j >= base.length || j == shared || random.nextInt(8) == 0) {
+                        prompts[i][j] = random.nextInt(kinds);
+                    }
+                }
+            }
+        }
+
+        void match() {
+            if (matches++ % 512 == 0) {
+                chance = new double[] {0.02, 0.05, 0.15, 0.5}[random.nextInt(4)];
+            }
+            final long[] prompt = prompts[random.nextInt(prompts.length)];
+            matched = prompt;
+            final long before = index.moment();
+            index.match(
+                    prompt,
+                    step -> {
+                        while (random.nextDouble() < chance && random.nextInt(4) > 0) {
+                            operate();
+                        }
+                    });
+            disturbed += index.moment() > before ? 1 : 0;
+            final int found = index.taken(RunReader.Step.IDENTIFIED);
+            readAgain += Math.max(0, found - index.taken(RunReader.Step.CHILD_FOUND));
+            if (random.nextInt(8) == 0) {
+                operate();
+            }
+        }
+
+        private void operate() {
+            operations++;
+            final int slot = random.nextInt(slots);
+            final long[] prompt =
+                    matched.length > 0 && random.nextInt(3) == 0
+                            ? matched
+                            : prompts[random.nextInt(prompts.length)];
+            final int length = 1 + random.nextInt(prompt.length);
+            final int held = index.heldLength(slot, prompt);
+            switch (random.nextInt(16)) {
+                case 0, 1, 2, 3, 4, 5 -> store(slot, prompt, 0, length);
+                case 6, 7 -> store(slot, prompt, held, prompt.length);
+                case 8, 9, 10 -> remove(slot, prompt, random.nextInt(held + 1), held);
+                case 11 -> remove(slot, prompt, random.nextInt(length), length);
+                case 12, 13 -> remove(slot, prompt, length - 1, length);
+                case 14 -> {
+                    // many slots join or leave a run
+                    final int first = random.nextInt(slots);
+                    final int last = first + random.nextInt(slots - first);
+                    final boolean join = random.nextBoolean();
+                    for (int s = first; s <= last; s++) {
+                        if (join) {
+                            store(s, prompt, 0, length);
+                        } else {
+                            remove(s, prompt, 0, prompt.length);
+                        }
+                    }
+                }
+                default -> {
+                    if (random.nextInt(4) == 0) {
+                        index.clear(slot);
+                    }
+                }
+            }
+        }
+
+        private void store(int slot, long[] prompt, int from, int to) {
+            final int variant = random.nextInt(24) == 0 ? 1 : 0;
+            final boolean refresh = random.nextInt(12) > 0;
+            final StoreResult result = index.store(slot, prompt, from, to, variant, refresh);
+            refused += result == StoreResult.STORED ? 0 : 1;
+        }
+
+        private void remove(int slot, long[] prompt, int from, int to) {
+            final int variant = random.nextInt(24) == 0 ? 1 : 0;
+            index.remove(slot, prompt, from, to, variant, CopyRule.LAST_COPY);
+        }
+
+        void clearAll() {
+            for (int slot = 0; slot < slots; slot++) {
+                index.clear(slot);
+            }
+        }
+    }
+}
