@@ -50,6 +50,30 @@ class PrefixIndexMemoryTest {
         }
     }
 
+    @Test
+    void storesBehindBlocksInTheMiddleOfPromptsNeedNoMoreMemoryInTheEnd() {
+        try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(1, 1 << 16, 1 << 16))) {
+            long used = 0;
+            for (int prompt = 0; prompt < 5_000; prompt++) {
+                name(prompt);
+                index.store(0, true, 0, names, locals, DEPTH, true);
+                final long[] name = {-1_000_000_000L - prompt};
+                for (int block = 0; block < DEPTH; block += 10) {
+                    assertEquals(
+                            StoreResult.STORED,
+                            index.store(0, false, names[block], name, new long[] {7}, 1, true));
+                    assertEquals(0, index.remove(0, name, 1, CopyRule.LAST_COPY));
+                }
+                assertEquals(0, index.remove(0, names, DEPTH, CopyRule.LAST_COPY));
+                assertEquals(0, index.blocks());
+                if (prompt == 500) {
+                    used = index.usedBytes();
+                }
+            }
+            assertEquals(used, index.usedBytes());
+        }
+    }
+
     private StoreResult store(PrefixIndex index, int prompt) {
         name(prompt);
         return index.store(prompt % SLOTS, true, 0, names, locals, DEPTH, false);
