@@ -51,7 +51,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
     private final Covers covers;
-    private final MembershipTable notes;
+    private final NoteTable notes;
     private final OffHeap slotCells;
 
     private final WriterCounter heldBlocks = new WriterCounter();
@@ -93,7 +93,7 @@ public final class PrefixIndex implements AutoCloseable {
         this.arena = new LineArena(config.budgetBytes());
         this.tree = new RunTree(arena, config.maxWorkerSlots());
         this.notes =
-                new MembershipTable(
+                new NoteTable(
                         config.maxWorkerSlots(),
                         Math.min(
                                 config.maxHeldBlocks(),
@@ -615,7 +615,7 @@ public final class PrefixIndex implements AutoCloseable {
             return position;
         }
         final int note = notes.find(slot, name);
-        return note == EntryChains.NONE ? NONE : notes.block(note);
+        return note == EntryChains.NONE ? NONE : notes.position(note);
     }
 
     private int parentPosition(long name) {
@@ -678,7 +678,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int noteAt(int position) {
         int note = notes.firstOf(slot);
-        while (note != EntryChains.NONE && notes.block(note) != position) {
+        while (note != EntryChains.NONE && notes.position(note) != position) {
             note = notes.nextOfSlot(note);
         }
         return note;
@@ -739,7 +739,7 @@ public final class PrefixIndex implements AutoCloseable {
             visitor.block(
                     holder, name, sequence, note == EntryChains.NONE ? 1 : notes.copies(note));
             for (int n = notes.firstOf(holder); n != EntryChains.NONE; n = notes.nextOfSlot(n)) {
-                if (notes.block(n) == position && notes.engineHash(n) != name) {
+                if (notes.position(n) == position && notes.engineHash(n) != name) {
                     visitor.block(holder, notes.engineHash(n), sequence, notes.copies(n));
                 }
             }
