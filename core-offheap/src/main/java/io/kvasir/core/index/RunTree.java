@@ -523,13 +523,14 @@ public final class RunTree {
     /** A table that holds the children and has room for one more, or 0 = no memory. */
     private long roomForOneMore(long children, int count) {
         final boolean one = RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD;
-        if (!one && (count + 1) * 4 <= tableCapacity(children) * 3) {
+        final int capacity = tableCapacity(children);
+        if (!one && (count + 1) * 4 <= capacity * 3) {
             return children;
         }
         final int order = one ? 0 : RunDescriptor.tableOrder(children) + 1;
         final int line = arena.allocate(order);
         if (line == LineArena.NONE) {
-            return 0;
+            return !one && count + 1 < capacity ? children : 0; // slow, but it has room
         }
         final long table = RunDescriptor.childTable(line, order);
         for (int i = 0; i < tableCapacity(table); i++) {

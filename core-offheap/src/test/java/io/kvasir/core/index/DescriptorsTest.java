@@ -35,23 +35,18 @@ class DescriptorsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 0", "65535, 511", "7, 100"})
+    @CsvSource({"0, 0", "4194303, 511", "7, 100"})
     void aPositionNamesHoldingAndPlace(int holding, int place) {
         final int position = HoldingDescriptor.position(holding, place);
         assertEquals(holding, HoldingDescriptor.holding(position));
         assertEquals(place, HoldingDescriptor.place(position));
-        assertEquals(0, HoldingDescriptor.life(position));
     }
 
     @Test
-    void aHoldingComesBackToItsFirstLifeAfterSixtyFour() {
-        int life = 0;
-        for (int i = 0; i < 64; i++) {
-            life = HoldingDescriptor.nextLife(life);
-            assertEquals(i == 63, life == 0);
-        }
+    void aHoldingIsOneLine() {
         assertEquals(32, HoldingDescriptor.chunkOffset(0));
         assertEquals(60, HoldingDescriptor.chunkOffset(7));
+        assertEquals(64, HoldingDescriptor.LENGTH);
     }
 
     @Test
