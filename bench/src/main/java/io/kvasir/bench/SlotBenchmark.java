@@ -205,7 +205,8 @@ public class SlotBenchmark {
         final long started = cpu.start();
         long blocks = 0;
         for (int i = 0; i < BATCH; i++) {
-            final long[] prompt = state.hashes[(int) (state.next++ % state.running)]; // not booked
+            // not booked
+            final long[] prompt = state.hashes[(int) (state.next++ % state.running % REQUESTS)];
             state.table.potentialLoads(prompt, BLOCKS, 0, state.scores, state.loads);
             blocks += state.loads.decodeBlocks(0);
         }
