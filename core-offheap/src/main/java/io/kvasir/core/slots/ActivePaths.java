@@ -34,15 +34,18 @@ final class ActivePaths implements AutoCloseable {
     private final LineArena arena;
     private final RunTree tree;
     private final long maxBlocks;
+    private final CoverHints hints;
     private final WriterCounter used = new WriterCounter();
 
     // where the last enter() has come to
     private int end = RunTree.NONE;
+    private boolean usesEnd;
     private int firstUses;
 
     ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
         this.arena = new LineArena(budgetBytes);
         this.tree = new RunTree(arena, workerSlots);
+        this.hints = new CoverHints(tree, workerSlots);
         this.maxBlocks = maxBlocks;
     }
 
@@ -59,6 +62,7 @@ final class ActivePaths implements AutoCloseable {
         int split = RunTree.NONE;
         int done = 0;
         end = tree.root();
+        usesEnd = true;
         firstUses = 0;
         while (done < count) {
             final int run = tree.child(end, hashes[done]);
@@ -96,7 +100,7 @@ final class ActivePaths implements AutoCloseable {
         int done = 0;
         while (done < count) {
             run = tree.child(run, hashes[done]);
-            if (run == RunTree.NONE || tree.findCover(run, slot) < 0) {
+            if (run == RunTree.NONE || hints.find(run, slot) < 0) {
                 return done;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
@@ -109,8 +113,10 @@ final class ActivePaths implements AutoCloseable {
     }
 
     private boolean use(int run, int slot) {
-        final int cover = tree.findCover(run, slot);
-        if (cover >= 0) {
+        // who did not use the run above before does not use this one
+        final int cover = usesEnd ? hints.find(run, slot) : -1;
+        usesEnd = cover >= 0;
+        if (usesEnd) {
             tree.setCover(run, cover, slot, WHOLE, tree.coverTag(run, cover) + 1);
         } else if (tree.addCover(run, slot, WHOLE, 1)) {
             firstUses += tree.length(run);
@@ -177,13 +183,13 @@ final class ActivePaths implements AutoCloseable {
         int run = bottom;
         while (run != tree.root()) {
             final int above = tree.parent(run);
-            final int cover = tree.findCover(run, slot);
+            final int cover = hints.find(run, slot);
             final int requests = tree.coverTag(run, cover);
             if (requests > 1) {
                 tree.setCover(run, cover, slot, WHOLE, requests - 1);
             } else {
                 freed += tree.length(run);
-                tree.removeCover(run, cover);
+                hints.remove(run, cover);
                 if (tree.covers(run) == 0) {
                     tree.remove(run);
                 }
@@ -213,11 +219,12 @@ final class ActivePaths implements AutoCloseable {
     }
 
     long bytes() {
-        return arena.bytes();
+        return arena.bytes() + hints.bytes();
     }
 
     @Override
     public void close() {
         arena.close();
+        hints.close();
     }
 }
