@@ -1,11 +1,14 @@
 package io.kvasir.bench;
 
+import com.sun.management.ThreadMXBean;
+
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.LoadBoard;
 import io.kvasir.core.slots.PotentialLoads;
 import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 
+import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -21,27 +24,35 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
+import java.lang.management.ManagementFactory;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Cost of the slot table with requests of 750 blocks, of which four on a worker share the first
- * 250, and four requests running per worker. Question answered: what does it cost to book a
- * request, to end it, and to ask for the loads of all workers?
+ * Cost of the slot table with requests of 750 blocks and four requests running per worker. Question
+ * answered: what does it cost to book a request, to end it, and to ask for the loads of all
+ * workers?
  *
- * <p>{@code add} and {@code free} are prepared before each batch: only their wall time is theirs,
- * {@code cpu} has the preparation too. {@code addThenFree} is both, with CPU time.
+ * <p>Prompts are of two kinds. {@code turns}: one of four system prompts of 32 blocks, then a
+ * conversation whose requests run on one worker, each with the prompt of the one before but for its
+ * last 100 blocks. {@code groups}: four on a worker share their first 250 blocks.
+ *
+ * <p>{@code threadCpuNs} over {@code operations} is the CPU time of the measuring thread for one
+ * operation, without what prepares a batch.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 @Fork(
         value = 2,
-        jvmArgsAppend = {"-Xms1g", "-Xmx1g"})
+        jvmArgsAppend = {"-Xms1g", "-Xmx1g", "--enable-native-access=ALL-UNNAMED"})
 @Warmup(iterations = 3, time = 500, timeUnit = TimeUnit.MILLISECONDS)
 @Measurement(iterations = 5, time = 500, timeUnit = TimeUnit.MILLISECONDS)
 public class SlotBenchmark {
     private static final int BLOCKS = 750;
     private static final int SHARED_BLOCKS = 250;
+    private static final int SYSTEM_BLOCKS = 32;
+    private static final int SYSTEM_PROMPTS = 4;
+    private static final int TURN_BLOCKS = 100;
     private static final int GROUP = 4;
     private static final int REQUESTS = 1024;
     private static final int BATCH = 64;
@@ -53,7 +64,11 @@ public class SlotBenchmark {
         @Param({"64"})
         public int workers;
 
-        private final long[][] prompts = new long[REQUESTS][BLOCKS];
+        /** What prompts share. */
+        @Param({"turns", "groups"})
+        public String prompts;
+
+        private final long[][] hashes = new long[REQUESTS][BLOCKS];
         private LoadBoard board;
         private SlotTable table;
         private OverlapScores scores;
@@ -67,10 +82,7 @@ public class SlotBenchmark {
         public void fill() {
             final SplittableRandom random = new SplittableRandom(1337);
             for (int r = 0; r < REQUESTS; r++) {
-                for (int i = 0; i < BLOCKS; i++) {
-                    final boolean shared = i < SHARED_BLOCKS && r % GROUP != 0;
-                    prompts[r][i] = shared ? prompts[r - 1][i] : random.nextLong();
-                }
+                draw(hashes[r], r, random);
             }
             running = GROUP * workers;
             final int most = running + BATCH;
@@ -86,6 +98,24 @@ public class SlotBenchmark {
             }
         }
 
+        private void draw(long[] prompt, int number, SplittableRandom random) {
+            final boolean turns = prompts.equals("turns");
+            final int turn = number % GROUP;
+            int shared = 0;
+            if (turn > 0) {
+                shared = turns ? BLOCKS - TURN_BLOCKS : SHARED_BLOCKS;
+                System.arraycopy(hashes[number - 1], 0, prompt, 0, shared);
+            } else if (turns) {
+                final int system = number / GROUP % SYSTEM_PROMPTS;
+                for (; shared < SYSTEM_BLOCKS; shared++) {
+                    prompt[shared] = system * SYSTEM_BLOCKS + shared;
+                }
+            }
+            for (int i = shared; i < BLOCKS; i++) {
+                prompt[i] = random.nextLong();
+            }
+        }
+
         /** Frees the table. */
         @TearDown
         public void close() {
@@ -95,8 +125,8 @@ public class SlotBenchmark {
 
         int book(long request) {
             final int slot = (int) (request / GROUP % workers);
-            board.addActiveRequests(slot, 1);
-            final long[] prompt = prompts[(int) (request % REQUESTS)];
+            board.addProvisional(slot, 0, 0);
+            final long[] prompt = hashes[(int) (request % REQUESTS)];
             final int added = table.add(request, slot, prompt, BLOCKS, 0, 0);
             if (added < 0) {
                 throw new IllegalStateException("request " + request + " was refused: " + added);
@@ -131,20 +161,57 @@ public class SlotBenchmark {
         }
     }
 
-    /** One request booked, the oldest ended. */
+    /** CPU time of the measuring thread. */
+    @AuxCounters(AuxCounters.Type.EVENTS)
+    @State(Scope.Thread)
+    public static class Cpu {
+        private static final ThreadMXBean THREADS =
+                (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+        /** Nanoseconds of all operations. */
+        public long threadCpuNs;
+
+        /** Operations that were counted. */
+        public long operations;
+
+        long start() {
+            return THREADS.getCurrentThreadCpuTime();
+        }
+
+        void stop(long started, int count) {
+            threadCpuNs += THREADS.getCurrentThreadCpuTime() - started;
+            operations += count;
+        }
+    }
+
+    /** One request booked, the oldest ended; a batch of these. */
     @Benchmark
-    public int addThenFree(Bookings state) {
-        final int added = state.book(state.next);
-        state.end(state.next++ - state.running);
+    @OperationsPerInvocation(BATCH)
+    public int addThenFree(Bookings state, Cpu cpu) {
+        final long started = cpu.start();
+        int added = 0;
+        for (int i = 0; i < BATCH; i++) {
+            added += state.book(state.next);
+            state.end(state.next++ - state.running);
+        }
+        cpu.stop(started, BATCH);
         return added;
     }
 
-    /** Loads of all workers with one more request, whose first blocks one of them uses. */
+    /** Loads of all workers with one more request like those that run. */
     @Benchmark
-    public long potentialLoads(Bookings state) {
-        final long[] prompt = state.prompts[(int) (state.next++ % state.running)]; // not booked
-        state.table.potentialLoads(prompt, BLOCKS, 0, state.scores, state.loads);
-        return state.loads.decodeBlocks(0);
+    @OperationsPerInvocation(BATCH)
+    public long potentialLoads(Bookings state, Cpu cpu) {
+        final long started = cpu.start();
+        long blocks = 0;
+        for (int i = 0; i < BATCH; i++) {
+            // not booked
+            final long[] prompt = state.hashes[(int) (state.next++ % state.running % REQUESTS)];
+            state.table.potentialLoads(prompt, BLOCKS, 0, state.scores, state.loads);
+            blocks += state.loads.decodeBlocks(0);
+        }
+        cpu.stop(started, BATCH);
+        return blocks;
     }
 
     /** Has the batch ended before it is booked. */
@@ -162,8 +229,11 @@ public class SlotBenchmark {
     /** Bookings only. */
     @Benchmark
     @OperationsPerInvocation(BATCH)
-    public int add(Unbooked state) {
-        return state.bookBatch();
+    public int add(Unbooked state, Cpu cpu) {
+        final long started = cpu.start();
+        final int added = state.bookBatch();
+        cpu.stop(started, BATCH);
+        return added;
     }
 
     /** Has the batch booked before it is ended. */
@@ -181,7 +251,9 @@ public class SlotBenchmark {
     /** Endings only. */
     @Benchmark
     @OperationsPerInvocation(BATCH)
-    public void free(Booked state) {
+    public void free(Booked state, Cpu cpu) {
+        final long started = cpu.start();
         state.endBatch();
+        cpu.stop(started, BATCH);
     }
 }

@@ -10,7 +10,8 @@ final class LifeEvent {
         PREFILL_COMPLETE,
         OUTPUT_BLOCK,
         FREE,
-        WORKER_GONE
+        WORKER_GONE,
+        TICK
     }
 
     Kind kind = Kind.FREE;
@@ -19,6 +20,7 @@ final class LifeEvent {
     int count;
     long prefillTokens;
     int provisionalBlocks;
+    long timeNs; // of an ADD its deadline, of a TICK now
     long[] hashes;
 
     LifeEvent(int initialHashes) {
@@ -31,12 +33,14 @@ final class LifeEvent {
             long[] localHashes,
             int hashCount,
             long tokens,
-            int blocks) {
+            int blocks,
+            long deadlineNs) {
         kind = Kind.ADD;
         requestId = request;
         slot = workerSlot;
         prefillTokens = tokens;
         provisionalBlocks = blocks;
+        timeNs = deadlineNs;
         count = hashCount;
         if (hashes.length < hashCount) {
             hashes = Arrays.copyOf(localHashes, hashCount);
@@ -49,6 +53,13 @@ final class LifeEvent {
         kind = step;
         requestId = request;
         slot = workerSlot;
+        count = 0;
+    }
+
+    void tick(long nowNs) {
+        kind = Kind.TICK;
+        requestId = 0;
+        timeNs = nowNs;
         count = 0;
     }
 

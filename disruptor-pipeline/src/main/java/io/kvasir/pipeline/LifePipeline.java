@@ -10,6 +10,7 @@ import io.kvasir.core.slots.SlotTable;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongConsumer;
 
 /**
  * The way of bookings into the slot table: many callers, one ring, one writer thread. From its
@@ -37,7 +38,23 @@ public final class LifePipeline implements AutoCloseable {
      * @param table the table to write; not closed by this class
      */
     public LifePipeline(LifePipelineConfig config, SlotTable table) {
-        this.writer = new SlotWriter(Objects.requireNonNull(table), config.retainedHashes());
+        this(config, table, requestId -> {});
+    }
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes
+     * @param table the table to write; not closed by this class
+     * @param expired told the id of each request that its deadline has ended; on the writer thread,
+     *     must not wait
+     */
+    public LifePipeline(LifePipelineConfig config, SlotTable table, LongConsumer expired) {
+        this.writer =
+                new SlotWriter(
+                        Objects.requireNonNull(table),
+                        config.retainedHashes(),
+                        Objects.requireNonNull(expired));
         this.disruptor =
                 new Disruptor<>(
                         () -> new LifeEvent(config.initialHashes()),
@@ -56,7 +73,8 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request; see {@link SlotTable#add} for what the caller has added before.
+     * Books a request without a deadline; see {@link SlotTable#book} for what the caller has added
+     * before.
      *
      * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
@@ -73,6 +91,36 @@ public final class LifePipeline implements AutoCloseable {
             int count,
             long prefillTokens,
             int provisionalBlocks) {
+        return tryAdd(
+                requestId,
+                slot,
+                localHashes,
+                count,
+                prefillTokens,
+                provisionalBlocks,
+                SlotTable.NO_DEADLINE);
+    }
+
+    /**
+     * Books a request that ends of itself at a {@link #tick} after its deadline.
+     *
+     * @param requestId the caller's number of the request, unique while it runs
+     * @param slot worker slot
+     * @param localHashes local hashes of the prompt's full blocks, [count]; copied
+     * @param count full blocks
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param provisionalBlocks blocks that the caller has added to the load cell
+     * @param deadlineNs time by the clock of the ticks; {@link SlotTable#NO_DEADLINE} = never
+     * @return false if the ring has no room for a booking: nothing was taken
+     */
+    public boolean tryAdd(
+            long requestId,
+            int slot,
+            long[] localHashes,
+            int count,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs) {
         final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
         if (sequence < 0) {
             refused.getAndIncrement();
@@ -80,7 +128,14 @@ public final class LifePipeline implements AutoCloseable {
         }
         try {
             ring.get(sequence)
-                    .add(requestId, slot, localHashes, count, prefillTokens, provisionalBlocks);
+                    .add(
+                            requestId,
+                            slot,
+                            localHashes,
+                            count,
+                            prefillTokens,
+                            provisionalBlocks,
+                            deadlineNs);
         } finally {
             ring.publish(sequence);
         }
@@ -133,6 +188,26 @@ public final class LifePipeline implements AutoCloseable {
                 return false;
             }
             LockSupport.parkNanos(PARK_NS);
+        }
+        return true;
+    }
+
+    /**
+     * Lets requests end whose deadline has come, and the load of the next 64 worker slots be
+     * compared with what is booked on them; for a housekeeping thread to call, some times a second.
+     *
+     * @param nowNs time by one clock
+     * @return false if the ring is too full for that now; a later tick makes up for it
+     */
+    public boolean tick(long nowNs) {
+        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
+        if (sequence < 0) {
+            return false;
+        }
+        try {
+            ring.get(sequence).tick(nowNs);
+        } finally {
+            ring.publish(sequence);
         }
         return true;
     }

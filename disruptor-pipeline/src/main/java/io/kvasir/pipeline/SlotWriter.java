@@ -11,41 +11,53 @@ import org.slf4j.LoggerFactory;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
 
 /**
  * Applies the life ring to the slot table. The only thread that writes the table: it takes no lock
- * and reads no clock. An error while applying is counted and never ends the thread.
+ * and reads no clock; time comes with ticks. An error while applying is counted and never ends the
+ * thread.
  */
 final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<LifeEvent> {
     private static final Logger LOG = LoggerFactory.getLogger(SlotWriter.class);
 
+    /** Slots whose load is compared with what is booked on them, at each tick. */
+    private static final int SLOTS_PER_TICK = 64;
+
     private final SlotTable table;
     private final int retainedHashes;
+    private final LongConsumer expired;
     private final AtomicLong failures = new AtomicLong();
     private final CountDownLatch ended = new CountDownLatch(1);
 
-    SlotWriter(SlotTable table, int retainedHashes) {
+    SlotWriter(SlotTable table, int retainedHashes, LongConsumer expired) {
         this.table = table;
         this.retainedHashes = retainedHashes;
+        this.expired = expired;
     }
 
     @Override
     public void onEvent(LifeEvent event, long sequence, boolean endOfBatch) {
         switch (event.kind) {
             case ADD -> {
-                table.add(
+                table.book(
                         event.requestId,
                         event.slot,
                         event.hashes,
                         event.count,
                         event.prefillTokens,
-                        event.provisionalBlocks);
+                        event.provisionalBlocks,
+                        event.timeNs);
                 event.release(retainedHashes);
             }
             case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
             case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
             case FREE -> table.free(event.requestId);
             case WORKER_GONE -> table.workerGone(event.slot);
+            case TICK -> {
+                table.expire(event.timeNs, expired);
+                table.reconcile(event.timeNs, SLOTS_PER_TICK);
+            }
         }
     }
 

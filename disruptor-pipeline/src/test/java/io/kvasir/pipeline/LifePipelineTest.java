@@ -17,7 +17,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.Random;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -46,9 +48,7 @@ class LifePipelineTest {
 
     /** Adds what a caller adds to the load cell before it books. */
     private void provisional(int slot, long tokens, int blocks) {
-        board.addPrefillTokens(slot, tokens);
-        board.addActiveBlocks(slot, blocks);
-        board.addActiveRequests(slot, 1);
+        board.addProvisional(slot, tokens, blocks);
     }
 
     @ParameterizedTest
@@ -129,6 +129,39 @@ class LifePipelineTest {
             assertTrue(pipeline.prefillComplete(id));
             pipeline.outputBlock(id);
             assertTrue(pipeline.free(id));
+        }
+    }
+
+    @Test
+    void requestsEndAtATickAfterTheirDeadlineAndTheirCallerIsTold() {
+        final Queue<Long> expired = new ConcurrentLinkedQueue<>();
+        try (LifePipeline pipeline =
+                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, expired::add)) {
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(7, 2, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000));
+            provisional(2, 16, 1);
+            assertTrue(pipeline.tryAdd(8, 2, new long[] {1}, 1, 16, 1));
+            assertTrue(pipeline.tick(1_000_000_000));
+            assertTrue(pipeline.tick(1_100_000_000));
+            await(() -> table.activeRequests() == 1);
+            assertTrue(pipeline.free(7)); // late: does nothing
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(List.of(7L), List.copyOf(expired));
+            assertEquals(1, table.expiredLeases());
+            assertEquals(16, board.prefillTokens(2));
+            assertEquals(1, board.activeBlocks(2));
+        }
+    }
+
+    @Test
+    void loadThatAnErrorLeftBehindGoesAtATick() {
+        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+            provisional(1, 16, 1);
+            assertTrue(pipeline.tryAdd(1, 1, new long[] {1}, 1, 16, 1));
+            board.addActiveBlocks(1, 5);
+            assertTrue(pipeline.tick(1));
+            await(() -> table.corrections() == 1);
+            assertEquals(1, board.activeBlocks(1));
         }
     }
 

@@ -1,12 +1,14 @@
 package io.kvasir.testsupport;
 
-import java.util.HashSet;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.LongStream;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -20,18 +22,30 @@ public final class NaiveSlotTable {
     /** Answer of {@link #add}: no room. */
     public static final int FULL = -2;
 
+    /** Deadlines count in ticks of so many bits of a nanosecond. */
+    private static final int TICK_BITS = 20;
+
+    private record Prefix(int before, long localHash) {}
+
     private static final class Request {
         final int slot;
-        final List<Long> followed;
+        final List<Integer> followed;
+        final long lastTick;
         long ownBlocks;
         long prefillTokens;
         boolean prefilling = true;
 
-        Request(int slot, List<Long> followed, long ownBlocks, long prefillTokens) {
+        Request(
+                int slot,
+                List<Integer> followed,
+                long ownBlocks,
+                long prefillTokens,
+                long lastTick) {
             this.slot = slot;
             this.followed = followed;
             this.ownBlocks = ownBlocks;
             this.prefillTokens = prefillTokens;
+            this.lastTick = lastTick;
         }
     }
 
@@ -39,6 +53,8 @@ public final class NaiveSlotTable {
     private final long maxActiveBlocks;
     private final int maxBlocksPerRequest;
     private final Map<Long, Request> requests = new LinkedHashMap<>();
+    private final Map<Prefix, Integer> prefixNumbers = new HashMap<>();
+    private long tickReached = Long.MIN_VALUE;
 
     /**
      * Makes an empty table.
@@ -53,16 +69,36 @@ public final class NaiveSlotTable {
         this.maxBlocksPerRequest = maxBlocksPerRequest;
     }
 
-    /** Adds a request; returns blocks that the slot uses in addition, or a negative refusal. */
+    /** Adds a request without a deadline. */
     public int add(long requestId, int slot, long[] localHashes, long prefillTokens) {
+        return add(requestId, slot, localHashes, prefillTokens, 0);
+    }
+
+    /**
+     * Adds a request.
+     *
+     * @param requestId its name
+     * @param slot worker slot
+     * @param localHashes its prompt
+     * @param prefillTokens tokens to prefill
+     * @param deadlineNs when it ends of itself, 0 = never
+     * @return blocks that the slot uses in addition, or a negative refusal
+     */
+    public int add(
+            long requestId, int slot, long[] localHashes, long prefillTokens, long deadlineNs) {
         if (requests.containsKey(requestId)) {
             return DUPLICATE;
         }
-        final List<Long> prompt = LongStream.of(localHashes).boxed().toList();
-        final int followed = Math.min(prompt.size(), maxBlocksPerRequest);
+        final int followed = Math.min(localHashes.length, maxBlocksPerRequest);
         final Request request =
                 new Request(
-                        slot, prompt.subList(0, followed), prompt.size() - followed, prefillTokens);
+                        slot,
+                        prefixesOf(localHashes).subList(0, followed),
+                        localHashes.length - followed,
+                        prefillTokens,
+                        deadlineNs == 0
+                                ? Long.MAX_VALUE
+                                : Math.max(deadlineNs >> TICK_BITS, tickReached));
         final long before = activeBlocks(slot);
         requests.put(requestId, request);
         if (requests.size() > maxRequests || followedBlocks() > maxActiveBlocks) {
@@ -70,6 +106,20 @@ public final class NaiveSlotTable {
             return FULL;
         }
         return (int) (activeBlocks(slot) - before);
+    }
+
+    /** Ends the requests whose deadline's tick is over; returns their names. */
+    public Set<Long> expire(long nowNs) {
+        tickReached = Math.max(tickReached, nowNs >> TICK_BITS);
+        final Set<Long> due = new TreeSet<>();
+        requests.forEach(
+                (id, r) -> {
+                    if (r.lastTick < tickReached) {
+                        due.add(id);
+                    }
+                });
+        requests.keySet().removeAll(due);
+        return due;
     }
 
     /** Ends a request's prefill; whether it was being prefilled. */
@@ -135,17 +185,16 @@ public final class NaiveSlotTable {
 
     /** Leading blocks of a prompt in use on each slot; slots without the first are left out. */
     public Map<Integer, Integer> match(long[] localHashes) {
-        final List<Long> prompt = LongStream.of(localHashes).boxed().toList();
+        final List<Integer> prompt = prefixesOf(localHashes);
         final Map<Integer, Integer> depths = new TreeMap<>();
         requests.values().stream()
                 .mapToInt(r -> r.slot)
                 .distinct()
                 .forEach(
                         slot -> {
-                            final Set<List<Long>> used = prefixes(slot);
+                            final Set<Integer> used = prefixes(slot);
                             int depth = 0;
-                            while (depth < prompt.size()
-                                    && used.contains(prompt.subList(0, depth + 1))) {
+                            while (depth < prompt.size() && used.contains(prompt.get(depth))) {
                                 depth++;
                             }
                             if (depth > 0) {
@@ -155,26 +204,24 @@ public final class NaiveSlotTable {
         return depths;
     }
 
-    /** Blocks that a slot would have in use with one more prompt. */
-    public long potentialBlocks(int slot, long[] localHashes, int extraBlocks) {
-        return activeBlocks(slot)
-                + localHashes.length
-                - match(localHashes).getOrDefault(slot, 0)
-                + extraBlocks;
-    }
-
     private Stream<Request> of(int slot) {
         return requests.values().stream().filter(r -> r.slot == slot);
     }
 
-    private Set<List<Long>> prefixes(int slot) {
-        final Set<List<Long>> prefixes = new HashSet<>();
-        of(slot).forEach(
-                        r -> {
-                            for (int end = 1; end <= r.followed.size(); end++) {
-                                prefixes.add(r.followed.subList(0, end));
-                            }
-                        });
-        return prefixes;
+    private Set<Integer> prefixes(int slot) {
+        return of(slot).flatMap(r -> r.followed.stream()).collect(Collectors.toSet());
+    }
+
+    /** One number for each prefix of a prompt, by length. */
+    private List<Integer> prefixesOf(long[] localHashes) {
+        final List<Integer> numbers = new ArrayList<>();
+        int before = 0;
+        for (long localHash : localHashes) {
+            before =
+                    prefixNumbers.computeIfAbsent(
+                            new Prefix(before, localHash), p -> prefixNumbers.size() + 1);
+            numbers.add(before);
+        }
+        return numbers;
     }
 }

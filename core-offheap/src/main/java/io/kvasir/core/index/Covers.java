@@ -128,7 +128,7 @@ final class Covers {
             return NONE;
         }
         final int before = tree.coverTag(above, cover);
-        return slots[slot].position(before, slots[slot].high(before) - 1);
+        return HoldingDescriptor.position(before, slots[slot].high(before) - 1);
     }
 
     /** Lets a slot go of the last blocks of a solid holding. Frees the holding with its last. */

@@ -7,26 +7,25 @@ import java.util.Arrays;
 
 /**
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
- * uses it; its memory comes from the arena of the index.
+ * uses it; its memory comes from the arena of the index, a line for each holding.
  *
- * <p>A <em>position</em> names a held block: the place of the block in an array, the slot's holding
- * of that array, and the life of the holding, so that an old position of a holding that was used
- * again is told from a new one. Splits of runs change no position.
+ * <p>A <em>position</em> names a held block: the place of the block in an array, and the slot's
+ * holding of that array. Splits of runs change no position. A position that was kept may have
+ * become that of another block; the name tells.
  */
 final class Holdings {
     /** No position, no holding. */
     static final int NONE = -1;
-
-    private static final int PAGE_ORDER =
-            LineArena.orderFor((long) HoldingDescriptor.PER_PAGE * HoldingDescriptor.LENGTH);
 
     private final LineArena arena;
     private final OffHeap memory;
     private final NameIndex names;
     private final NameAnchors anchors;
 
-    private int[] pages = new int[4];
-    private int pageCount;
+    /** Line of each holding in use; of a free one, how far below {@link #NONE} the next free is. */
+    private int[] lines = new int[16];
+
+    private int end;
     private int firstFree = NONE;
     private int used;
 
@@ -47,7 +46,7 @@ final class Holdings {
 
     /** Numbers of holdings are below this; not all of them are in use. */
     int end() {
-        return pageCount * HoldingDescriptor.PER_PAGE;
+        return end;
     }
 
     /** Line where a holding is described; for tests. */
@@ -62,7 +61,7 @@ final class Holdings {
 
     /** Whether a number below {@link #end} is a holding. */
     boolean isUsed(int holding) {
-        return held(holding) > 0;
+        return lines[holding] > LineArena.NONE;
     }
 
     /**
@@ -72,57 +71,35 @@ final class Holdings {
      * @return its number, or {@link #NONE} when there is no memory
      */
     int allocate(int run) {
-        if (firstFree == NONE && !newPage()) {
+        final int line = end == HoldingDescriptor.MAX_HOLDINGS ? LineArena.NONE : arena.allocate(0);
+        if (line == LineArena.NONE) {
             return NONE;
         }
-        final int holding = firstFree;
-        final long at = at(holding);
-        firstFree = memory.getInt(at + HoldingDescriptor.NEXT_FREE_OFFSET);
-        memory.putInt(at + HoldingDescriptor.RUN_OFFSET, run);
-        memory.putInt(at + HoldingDescriptor.LOW_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.HELD_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.BITS_OFFSET, LineArena.NONE);
-        memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
-        memory.zero(
-                at + HoldingDescriptor.NAMES_OFFSET,
-                (long) HoldingDescriptor.CHUNKS * Integer.BYTES);
+        final int holding = firstFree == NONE ? end : firstFree;
+        if (holding == end) {
+            end++;
+            if (holding == lines.length) {
+                lines = Arrays.copyOf(lines, 2 * lines.length);
+            }
+        } else {
+            firstFree = NONE - lines[holding];
+        }
+        lines[holding] = line;
+        memory.zero(LineArena.offset(line), LineArena.LINE_LENGTH);
+        memory.putInt(LineArena.offset(line) + HoldingDescriptor.RUN_OFFSET, run);
         used++;
         return holding;
-    }
-
-    private boolean newPage() {
-        final int line =
-                end() == HoldingDescriptor.MAX_HOLDINGS
-                        ? LineArena.NONE
-                        : arena.allocate(PAGE_ORDER);
-        if (line == LineArena.NONE) {
-            return false;
-        }
-        if (pageCount == pages.length) {
-            pages = Arrays.copyOf(pages, 2 * pages.length);
-        }
-        pages[pageCount] = line;
-        final int first = pageCount++ * HoldingDescriptor.PER_PAGE;
-        for (int holding = first + HoldingDescriptor.PER_PAGE - 1; holding >= first; holding--) {
-            memory.putInt(at(holding) + HoldingDescriptor.NEXT_FREE_OFFSET, firstFree);
-            memory.putInt(at(holding) + HoldingDescriptor.HELD_OFFSET, 0);
-            memory.putInt(at(holding) + HoldingDescriptor.LIFE_OFFSET, 0);
-            memory.putInt(at(holding) + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
-            firstFree = holding;
-        }
-        return true;
     }
 
     /** Frees a holding of nothing. */
     void free(int holding) {
         final long at = at(holding);
         assert held(holding) == 0;
-        memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, HoldingDescriptor.nextLife(life(at)));
         freeBits(at);
         freeIndex(at);
         freeNames(at, 0);
-        memory.putInt(at + HoldingDescriptor.NEXT_FREE_OFFSET, firstFree);
+        arena.free(lines[holding]);
+        lines[holding] = NONE - firstFree;
         firstFree = holding;
         used--;
     }
@@ -130,33 +107,21 @@ final class Holdings {
     /** Gives all memory back; nothing is held any more. */
     void release() {
         assert used == 0 : "holdings=" + used;
-        while (pageCount > 0) {
-            arena.free(pages[--pageCount]);
-        }
+        end = 0;
         firstFree = NONE;
         anchors.release();
-    }
-
-    /** Position of a place, under the holding's present life. */
-    int position(int holding, int place) {
-        return HoldingDescriptor.position(holding, place) | life(at(holding));
     }
 
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
         final int holding = HoldingDescriptor.holding(position);
-        return holding < end()
-                && held(holding) > 0
-                && life(at(holding)) == HoldingDescriptor.life(position)
+        return holding < end
+                && isUsed(holding)
                 && holds(holding, HoldingDescriptor.place(position));
     }
 
-    private int life(long at) {
-        return HoldingDescriptor.life(memory.getInt(at + HoldingDescriptor.LIFE_OFFSET));
-    }
-
     private int indexOrder(long at) {
-        return HoldingDescriptor.indexOrder(memory.getInt(at + HoldingDescriptor.LIFE_OFFSET));
+        return memory.getInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET);
     }
 
     /** A piece of the array that the slot covers. */
@@ -254,8 +219,9 @@ final class Holdings {
             next += put;
             left -= put;
         }
-        if (next >= NameIndex.MIN_NAMES) {
-            growIndex(at, next);
+        final int places = Math.max(next, high(holding));
+        if (places >= NameIndex.MIN_NAMES) {
+            growIndex(at, places);
         }
         return true;
     }
@@ -293,7 +259,7 @@ final class Holdings {
         freeIndex(at);
         if (grown != LineArena.NONE) {
             memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
-            memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, life(at) | order);
+            memory.putInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET, order);
             reindex(at);
         }
     }
@@ -306,7 +272,9 @@ final class Holdings {
         final int high = memory.getInt(at + HoldingDescriptor.HIGH_OFFSET);
         for (int p = memory.getInt(at + HoldingDescriptor.LOW_OFFSET); p < high; p++) {
             if (bits == LineArena.NONE || bit(bits, p)) {
-                names.enter(index, order, memory.getLong(nameOffset(at, p)), p);
+                final boolean entered =
+                        names.enter(index, order, memory.getLong(nameOffset(at, p)), p);
+                assert entered : "an index has room for all names of its holding";
             }
         }
     }
@@ -350,14 +318,14 @@ final class Holdings {
         final int end = end();
         long touched = 0;
         for (int holding = 0; holding < end; holding++) {
-            touched += touch(at(holding), name);
+            touched += isUsed(holding) ? touch(at(holding), name) : 0;
         }
         lastTouched = touched;
         for (int holding = 0; holding < end; holding++) {
-            if (held(holding) > 0) {
+            if (isUsed(holding)) {
                 final int place = findIn(holding, name);
                 if (place != NONE) {
-                    return position(holding, place);
+                    return HoldingDescriptor.position(holding, place);
                 }
             }
         }
@@ -446,14 +414,14 @@ final class Holdings {
     private void removeLastAnchor(int holding) {
         if (held(holding) > 0) {
             final int last = high(holding) - 1;
-            anchors.remove(name(holding, last), position(holding, last));
+            anchors.remove(name(holding, last), HoldingDescriptor.position(holding, last));
         }
     }
 
     private void putLastAnchor(int holding) {
         if (held(holding) > 0) {
             final int last = high(holding) - 1;
-            anchors.put(name(holding, last), position(holding, last));
+            anchors.put(name(holding, last), HoldingDescriptor.position(holding, last));
         }
     }
 
@@ -590,7 +558,6 @@ final class Holdings {
     }
 
     private long at(int holding) {
-        return LineArena.offset(pages[holding / HoldingDescriptor.PER_PAGE])
-                + (long) (holding % HoldingDescriptor.PER_PAGE) * HoldingDescriptor.LENGTH;
+        return LineArena.offset(lines[holding]);
     }
 }

@@ -51,7 +51,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
     private final Covers covers;
-    private final MembershipTable notes;
+    private final NoteTable notes;
     private final OffHeap slotCells;
 
     private final WriterCounter heldBlocks = new WriterCounter();
@@ -93,7 +93,7 @@ public final class PrefixIndex implements AutoCloseable {
         this.arena = new LineArena(config.budgetBytes());
         this.tree = new RunTree(arena, config.maxWorkerSlots());
         this.notes =
-                new MembershipTable(
+                new NoteTable(
                         config.maxWorkerSlots(),
                         Math.min(
                                 config.maxHeldBlocks(),
@@ -280,7 +280,7 @@ public final class PrefixIndex implements AutoCloseable {
             final int place = tree.first(run) + offset + held;
             final int end = place + blocks - held;
             if (holding != NONE && mine.holds(holding, place)) {
-                if (!storeAgain(done + held, mine.position(holding, place))) {
+                if (!storeAgain(done + held, HoldingDescriptor.position(holding, place))) {
                     break;
                 }
                 held++;
@@ -410,7 +410,7 @@ public final class PrefixIndex implements AutoCloseable {
         final int found = covers.findHolding(tracedRuns[i], slot);
         return found == NONE
                 ? NONE
-                : mine.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
+                : HoldingDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
     }
 
     /** Whether the names and blocks that are new fit into the limits. */
@@ -531,7 +531,7 @@ public final class PrefixIndex implements AutoCloseable {
         }
         for (int p = mine.high(from) - 1; p > place; p--) {
             while (mine.holds(from, p)) {
-                release(mine.name(from, p), mine.position(from, p));
+                release(mine.name(from, p), HoldingDescriptor.position(from, p));
                 forgottenBlocks.add(1);
             }
         }
@@ -615,7 +615,7 @@ public final class PrefixIndex implements AutoCloseable {
             return position;
         }
         final int note = notes.find(slot, name);
-        return note == EntryChains.NONE ? NONE : notes.block(note);
+        return note == EntryChains.NONE ? NONE : notes.position(note);
     }
 
     private int parentPosition(long name) {
@@ -678,7 +678,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int noteAt(int position) {
         int note = notes.firstOf(slot);
-        while (note != EntryChains.NONE && notes.block(note) != position) {
+        while (note != EntryChains.NONE && notes.position(note) != position) {
             note = notes.nextOfSlot(note);
         }
         return note;
@@ -734,12 +734,12 @@ public final class PrefixIndex implements AutoCloseable {
                 continue;
             }
             final long name = slots[holder].name(held, place);
-            final int position = slots[holder].position(held, place);
+            final int position = HoldingDescriptor.position(held, place);
             final int note = notes.find(holder, name);
             visitor.block(
                     holder, name, sequence, note == EntryChains.NONE ? 1 : notes.copies(note));
             for (int n = notes.firstOf(holder); n != EntryChains.NONE; n = notes.nextOfSlot(n)) {
-                if (notes.block(n) == position && notes.engineHash(n) != name) {
+                if (notes.position(n) == position && notes.engineHash(n) != name) {
                     visitor.block(holder, notes.engineHash(n), sequence, notes.copies(n));
                 }
             }
@@ -750,7 +750,8 @@ public final class PrefixIndex implements AutoCloseable {
      * Finds how many leading blocks of a prompt each worker slot holds. Any thread.
      *
      * <p>Each block counted was held by that slot at some moment of the call, block by block: not a
-     * snapshot of the whole prefix. A concurrent write may hide a block from this call (undercount)
+     * snapshot of the whole prefix; a store that is being refused for want of memory may be seen in
+     * part until it is taken back. A concurrent write may hide a block from this call (undercount)
      * but never invents one; while the writer is quiet the result is exact.
      *
      * @param localHashes local hash of block {@code i} at index {@code i}; [blockCount], not copied

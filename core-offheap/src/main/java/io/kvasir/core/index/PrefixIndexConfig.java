@@ -61,6 +61,16 @@ public record PrefixIndexConfig(
                 false);
     }
 
+    /**
+     * The same limits with another budget: prompts of a few blocks that share nothing need about 50
+     * bytes a block.
+     *
+     * @throws IllegalArgumentException if the value is outside its limits
+     */
+    public PrefixIndexConfig withBudgetBytes(long bytes) {
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes, checkNames);
+    }
+
     /** The same sizes, with every engine hash checked. */
     public PrefixIndexConfig checkingNames() {
         return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, true);

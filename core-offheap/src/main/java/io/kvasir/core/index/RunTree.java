@@ -425,6 +425,28 @@ public final class RunTree {
                 at(run) + RunDescriptor.CHILDREN_OFFSET, RunDescriptor.oneChild(lower));
     }
 
+    /**
+     * Undoes a split: a run takes the blocks and the children of its next piece, which is its only
+     * child and covered by the same slots. The covers of the run stay, those of the piece go.
+     */
+    public void join(int run) {
+        final int lower = nextPiece(run);
+        final long children = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
+        final int next = nextPiece(lower);
+        assert childCount(run) == 1 && parent(lower) == run && covers(lower) == covers(run);
+        structureChanged(run);
+        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
+        adopt(run, children);
+        memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
+        memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, children);
+        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, next);
+        if (next != NONE) {
+            memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
+        }
+        unheld(run, unheld(run) + unheld(lower));
+        cancelSplit(lower);
+    }
+
     private void adopt(int run, long children) {
         final long parent = RunDescriptor.parentWord(version(run), run);
         if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
@@ -506,13 +528,14 @@ public final class RunTree {
     /** A table that holds the children and has room for one more, or 0 = no memory. */
     private long roomForOneMore(long children, int count) {
         final boolean one = RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD;
-        if (!one && (count + 1) * 4 <= tableCapacity(children) * 3) {
+        final int capacity = tableCapacity(children);
+        if (!one && (count + 1) * 4 <= capacity * 3) {
             return children;
         }
         final int order = one ? 0 : RunDescriptor.tableOrder(children) + 1;
         final int line = arena.allocate(order);
         if (line == LineArena.NONE) {
-            return 0;
+            return !one && count + 1 < capacity ? children : 0; // slow, but it has room
         }
         final long table = RunDescriptor.childTable(line, order);
         for (int i = 0; i < tableCapacity(table); i++) {

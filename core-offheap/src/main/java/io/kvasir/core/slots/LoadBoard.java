@@ -10,8 +10,9 @@ import java.util.Objects;
  *
  * <p>A caller adds what it expects of a request before the request is booked, so that concurrent
  * callers see each other; the {@link SlotTable} corrects the difference when it knows. The three
- * values of a cell are exact each by itself, not as a snapshot of all three. Every method throws
- * {@link IndexOutOfBoundsException} for a slot out of range.
+ * values of a cell are exact each by itself, not as a snapshot of all three. Callers who use {@link
+ * #addProvisional} let the table find and correct what has gone wrong with a cell. Every method
+ * throws {@link IndexOutOfBoundsException} for a slot out of range.
  */
 public final class LoadBoard implements AutoCloseable {
     private final int slots;
@@ -34,6 +35,36 @@ public final class LoadBoard implements AutoCloseable {
         }
         this.slots = maxWorkerSlots;
         this.memory = OffHeap.allocate(LoadCellDescriptor.cellOffset(maxWorkerSlots));
+    }
+
+    /**
+     * Adds what a caller expects of a request that it is about to book. Any thread. A booking, a
+     * refused one too, or {@link #takeBackProvisional} must follow soon: while one is on its way,
+     * the slot's load cannot be compared with what is booked.
+     *
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param blocks blocks that it will have in use in addition
+     */
+    public void addProvisional(int slot, long prefillTokens, long blocks) {
+        // counted before it is added: see BookedLoads
+        add(slot, LoadCellDescriptor.PROVISIONS_OFFSET, LoadCellDescriptor.ONE_BEGUN);
+        add(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET, prefillTokens);
+        add(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, blocks);
+        add(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, 1);
+    }
+
+    /**
+     * Takes back what {@link #addProvisional} has added, when the request will not be booked. Any
+     * thread.
+     *
+     * @param prefillTokens the same as there
+     * @param blocks the same as there
+     */
+    public void takeBackProvisional(int slot, long prefillTokens, long blocks) {
+        add(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET, -prefillTokens);
+        add(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, -blocks);
+        add(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, -1);
+        add(slot, LoadCellDescriptor.PROVISIONS_OFFSET, LoadCellDescriptor.ONE_TAKEN_BACK);
     }
 
     /** Adds to the tokens still to be prefilled on a slot; returns the new value. Any thread. */
@@ -64,6 +95,22 @@ public final class LoadBoard implements AutoCloseable {
     /** Running requests of a slot. Any thread. */
     public long activeRequests(int slot) {
         return get(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET);
+    }
+
+    /** Provisional loads of a slot, begun and taken back; what is read after it is not older. */
+    long provisions(int slot) {
+        return get(slot, LoadCellDescriptor.PROVISIONS_OFFSET);
+    }
+
+    /** Puts the blocks in use of the first slots into an array, with something added to each. */
+    void activeBlocks(long[] out, int count, long more) {
+        for (int slot = 0; slot < count; slot++) {
+            out[slot] =
+                    memory.getLongOpaque(
+                                    LoadCellDescriptor.cellOffset(slot)
+                                            + LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET)
+                            + more;
+        }
     }
 
     /**

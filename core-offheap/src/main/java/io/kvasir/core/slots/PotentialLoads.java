@@ -55,7 +55,8 @@ public final class PotentialLoads {
         slots = slotCount;
     }
 
-    void set(int slot, long blocks) {
-        decodeBlocks[slot] = blocks;
+    /** One value for each slot of the answer, to be written by the table. */
+    long[] values() {
+        return decodeBlocks;
     }
 }

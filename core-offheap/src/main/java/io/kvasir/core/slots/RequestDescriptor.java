@@ -3,20 +3,24 @@ package io.kvasir.core.slots;
 import io.kvasir.core.memory.EntryChains;
 
 /**
- * Layout of one running request of a {@link RequestTable}.
+ * Layout of one running request of a {@link RequestTable}: one cache line.
  *
  * <pre>
- *   0        4        8                16               24       28       32       36       40
- *   +--------+--------+----------------+----------------+--------+--------+--------+--------+
- *   | next   | slot   | request id     | prefill tokens | phase  | tail   | slot's | slot's |
- *   |        |        |                |                |        |        | next   | before |
- *   +--------+--------+----------------+----------------+--------+--------+--------+--------+
- *   40               48
- *   +----------------+
- *   | own blocks     |
- *   +----------------+
- *   phase: 0 = being prefilled, 1 = generating
- *   tail:  the (slot, block) pair of the last prompt block followed; each pair knows the one before
+ *   0        4        8                16               24               32
+ *   +--------+--------+----------------+----------------+----------------+
+ *   | next   | slot   | request id     | prefill tokens | deadline       |
+ *   +--------+--------+----------------+----------------+----------------+
+ *   32       36       40    42    44         48     52     56     60     64
+ *   +--------+--------+-----+-----+----------+------+------+------+------+
+ *   | run    | own    |place|timer| gener-   |slot's|slot's|timer |timer |
+ *   |        | blocks |     |     | ation    | next |before| next |before|
+ *   +--------+--------+-----+-----+----------+------+------+------+------+
+ *   prefill tokens  Long.MIN_VALUE = none any more: the request generates
+ *   run, place      end of the path: place in the run's array of the last prompt block followed. The
+ *                   run is the one that ended there at the time of booking; when it is split, the
+ *                   place is in a later piece of the same array. Run 0 = no block followed
+ *   timer           1 + bucket of the deadline wheel, 0 = no deadline
+ *   generation      +1 when the entry is handed out, +1 when it is given back: odd = running
  * </pre>
  */
 public final class RequestDescriptor {
@@ -29,29 +33,41 @@ public final class RequestDescriptor {
     /** Tokens still counted as to be prefilled. */
     public static final int PREFILL_TOKENS_OFFSET = REQUEST_ID_OFFSET + Long.BYTES;
 
-    /** Being prefilled or generating. */
-    public static final int PHASE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
+    /** Time in ns when the request ends of itself. */
+    public static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
 
-    /** Pair of the last prompt block followed. */
-    public static final int TAIL_OFFSET = PHASE_OFFSET + Integer.BYTES;
+    /** Run in whose array the path ends. */
+    public static final int RUN_OFFSET = DEADLINE_OFFSET + Long.BYTES;
+
+    /** Blocks that no other request can share: output and prompt blocks not followed. */
+    public static final int OWN_BLOCKS_OFFSET = RUN_OFFSET + Integer.BYTES;
+
+    /** Place in the array of the last block of the path. */
+    public static final int PLACE_OFFSET = OWN_BLOCKS_OFFSET + Integer.BYTES;
+
+    /** Where the request is in the deadline wheel. */
+    public static final int TIMER_OFFSET = PLACE_OFFSET + Short.BYTES;
+
+    /** How often the entry was handed out and given back. */
+    public static final int GENERATION_OFFSET = TIMER_OFFSET + Short.BYTES;
 
     /** Next request of the slot. */
-    public static final int SLOT_NEXT_OFFSET = TAIL_OFFSET + Integer.BYTES;
+    public static final int SLOT_NEXT_OFFSET = GENERATION_OFFSET + Integer.BYTES;
 
     /** Request of the slot before this one. */
     public static final int SLOT_PREVIOUS_OFFSET = SLOT_NEXT_OFFSET + Integer.BYTES;
 
-    /** Blocks that no other request can share: output and prompt blocks not followed. */
-    public static final int OWN_BLOCKS_OFFSET = SLOT_PREVIOUS_OFFSET + Integer.BYTES;
+    /** Next request of the wheel's bucket. */
+    public static final int TIMER_NEXT_OFFSET = SLOT_PREVIOUS_OFFSET + Integer.BYTES;
+
+    /** Request of the wheel's bucket before this one. */
+    public static final int TIMER_PREVIOUS_OFFSET = TIMER_NEXT_OFFSET + Integer.BYTES;
 
     /** Bytes of a request. */
-    public static final int ENTRY_LENGTH = OWN_BLOCKS_OFFSET + Long.BYTES;
+    public static final int ENTRY_LENGTH = TIMER_PREVIOUS_OFFSET + Integer.BYTES;
 
-    /** Phase of a request that is being prefilled. */
-    public static final int PREFILL = 0;
-
-    /** Phase of a request that generates. */
-    public static final int DECODE = 1;
+    /** Prefill tokens of a request that generates. */
+    public static final long PREFILL_OVER = Long.MIN_VALUE;
 
     private RequestDescriptor() {}
 }

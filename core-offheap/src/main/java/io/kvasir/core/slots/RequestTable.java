@@ -6,11 +6,18 @@ import io.kvasir.core.memory.EntryChains;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
 
-/** Hash table of running requests by id, with one list per worker slot. Writer thread only. */
+/**
+ * Running requests: a hash table by id, one list per worker slot, and a wheel by deadline. Writer
+ * thread only.
+ *
+ * <p>A handle is {@code [generation:32 | entry:32]}, positive: it stands for one request only, also
+ * when the entry has been handed out again. Generations of running requests are odd.
+ */
 final class RequestTable implements AutoCloseable {
     private final EntryChains chains;
     private final OffHeap memory;
     private final SlotLists lists;
+    private final DeadlineWheel wheel;
 
     RequestTable(int workerSlots, int maxRequests) {
         this.chains = new EntryChains("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
@@ -21,6 +28,7 @@ final class RequestTable implements AutoCloseable {
                         RequestDescriptor.SLOT_NEXT_OFFSET,
                         RequestDescriptor.SLOT_PREVIOUS_OFFSET,
                         workerSlots);
+        this.wheel = new DeadlineWheel(chains);
     }
 
     int find(long requestId) {
@@ -31,24 +39,56 @@ final class RequestTable implements AutoCloseable {
         return entry;
     }
 
-    /** Adds a request that is not in the table. The caller made sure that it fits. */
-    void insert(long requestId, int slot, long prefillTokens, int tail, long ownBlocks) {
+    /** Running request that a handle stands for, or {@link EntryChains#NONE}. */
+    int at(long handle) {
+        final int entry = (int) handle;
+        final boolean running =
+                (handle >>> Integer.SIZE & 1) != 0
+                        && entry > NONE
+                        && entry <= chains.capacity()
+                        && handle(entry) == handle;
+        return running ? entry : NONE;
+    }
+
+    long handle(int entry) {
+        return (long) generation(entry) << Integer.SIZE | entry;
+    }
+
+    /**
+     * Adds a request that is not in the table. The caller made sure that it fits.
+     *
+     * @param deadlineNs when it ends of itself; 0 = never
+     * @return its entry
+     */
+    int insert(long requestId, int slot, long prefillTokens, long deadlineNs) {
         final int entry = chains.acquire();
         assert entry != NONE : "no free request; the booking must check before it writes";
         final long offset = chains.offset(entry);
         memory.putInt(offset + RequestDescriptor.SLOT_OFFSET, slot);
         memory.putLong(offset + RequestDescriptor.REQUEST_ID_OFFSET, requestId);
         memory.putLong(offset + RequestDescriptor.PREFILL_TOKENS_OFFSET, prefillTokens);
-        memory.putInt(offset + RequestDescriptor.PHASE_OFFSET, RequestDescriptor.PREFILL);
-        memory.putInt(offset + RequestDescriptor.TAIL_OFFSET, tail);
-        memory.putLong(offset + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks);
+        nextGeneration(entry);
         lists.add(slot, entry);
+        if (deadlineNs != 0) {
+            wheel.add(entry, deadlineNs);
+        }
         chains.link(entry, chains.bucket(requestId));
+        return entry;
+    }
+
+    /** Notes where a request's path ends, and how many blocks it has beside it. */
+    void path(int entry, int run, int place, int ownBlocks) {
+        final long offset = chains.offset(entry);
+        memory.putInt(offset + RequestDescriptor.RUN_OFFSET, run);
+        memory.putShort(offset + RequestDescriptor.PLACE_OFFSET, (short) place);
+        memory.putInt(offset + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks);
     }
 
     void remove(int entry) {
         chains.unlink(entry, chains.bucket(requestId(entry)));
         lists.remove(slot(entry), entry);
+        wheel.remove(entry);
+        nextGeneration(entry);
         chains.release(entry);
     }
 
@@ -56,35 +96,46 @@ final class RequestTable implements AutoCloseable {
         return lists.first(slot);
     }
 
+    /** A request whose deadline is not behind a time, or {@link EntryChains#NONE}. */
+    int due(long nowNs) {
+        return wheel.due(nowNs);
+    }
+
     int slot(int entry) {
         return memory.getInt(chains.offset(entry) + RequestDescriptor.SLOT_OFFSET);
     }
 
-    int tail(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.TAIL_OFFSET);
+    int run(int entry) {
+        return memory.getInt(chains.offset(entry) + RequestDescriptor.RUN_OFFSET);
     }
 
+    int place(int entry) {
+        return memory.getShort(chains.offset(entry) + RequestDescriptor.PLACE_OFFSET);
+    }
+
+    /** Tokens still to be prefilled; 0 for a request that generates. */
     long prefillTokens(int entry) {
-        return memory.getLong(chains.offset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET);
+        final long stored = storedPrefillTokens(entry);
+        return stored == RequestDescriptor.PREFILL_OVER ? 0 : stored;
     }
 
-    long ownBlocks(int entry) {
-        return memory.getLong(chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET);
+    int ownBlocks(int entry) {
+        return memory.getInt(chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET);
     }
 
     void addOwnBlock(int entry) {
-        final long offset = chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET;
-        memory.putLong(offset, memory.getLong(offset) + 1);
+        memory.putInt(
+                chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks(entry) + 1);
     }
 
     /** Ends the prefill phase; false if it was over already. */
     boolean startDecode(int entry) {
-        final long offset = chains.offset(entry);
-        if (memory.getInt(offset + RequestDescriptor.PHASE_OFFSET) == RequestDescriptor.DECODE) {
+        if (storedPrefillTokens(entry) == RequestDescriptor.PREFILL_OVER) {
             return false;
         }
-        memory.putInt(offset + RequestDescriptor.PHASE_OFFSET, RequestDescriptor.DECODE);
-        memory.putLong(offset + RequestDescriptor.PREFILL_TOKENS_OFFSET, 0);
+        memory.putLong(
+                chains.offset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET,
+                RequestDescriptor.PREFILL_OVER);
         return true;
     }
 
@@ -97,15 +148,30 @@ final class RequestTable implements AutoCloseable {
     }
 
     long bytes() {
-        return chains.bytes();
+        return chains.bytes() + wheel.bytes();
     }
 
     @Override
     public void close() {
         chains.close();
+        wheel.close();
     }
 
-    private long requestId(int entry) {
+    long requestId(int entry) {
         return memory.getLong(chains.offset(entry) + RequestDescriptor.REQUEST_ID_OFFSET);
+    }
+
+    private long storedPrefillTokens(int entry) {
+        return memory.getLong(chains.offset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET);
+    }
+
+    private void nextGeneration(int entry) {
+        memory.putInt(
+                chains.offset(entry) + RequestDescriptor.GENERATION_OFFSET,
+                generation(entry) + 1 & Integer.MAX_VALUE);
+    }
+
+    private int generation(int entry) {
+        return memory.getInt(chains.offset(entry) + RequestDescriptor.GENERATION_OFFSET);
     }
 }

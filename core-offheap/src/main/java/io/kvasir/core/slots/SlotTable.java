@@ -6,6 +6,7 @@ import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.WriterCounter;
 
 import java.util.Objects;
+import java.util.function.LongConsumer;
 
 /**
  * Running requests and the blocks that they use, per worker slot: what the router itself has
@@ -13,24 +14,39 @@ import java.util.Objects;
  *
  * <p>A prompt block is counted once per worker slot however many of its requests share it; output
  * blocks and prompt blocks behind {@link SlotTableConfig#maxBlocksPerRequest} are a request's own.
+ * A booking costs by the runs of blocks that its prompt shares with others and by its new blocks.
+ *
+ * <p>A request is named by the caller's id, or by the handle that {@link #book} gives: a handle
+ * needs no search and never stands for a later request, so a late or repeated step does nothing. A
+ * request may have a deadline, at which {@link #expire} ends it.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; a booking that does
- * not fit is refused as a whole.
+ * not fit is refused as a whole. Time comes from the caller, from one clock.
  */
 public final class SlotTable implements AutoCloseable {
     /** Answer of {@link #add}: a request of that id is running. */
     public static final int DUPLICATE = -1;
 
-    /** Answer of {@link #add}: no room; raise {@code maxRequests} or {@code maxActiveBlocks}. */
+    /** Answer of {@link #add}: no room; raise {@link SlotTableConfig}'s limit or budget. */
     public static final int FULL = -2;
+
+    /** Deadline of a request that has none. */
+    public static final long NO_DEADLINE = 0;
+
+    /** Handle of no request. */
+    public static final long NO_REQUEST = 0;
 
     private final SlotTableConfig config;
     private final LoadBoard board;
+    private final BookedLoads booked;
     private final RequestTable requests;
-    private final ActiveBlocks active;
+    private final ActivePaths active;
     private final WriterCounter duplicates = new WriterCounter();
     private final WriterCounter refusals = new WriterCounter();
+    private final WriterCounter expired = new WriterCounter();
+    private int lastAdded;
+    private int nextReconciled;
 
     /**
      * Allocates an empty table.
@@ -50,25 +66,17 @@ public final class SlotTable implements AutoCloseable {
         this.config = config;
         this.board = board;
         this.requests = new RequestTable(config.maxWorkerSlots(), config.maxRequests());
-        this.active = new ActiveBlocks(config.maxWorkerSlots(), config.maxActiveBlocks());
+        this.active =
+                new ActivePaths(
+                        config.maxWorkerSlots(), config.maxActiveBlocks(), config.budgetBytes());
+        this.booked = new BookedLoads(board, config.maxWorkerSlots());
     }
 
     /**
-     * Books a request. Writer thread. All or nothing.
+     * Books a request without a deadline, as {@link #book} does. Writer thread.
      *
-     * <p>The caller has already added {@code prefillTokens}, {@code provisionalBlocks} and one
-     * request to the slot's cell. A booking corrects the blocks by the difference; a refusal takes
-     * all three back.
-     *
-     * @param requestId the caller's number of the request, unique while it runs
-     * @param slot worker slot
-     * @param localHashes local hash of prompt block {@code i} at index {@code i}; [count], not kept
-     * @param count full blocks of the prompt
-     * @param prefillTokens tokens that the worker has to prefill
-     * @param provisionalBlocks blocks that the caller has added to the cell
      * @return blocks that the slot uses in addition, 0 or more; or {@link #DUPLICATE}, {@link
      *     #FULL}
-     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
      */
     public int add(
             long requestId,
@@ -77,31 +85,73 @@ public final class SlotTable implements AutoCloseable {
             int count,
             long prefillTokens,
             int provisionalBlocks) {
+        final long handle =
+                book(
+                        requestId,
+                        slot,
+                        localHashes,
+                        count,
+                        prefillTokens,
+                        provisionalBlocks,
+                        NO_DEADLINE);
+        return handle < 0 ? (int) handle : lastAdded;
+    }
+
+    /**
+     * Books a request. Writer thread. All or nothing.
+     *
+     * <p>The caller has already added {@code prefillTokens}, {@code provisionalBlocks} and one
+     * request to the slot's cell, with {@link LoadBoard#addProvisional} where {@link #reconcile} is
+     * used. A booking corrects the blocks by the difference; a refusal takes all three back.
+     *
+     * @param requestId the caller's number of the request, unique while it runs
+     * @param slot worker slot
+     * @param localHashes local hash of prompt block {@code i} at index {@code i}; [count], not kept
+     * @param count full blocks of the prompt
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param provisionalBlocks blocks that the caller has added to the cell
+     * @param deadlineNs when {@link #expire} ends the request; {@link #NO_DEADLINE} = never
+     * @return the request's handle, positive; or {@link #DUPLICATE}, {@link #FULL}
+     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
+     */
+    public long book(
+            long requestId,
+            int slot,
+            long[] localHashes,
+            int count,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs) {
         Objects.checkIndex(slot, config.maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
         if (requests.find(requestId) != NONE) {
             duplicates.add(1);
-            takeBack(slot, prefillTokens, provisionalBlocks);
+            booked.refuse(slot, prefillTokens, provisionalBlocks);
             return DUPLICATE;
         }
         final int followed = Math.min(count, config.maxBlocksPerRequest());
-        final int shared = active.follow(slot, localHashes, followed);
-        if (requests.free() == 0 || active.free() < followed - shared) {
+        final int used =
+                requests.free() == 0 ? ActivePaths.FULL : active.enter(slot, localHashes, followed);
+        if (used == ActivePaths.FULL) {
             refusals.add(1);
-            takeBack(slot, prefillTokens, provisionalBlocks);
+            booked.refuse(slot, prefillTokens, provisionalBlocks);
             return FULL;
         }
-        final int used = active.use(slot, localHashes, followed);
-        requests.insert(requestId, slot, prefillTokens, active.tail(), count - used);
-        final int added = count - shared;
-        board.addActiveBlocks(slot, added - provisionalBlocks);
-        return added;
+        final int request = requests.insert(requestId, slot, prefillTokens, deadlineNs);
+        requests.path(request, active.endRun(), active.endPlace(), count - followed);
+        lastAdded = used + count - followed;
+        booked.book(slot, prefillTokens, lastAdded, provisionalBlocks);
+        return requests.handle(request);
     }
 
-    private void takeBack(int slot, long prefillTokens, int provisionalBlocks) {
-        board.addPrefillTokens(slot, -prefillTokens);
-        board.addActiveBlocks(slot, -provisionalBlocks);
-        board.addActiveRequests(slot, -1);
+    /**
+     * Handle of a running request. Writer thread.
+     *
+     * @return {@link #NO_REQUEST} when none of that id is running
+     */
+    public long handle(long requestId) {
+        final int request = requests.find(requestId);
+        return request == NONE ? NO_REQUEST : requests.handle(request);
     }
 
     /**
@@ -110,14 +160,22 @@ public final class SlotTable implements AutoCloseable {
      * @return whether it was being prefilled; false too when it is not running
      */
     public boolean prefillComplete(long requestId) {
-        final int request = requests.find(requestId);
+        return startDecode(requests.find(requestId));
+    }
+
+    /** The same as {@link #prefillComplete}, of the request that a handle stands for. */
+    public boolean prefillCompleteAt(long handle) {
+        return startDecode(requests.at(handle));
+    }
+
+    private boolean startDecode(int request) {
         if (request == NONE) {
             return false;
         }
         final long tokens = requests.prefillTokens(request);
         final boolean completed = requests.startDecode(request);
         if (completed) {
-            board.addPrefillTokens(requests.slot(request), -tokens);
+            booked.addPrefillTokens(requests.slot(request), -tokens);
         }
         return completed;
     }
@@ -128,12 +186,20 @@ public final class SlotTable implements AutoCloseable {
      * @return whether the request is running
      */
     public boolean outputBlock(long requestId) {
-        final int request = requests.find(requestId);
+        return addOutputBlock(requests.find(requestId));
+    }
+
+    /** The same as {@link #outputBlock}, of the request that a handle stands for. */
+    public boolean outputBlockAt(long handle) {
+        return addOutputBlock(requests.at(handle));
+    }
+
+    private boolean addOutputBlock(int request) {
         if (request == NONE) {
             return false;
         }
         requests.addOwnBlock(request);
-        board.addActiveBlocks(requests.slot(request), 1);
+        booked.addActiveBlocks(requests.slot(request), 1);
         return true;
     }
 
@@ -143,7 +209,15 @@ public final class SlotTable implements AutoCloseable {
      * @return whether it was running
      */
     public boolean free(long requestId) {
-        final int request = requests.find(requestId);
+        return endIfRunning(requests.find(requestId));
+    }
+
+    /** The same as {@link #free}, of the request that a handle stands for. */
+    public boolean freeAt(long handle) {
+        return endIfRunning(requests.at(handle));
+    }
+
+    private boolean endIfRunning(int request) {
         if (request == NONE) {
             return false;
         }
@@ -167,14 +241,52 @@ public final class SlotTable implements AutoCloseable {
         return ended;
     }
 
+    /**
+     * Ends the requests whose deadline has come, each at most 1.1 ms after it. Writer thread; costs
+     * by the requests ended.
+     *
+     * @param nowNs time by the clock of the deadlines; an earlier one than before ends nothing
+     * @param ended told the id of each request ended
+     * @return how many there were
+     */
+    public int expire(long nowNs, LongConsumer ended) {
+        int count = 0;
+        for (int r = requests.due(nowNs); r != NONE; r = requests.due(nowNs)) {
+            final long requestId = requests.requestId(r);
+            end(r);
+            expired.add(1);
+            count++;
+            ended.accept(requestId);
+        }
+        return count;
+    }
+
     private void end(int request) {
         final int slot = requests.slot(request);
-        final long blocks =
-                active.leave(slot, requests.tail(request)) + requests.ownBlocks(request);
-        board.addPrefillTokens(slot, -requests.prefillTokens(request));
-        board.addActiveBlocks(slot, -blocks);
-        board.addActiveRequests(slot, -1);
+        final int blocks = active.leave(slot, requests.run(request), requests.place(request));
+        booked.endRequest(
+                slot, requests.prefillTokens(request), blocks + requests.ownBlocks(request));
         requests.remove(request);
+    }
+
+    /**
+     * Compares the load of the next few slots, in turn, with what is booked on them, and corrects
+     * what is wrong; callers go on meanwhile. Writer thread. A slot is left out while a booking is
+     * on its way to this table, and as long as callers have not used {@link
+     * LoadBoard#addProvisional}; all callers of a board must, or none.
+     *
+     * @param nowNs time; a provisional load that is neither booked nor taken back is taken as lost
+     *     when a slot was never without one for ten seconds
+     * @param slots slots to look at
+     * @return how many could be compared
+     */
+    public int reconcile(long nowNs, int slots) {
+        int compared = 0;
+        for (int i = 0; i < Math.min(slots, config.maxWorkerSlots()); i++) {
+            compared += booked.reconcile(nextReconciled, nowNs) ? 1 : 0;
+            nextReconciled = nextReconciled + 1 < config.maxWorkerSlots() ? nextReconciled + 1 : 0;
+        }
+        return compared;
     }
 
     /**
@@ -188,13 +300,16 @@ public final class SlotTable implements AutoCloseable {
      * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
      */
     public int matchActive(long[] localHashes, int count, OverlapScores out) {
+        Objects.checkFromIndexSize(0, count, localHashes.length);
         return active.match(localHashes, count, out);
     }
 
     /**
      * Computes for every slot how many blocks it would have in use if it got a prompt: those in use
      * plus the prompt's, less the leading ones that are in use there already. Any thread; load and
-     * match are read one after the other, so a booking between them may count once too often.
+     * match are read one after the other, so a booking between them may count once too often. One
+     * walk for all slots; costs by the runs of the prompt and the slots that use them, and a copy
+     * of the loads.
      *
      * @param localHashes local hash of block {@code i} at index {@code i}; [count], not copied
      * @param count blocks of the prompt
@@ -212,8 +327,11 @@ public final class SlotTable implements AutoCloseable {
             PotentialLoads out) {
         matchActive(localHashes, count, scratch);
         out.begin(config.maxWorkerSlots());
-        for (int slot = 0; slot < config.maxWorkerSlots(); slot++) {
-            out.set(slot, board.activeBlocks(slot) + count - scratch.depth(slot) + extraBlocks);
+        final long[] blocks = out.values();
+        board.activeBlocks(blocks, config.maxWorkerSlots(), (long) count + extraBlocks);
+        for (int i = 0; i < scratch.matchedSlots(); i++) {
+            final int slot = scratch.slotAt(i);
+            blocks[slot] -= scratch.depth(slot);
         }
     }
 
@@ -223,7 +341,7 @@ public final class SlotTable implements AutoCloseable {
     }
 
     /** Prompt blocks followed one by one, counted once per worker slot; any thread. */
-    public int activeBlocks() {
+    public long activeBlocks() {
         return active.used();
     }
 
@@ -237,9 +355,29 @@ public final class SlotTable implements AutoCloseable {
         return refusals.get();
     }
 
+    /** Requests ended by their deadline; any thread. */
+    public long expiredLeases() {
+        return expired.get();
+    }
+
+    /** How often the load of a slot was found wrong and was corrected; any thread. */
+    public long corrections() {
+        return booked.corrections();
+    }
+
+    /** Runs that the prompts of running requests are made of; any thread. */
+    public long runs() {
+        return active.runs();
+    }
+
+    /** Bytes of {@link SlotTableConfig#budgetBytes} that are in use now; any thread. */
+    public long usedBytes() {
+        return active.usedBytes();
+    }
+
     /** Off-heap bytes without the board; constant from construction to close. */
     public long bytes() {
-        return requests.bytes() + active.bytes();
+        return requests.bytes() + active.bytes() + booked.bytes();
     }
 
     /** Sizes that the table was made with. */
@@ -252,5 +390,6 @@ public final class SlotTable implements AutoCloseable {
     public void close() {
         requests.close();
         active.close();
+        booked.close();
     }
 }

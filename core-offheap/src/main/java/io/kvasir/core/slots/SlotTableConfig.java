@@ -6,30 +6,64 @@ import io.kvasir.core.memory.EntryChains;
 /**
  * Sizes of a {@link SlotTable}; memory for all of it is taken at construction.
  *
+ * <p>The budget follows from the limits: {@value #BYTES_PER_BLOCK} bytes for a block, which is kept
+ * once for all worker slots, {@value #BYTES_PER_REQUEST} for a request, which ends a run and may
+ * split another, and {@value #BYTES_PER_SLOT} for a worker slot. Where prompts share many short
+ * pieces, the memory may end before the limits do; a booking is refused then as it is at a limit.
+ *
  * @param maxWorkerSlots worker slots, 1..65536
  * @param maxRequests running requests
  * @param maxActiveBlocks prompt blocks in use, counted once per worker slot, 1..2^30
  * @param maxBlocksPerRequest leading blocks of a prompt that are followed one by one; those behind
  *     count as the request's own, shared with nobody
+ * @param budgetBytes off-heap bytes for prompts, at least {@value #MIN_BUDGET}
  */
 public record SlotTableConfig(
-        int maxWorkerSlots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
+        int maxWorkerSlots,
+        int maxRequests,
+        long maxActiveBlocks,
+        int maxBlocksPerRequest,
+        long budgetBytes) {
+    private static final long MIN_BUDGET = 64 << 10;
+    private static final long BYTES_PER_BLOCK = 10;
+    private static final long BYTES_PER_REQUEST = 1024;
+    private static final long BYTES_PER_SLOT = 1024;
+
     /**
      * Checks the limits.
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
     public SlotTableConfig {
-        check("maxWorkerSlots", maxWorkerSlots, PrefixIndexConfig.MAX_WORKER_SLOTS);
-        check("maxRequests", maxRequests, EntryChains.MAX_ENTRIES);
-        check("maxActiveBlocks", maxActiveBlocks, EntryChains.MAX_ENTRIES);
-        check("maxBlocksPerRequest", maxBlocksPerRequest, Integer.MAX_VALUE);
+        check("maxWorkerSlots", maxWorkerSlots, 1, PrefixIndexConfig.MAX_WORKER_SLOTS);
+        check("maxRequests", maxRequests, 1, EntryChains.MAX_ENTRIES);
+        check("maxActiveBlocks", maxActiveBlocks, 1, EntryChains.MAX_ENTRIES);
+        check("maxBlocksPerRequest", maxBlocksPerRequest, 1, Integer.MAX_VALUE);
+        check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);
     }
 
-    private static void check(String name, long value, long max) {
-        if (value < 1 || value > max) {
+    /**
+     * Takes the budget from the limits.
+     *
+     * @throws IllegalArgumentException if a value is outside its limits
+     */
+    public SlotTableConfig(
+            int maxWorkerSlots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
+        this(
+                maxWorkerSlots,
+                maxRequests,
+                maxActiveBlocks,
+                maxBlocksPerRequest,
+                MIN_BUDGET
+                        + BYTES_PER_BLOCK * Math.max(0, maxActiveBlocks)
+                        + BYTES_PER_REQUEST * Math.max(0, maxRequests)
+                        + BYTES_PER_SLOT * Math.max(0, maxWorkerSlots));
+    }
+
+    private static void check(String name, long value, long min, long max) {
+        if (value < min || value > max) {
             throw new IllegalArgumentException(
-                    name + " out of range: value=" + value + ", limits=1.." + max);
+                    name + " out of range: value=" + value + ", limits=" + min + ".." + max);
         }
     }
 }

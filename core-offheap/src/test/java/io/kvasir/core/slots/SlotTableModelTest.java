@@ -1,6 +1,7 @@
 package io.kvasir.core.slots;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.testsupport.NaiveSlotTable;
@@ -12,7 +13,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** Random operations on the slot table and on the naive one; both must always say the same. */
 class SlotTableModelTest {
@@ -22,14 +25,27 @@ class SlotTableModelTest {
     @CsvSource({"3, 40, 1000, 1000", "3, 40, 50, 1000", "70, 100, 800, 6", "1, 1, 1, 1"})
     void saysWhatTheNaiveTableSays(
             int slots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
-        final Random random =
-                new Random(Seeds.next("SlotTableModelTest " + slots + "/" + maxActiveBlocks));
-        final SlotTableConfig config =
-                new SlotTableConfig(slots, maxRequests, maxActiveBlocks, maxBlocksPerRequest);
-        try (LoadBoard board = new LoadBoard(slots);
+        compare(
+                new SlotTableConfig(slots, maxRequests, maxActiveBlocks, maxBlocksPerRequest),
+                8,
+                OPERATIONS);
+    }
+
+    @ParameterizedTest(name = "{0} slots, prompts to {1} blocks, {2} bytes")
+    @CsvSource({"3, 1300, 1000000", "200, 1300, 1000000", "20, 700, 65536", "9, 60, 65536"})
+    void saysWhatTheNaiveTableSaysOfLongPrompts(int slots, int maxPrompt, long budgetBytes) {
+        compare(
+                new SlotTableConfig(slots, 60, 1 << 20, 1_200, budgetBytes),
+                maxPrompt,
+                OPERATIONS / 5);
+    }
+
+    private static void compare(SlotTableConfig config, int maxPrompt, int operations) {
+        final Random random = new Random(Seeds.next("SlotTableModelTest " + config));
+        try (LoadBoard board = new LoadBoard(config.maxWorkerSlots());
                 SlotTable table = new SlotTable(config, board)) {
-            final Story story = new Story(random, table, board);
-            for (int i = 0; i < OPERATIONS; i++) {
+            final Story story = new Story(random, table, board, maxPrompt);
+            for (int i = 0; i < operations; i++) {
                 story.step();
                 if (i % 5 == 0) {
                     story.compare();
@@ -47,11 +63,14 @@ class SlotTableModelTest {
         private final NaiveSlotTable naive;
         private final int slots;
         private final int requestIds;
+        private final int maxPrompt;
         private final long bytes;
+        private final Set<Long> expired = new TreeSet<>();
+        private long nowNs = Long.MIN_VALUE / 2;
         private final OverlapScores scores;
         private final PotentialLoads loads;
 
-        Story(Random random, SlotTable table, LoadBoard board) {
+        Story(Random random, SlotTable table, LoadBoard board, int maxPrompt) {
             final SlotTableConfig config = table.config();
             this.random = random;
             this.table = table;
@@ -63,6 +82,7 @@ class SlotTableModelTest {
                             config.maxBlocksPerRequest());
             this.slots = config.maxWorkerSlots();
             this.requestIds = config.maxRequests() + 20;
+            this.maxPrompt = maxPrompt;
             this.bytes = table.bytes();
             this.scores = new OverlapScores(slots);
             this.loads = new PotentialLoads(slots + 1);
@@ -82,9 +102,20 @@ class SlotTableModelTest {
                     if (random.nextInt(6) == 0) {
                         final int slot = random.nextInt(slots);
                         assertEquals(naive.workerGone(slot), table.workerGone(slot));
+                    } else {
+                        expire();
                     }
                 }
             }
+        }
+
+        private void expire() {
+            // now and then by years, once over zero: wheels of all sizes turn
+            nowNs += random.nextLong(1L << random.nextInt(10, random.nextInt(9) == 0 ? 59 : 34));
+            expired.clear();
+            final int count = table.expire(nowNs, expired::add);
+            assertEquals(naive.expire(nowNs), expired);
+            assertEquals(expired.size(), count);
         }
 
         private void add(long id) {
@@ -92,18 +123,46 @@ class SlotTableModelTest {
             final long[] prompt = prompt();
             final long prefillTokens = random.nextInt(500);
             final int provisional = random.nextInt(2) * (prompt.length + random.nextInt(3));
-            board.addPrefillTokens(slot, prefillTokens);
-            board.addActiveBlocks(slot, provisional);
-            board.addActiveRequests(slot, 1);
-            assertEquals(
-                    naive.add(id, slot, prompt, prefillTokens),
-                    table.add(id, slot, prompt, prompt.length, prefillTokens, provisional));
+            final long deadlineNs =
+                    random.nextBoolean()
+                            ? SlotTable.NO_DEADLINE
+                            : nowNs + random.nextLong(-1_000_000_000, 1L << random.nextInt(31, 60));
+            board.addProvisional(slot, prefillTokens, provisional);
+            final int expected = naive.add(id, slot, prompt, prefillTokens, deadlineNs);
+            final long runs = table.runs();
+            final long handle =
+                    table.book(
+                            id,
+                            slot,
+                            prompt,
+                            prompt.length,
+                            prefillTokens,
+                            provisional,
+                            deadlineNs);
+            assertTrue(handle > 0 || table.runs() == runs, "a refusal has split a run");
+            if (handle == SlotTable.FULL && expected >= 0) {
+                assertTrue(
+                        table.usedBytes() > table.config().budgetBytes() / 2,
+                        "refused with memory left: " + table.usedBytes());
+                naive.free(id); // the memory is used up, which the naive table does not know
+            } else {
+                assertEquals(Math.min(0, expected), Math.min(0, handle));
+                assertEquals(handle > 0, handle == table.handle(id) && expected >= 0);
+            }
         }
 
-        // two local hashes: prompts share prefixes often, also with themselves further back
+        // few local hashes: prompts share prefixes often, also with themselves further back
         private long[] prompt() {
-            final long[] prompt = new long[random.nextInt(9)];
-            Arrays.setAll(prompt, i -> random.nextInt(5) == 0 ? 1 : 0);
+            final long[] prompt = new long[random.nextInt(maxPrompt + 1)];
+            if (maxPrompt <= 8) {
+                Arrays.setAll(prompt, i -> random.nextInt(5) == 0 ? 1 : 0);
+                return prompt;
+            }
+            final int parts = 1 + random.nextInt(3); // turns of one of a few conversations
+            for (int part = 0; part < parts; part++) {
+                final int from = part == 0 ? 0 : random.nextInt(prompt.length + 1);
+                Arrays.fill(prompt, from, prompt.length, random.nextInt(3));
+            }
             return prompt;
         }
 
@@ -120,9 +179,11 @@ class SlotTableModelTest {
             assertEquals(slots, loads.slots());
             for (int slot = 0; slot < slots; slot++) {
                 assertEquals(naive.prefillTokens(slot), board.prefillTokens(slot));
-                assertEquals(naive.activeBlocks(slot), board.activeBlocks(slot));
+                final long blocks = naive.activeBlocks(slot);
+                final int shared = expected.getOrDefault(slot, 0);
+                assertEquals(blocks, board.activeBlocks(slot));
                 assertEquals(naive.activeRequests(slot), board.activeRequests(slot));
-                assertEquals(naive.potentialBlocks(slot, prompt, extra), loads.decodeBlocks(slot));
+                assertEquals(blocks + prompt.length - shared + extra, loads.decodeBlocks(slot));
             }
             assertEquals(naive.activeRequests(), table.activeRequests());
             assertEquals(naive.followedBlocks(), table.activeBlocks());
@@ -138,6 +199,9 @@ class SlotTableModelTest {
             }
             assertEquals(0, table.activeRequests());
             assertEquals(0, table.activeBlocks());
+            assertEquals(0, table.runs());
+            assertTrue(table.reconcile(0, slots) > 0);
+            assertEquals(0, table.corrections());
         }
     }
 }

@@ -13,17 +13,20 @@ import java.util.Random;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.LongConsumer;
 
 /** Bookings on one thread, matches and provisional loads on another. */
 class SlotTableSoakTest {
     private static final int SLOTS = 4;
     private static final int PROMPTS = 40;
-    private static final int DEPTH = 20;
+    private static final int DEPTH = 40;
+    private static final int COMMON = 8;
+    private static final long TICK_NS = 1 << 20;
     private static final long SOAK_NS = 800_000_000;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final SlotTable table =
-            new SlotTable(new SlotTableConfig(SLOTS, 64, 400, DEPTH), board);
+            new SlotTable(new SlotTableConfig(SLOTS, 64, 800, DEPTH), board);
 
     @Test
     void loadEndsAtZeroAndNoSlotIsCreditedWithBlocksItNeverUsed() throws Exception {
@@ -36,6 +39,7 @@ class SlotTableSoakTest {
             final Future<Long> reading = threads.submit(() -> read(deadline));
             writing.get();
             assertTrue(reading.get() > 1_000);
+            assertEquals(0, table.corrections());
             for (int slot = 0; slot < SLOTS; slot++) {
                 table.workerGone(slot);
                 assertEquals(0, board.activeBlocks(slot));
@@ -53,13 +57,14 @@ class SlotTableSoakTest {
             final int number = random.nextInt(PROMPTS);
             final int slot = number % SLOTS;
             fill(prompt, number);
-            board.addPrefillTokens(slot, 10);
-            board.addActiveBlocks(slot, 7);
-            board.addActiveRequests(slot, 1);
-            table.add(++id, slot, prompt, 1 + random.nextInt(limit(number)), 10, 7);
+            board.addProvisional(slot, 10, 7);
+            final int count = 1 + random.nextInt(limit(number));
+            table.book(++id, slot, prompt, count, 10, 7, id * TICK_NS);
             table.prefillComplete(id - random.nextInt(10));
             table.outputBlock(id - random.nextInt(10));
             table.free(id - random.nextInt(40));
+            table.expire((id - 50) * TICK_NS, ended -> {});
+            table.reconcile(0, 1);
         }
     }
 
@@ -72,11 +77,12 @@ class SlotTableSoakTest {
             fill(prompt, number);
             table.matchActive(prompt, DEPTH, scores);
             for (int slot = 0; slot < SLOTS; slot++) {
-                final int limit = slot == number % SLOTS ? limit(number) : 0;
-                assertTrue(scores.depth(slot) <= limit, () -> number + ": " + scores);
+                final int own = slot == number % SLOTS ? limit(number) : 0;
+                assertTrue(
+                        scores.depth(slot) <= Math.max(own, COMMON), () -> number + ": " + scores);
             }
-            board.addActiveBlocks(number % SLOTS, 5);
-            board.addActiveBlocks(number % SLOTS, -5);
+            board.addProvisional(number % SLOTS, 9, 5);
+            board.takeBackProvisional(number % SLOTS, 9, 5);
         }
         return matches;
     }
@@ -84,9 +90,13 @@ class SlotTableSoakTest {
     @Test
     void bookingsAndQuestionsAllocateNothing() {
         final long[] prompt = new long[DEPTH];
+        final long[] other = new long[DEPTH];
         fill(prompt, 1);
+        fill(other, 2);
         final OverlapScores scores = new OverlapScores(SLOTS);
         final PotentialLoads loads = new PotentialLoads(SLOTS);
+        final LongConsumer ended = requestId -> {};
+        final long[] now = {0};
         try (board;
                 table) {
             assertEquals(
@@ -94,21 +104,28 @@ class SlotTableSoakTest {
                     Allocations.bytesPerRound(
                             5_000,
                             () -> {
-                                board.addActiveBlocks(1, DEPTH);
-                                board.addActiveRequests(1, 1);
+                                now[0] += 3 * TICK_NS;
+                                board.addProvisional(1, 0, DEPTH);
                                 table.add(1, 1, prompt, DEPTH, 0, DEPTH);
+                                board.addProvisional(1, 0, DEPTH);
+                                table.book(2, 1, other, DEPTH, 0, DEPTH, now[0] + TICK_NS);
                                 table.prefillComplete(1);
-                                table.outputBlock(1);
+                                table.outputBlockAt(table.handle(1));
                                 table.potentialLoads(prompt, DEPTH, 1, scores, loads);
+                                table.expire(now[0], ended);
+                                table.reconcile(now[0], SLOTS);
                                 table.free(1);
                             }));
+            table.workerGone(1);
             assertEquals(0, board.activeBlocks(1));
+            assertTrue(table.expiredLeases() > 10_000);
         }
     }
 
+    /** The first blocks are common to all prompts, the others the prompt's own. */
     private static void fill(long[] prompt, int number) {
         for (int i = 0; i < DEPTH; i++) {
-            prompt[i] = number * 100L + i;
+            prompt[i] = i < COMMON ? i : number * 100L + i;
         }
     }
 

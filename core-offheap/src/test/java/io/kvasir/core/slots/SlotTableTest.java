@@ -2,6 +2,7 @@ package io.kvasir.core.slots;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,9 @@ import io.kvasir.core.index.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
 
 class SlotTableTest {
     private static final int SLOTS = 3;
@@ -174,8 +178,8 @@ class SlotTableTest {
 
         assertEquals(2, book(1, 0, first, 0, 2));
         assertEquals(2, book(2, 0, second, 0, 2));
-        assertEquals(1, book(3, 0, second, 0, 2));
-        assertLoad(0, 0, 5, 3);
+        assertEquals(0, book(3, 0, second, 0, 2));
+        assertLoad(0, 0, 4, 3);
         table.free(3);
         table.free(2);
         assertLoad(0, 0, 2, 1);
@@ -186,12 +190,152 @@ class SlotTableTest {
     }
 
     @Test
+    void aPathThatEndsInsideARunSplitsItAndKeepsTheEndsOfOthers() {
+        book(1, 0, PROMPT, 0, 4);
+        book(2, 0, PROMPT, 0, 4);
+        book(3, 1, PROMPT, 0, 4);
+        assertEquals(1, table.runs());
+        assertEquals(0, book(4, 0, new long[] {11}, 0, 0)); // splits behind 11
+        assertEquals(2, table.runs());
+        table.free(1);
+        table.free(4);
+        assertLoad(0, 0, 4, 1);
+        assertEquals(0, book(5, 0, new long[] {11, 12, 13}, 0, 0)); // splits the lower piece
+        assertEquals(3, table.runs());
+        table.free(2);
+        assertLoad(0, 0, 3, 1);
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{0=3, 1=4}", scores.toString());
+        table.free(5);
+        assertEquals(3, table.runs());
+        table.free(3);
+        assertEquals(0, table.runs());
+        assertEquals(0, table.activeBlocks());
+    }
+
+    @Test
+    void aPathBehindTheEndOfAnotherDoesNotLengthenTheOther() {
+        book(1, 0, new long[] {11, 12}, 0, 2);
+        assertEquals(2, book(2, 1, new long[] {11, 12}, 0, 2));
+        assertEquals(2, book(3, 1, PROMPT, 0, 2));
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{0=2, 1=4}", scores.toString());
+        table.free(3);
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{0=2, 1=2}", scores.toString());
+    }
+
+    @Test
+    void aHandleStandsForOneRequestOnly() {
+        final long first = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
+        assertTrue(first > 0);
+        assertEquals(first, table.handle(1));
+        assertTrue(table.outputBlockAt(first));
+        assertTrue(table.prefillCompleteAt(first));
+        assertFalse(table.prefillCompleteAt(first));
+        assertTrue(table.freeAt(first));
+        assertEquals(SlotTable.NO_REQUEST, table.handle(1));
+
+        final long second = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
+        assertNotEquals(first, second);
+        assertFalse(table.freeAt(first));
+        assertFalse(table.outputBlockAt(first));
+        assertFalse(table.prefillCompleteAt(first));
+        assertEquals(1, table.activeRequests());
+        assertTrue(table.freeAt(second));
+        assertFalse(table.freeAt(second));
+        for (long bogus : new long[] {0, 1, -1, 99, 1L << 32, 1L << 32 | 2, Long.MAX_VALUE}) {
+            assertFalse(table.freeAt(bogus));
+        }
+    }
+
+    @Test
+    void requestsEndAtTheirDeadline() {
+        final long ms = 1_000_000;
+        final List<Long> ended = new ArrayList<>();
+        table.book(1, 0, PROMPT, 4, 64, 0, 100 * ms);
+        table.book(2, 0, PROMPT, 4, 64, 0, 300 * ms);
+        table.book(3, 0, PROMPT, 4, 64, 0, 3_600_000 * ms);
+        table.book(4, 0, PROMPT, 4, 64, 0, SlotTable.NO_DEADLINE);
+        assertEquals(0, table.expire(100 * ms, ended::add));
+        assertEquals(1, table.expire(102 * ms, ended::add));
+        assertEquals(0, table.expire(50 * ms, ended::add));
+        assertTrue(table.free(2));
+        table.book(5, 0, PROMPT, 4, 64, 0, 1 * ms); // over already
+        assertEquals(1, table.expire(400 * ms, ended::add));
+        assertEquals(0, table.expire(3_600_000 * ms, ended::add));
+        assertEquals(1, table.expire(3_600_002 * ms, ended::add));
+        assertEquals(0, table.expire(Long.MAX_VALUE, ended::add));
+        assertEquals(List.of(1L, 5L, 3L), ended);
+        assertEquals(3, table.expiredLeases());
+        assertEquals(1, table.activeRequests());
+    }
+
+    @Test
+    void memoryThatEndsBeforeTheLimitsIsARefusalLikeOthers() {
+        final int slots = 300;
+        try (LoadBoard own = new LoadBoard(slots);
+                SlotTable tight =
+                        new SlotTable(
+                                new SlotTableConfig(slots, 5_000, 1 << 20, 4_096, 64 << 10), own)) {
+            final long bytes = tight.bytes();
+            final long[] prompt = new long[1_500];
+            int booked = 0;
+            long id = 0;
+            while (tight.refusals() == 0) {
+                fillPrompt(prompt, id);
+                if (tight.add(++id, (int) id % slots, prompt, prompt.length, 0, 0) >= 0) {
+                    booked++;
+                }
+            }
+            assertTrue(booked >= 3, "booked " + booked);
+            final long used = tight.activeBlocks();
+            final long runs = tight.runs();
+            final OverlapScores found = new OverlapScores(slots);
+            fillPrompt(prompt, 0);
+            prompt[0]++;
+            tight.matchActive(prompt, prompt.length, found);
+            assertEquals(0, found.matchedSlots());
+            assertEquals(booked, tight.activeRequests());
+
+            // refused behind a split: the split is taken back
+            fillPrompt(prompt, 0);
+            prompt[700] = -1;
+            assertEquals(SlotTable.FULL, tight.add(++id, 7, prompt, prompt.length, 0, 0));
+            assertEquals(runs, tight.runs());
+            assertEquals(used, tight.activeBlocks());
+            tight.matchActive(prompt, prompt.length, found);
+            assertEquals("{1=700}", found.toString());
+            fillPrompt(prompt, 0);
+            tight.matchActive(prompt, prompt.length, found);
+            assertEquals("{1=1500}", found.toString());
+
+            for (int slot = 0; slot < slots; slot++) {
+                tight.workerGone(slot);
+            }
+            assertEquals(0, tight.runs());
+            assertEquals(0, tight.activeBlocks());
+            assertEquals(bytes, tight.bytes());
+            fillPrompt(prompt, 1);
+            assertEquals(1_500, tight.add(++id, 0, prompt, prompt.length, 0, 0));
+        }
+    }
+
+    private static void fillPrompt(long[] prompt, long number) {
+        for (int i = 0; i < prompt.length; i++) {
+            prompt[i] = number << 32 | i;
+        }
+    }
+
+    @Test
     void slotsAndCountsOutOfRangeAreRefused() {
         assertThrows(IndexOutOfBoundsException.class, () -> table.add(1, SLOTS, PROMPT, 4, 0, 0));
         assertThrows(IndexOutOfBoundsException.class, () -> table.add(1, 0, PROMPT, 5, 0, 0));
         assertThrows(IndexOutOfBoundsException.class, () -> table.workerGone(-1));
         assertThrows(IndexOutOfBoundsException.class, () -> board.activeBlocks(SLOTS));
         assertThrows(IllegalArgumentException.class, () -> new SlotTableConfig(1, 1, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new SlotTableConfig(1, 1, 1, 1, 9));
+        assertThrows(IndexOutOfBoundsException.class, () -> table.matchActive(PROMPT, 5, scores));
         assertThrows(
                 IllegalArgumentException.class,
                 () -> new SlotTable(new SlotTableConfig(SLOTS + 1, 1, 1, 1), board));

@@ -1,0 +1,230 @@
+package io.kvasir.core.slots;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.index.RunTree;
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.WriterCounter;
+
+/**
+ * Prompt blocks in use by running requests: every request is a path of runs, and a run has for
+ * every worker slot the number of requests whose path goes through it.
+ *
+ * <pre>
+ *   root ──[ system prompt ]──┬──[ turn 1 ]──[ turn 2 ]       slot 3: 2 1 1 0      a path ends
+ *            slots 3:2, 7:1   │    3:1         3:1            at the end of a run, always
+ *                             └──[ other ]                    3:1, 7:1
+ * </pre>
+ *
+ * <p>One rule keeps it simple: a run is covered as a whole or not at all. So a run that a path
+ * leaves or ends in is split there, both pieces with the same counts; a run is never appended to,
+ * because a path that ends at its end would grow with it; and a run that nobody uses has no
+ * children and goes at once. A split moves no block in the run's array: the end of a path is the
+ * run that it ended at when it was booked, which stays covered while the path is there, and the
+ * place in the array.
+ *
+ * <p>A cover says {@link RunTree#MAX_RUN} leading blocks, which is the whole run whatever its
+ * length, and has the count as its tag. One writer thread; {@link #match} is for any thread.
+ */
+final class ActivePaths implements AutoCloseable {
+    /** Answer of {@link #enter}: no memory, or too many blocks. */
+    static final int FULL = -1;
+
+    private static final int WHOLE = RunTree.MAX_RUN;
+
+    private final LineArena arena;
+    private final RunTree tree;
+    private final long maxBlocks;
+    private final CoverHints hints;
+    private final WriterCounter used = new WriterCounter();
+
+    // where the last enter() has come to
+    private int end = RunTree.NONE;
+    private boolean usesEnd;
+    private int firstUses;
+
+    ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
+        this.arena = new LineArena(budgetBytes);
+        this.tree = new RunTree(arena, workerSlots);
+        this.hints = new CoverHints(tree, workerSlots);
+        this.maxBlocks = maxBlocks;
+    }
+
+    /**
+     * Adds one request of a slot to every run of a path. All or nothing.
+     *
+     * @return blocks that the slot did not use before, or {@link #FULL}
+     */
+    int enter(int slot, long[] hashes, int count) {
+        if (used.get() + count > maxBlocks
+                && used.get() + count - shared(slot, hashes, count) > maxBlocks) {
+            return FULL;
+        }
+        int split = RunTree.NONE;
+        int done = 0;
+        end = tree.root();
+        usesEnd = true;
+        firstUses = 0;
+        while (done < count) {
+            final int run = tree.child(end, hashes[done]);
+            if (run == RunTree.NONE) {
+                break;
+            }
+            final int same = tree.matching(run, 0, hashes, done, count - done);
+            if (same < tree.length(run)) {
+                if (!split(run, same)) {
+                    return takeBack(slot, RunTree.NONE);
+                }
+                split = run;
+            }
+            if (!use(run, slot)) {
+                return takeBack(slot, split);
+            }
+            done += same;
+        }
+        while (done < count) {
+            final int run = tree.addChild(end, hashes, done, count - done);
+            if (run == RunTree.NONE) {
+                return takeBack(slot, split);
+            }
+            final boolean first = use(run, slot);
+            assert first : "the first cover of a run has its place in the header";
+            done += tree.length(run);
+        }
+        used.add(firstUses);
+        return firstUses;
+    }
+
+    /** Leading blocks of a path that the slot uses. */
+    private int shared(int slot, long[] hashes, int count) {
+        int run = tree.root();
+        int done = 0;
+        while (done < count) {
+            run = tree.child(run, hashes[done]);
+            if (run == RunTree.NONE || hints.find(run, slot) < 0) {
+                return done;
+            }
+            final int same = tree.matching(run, 0, hashes, done, count - done);
+            done += same;
+            if (same < tree.length(run)) {
+                break;
+            }
+        }
+        return done;
+    }
+
+    private boolean use(int run, int slot) {
+        // who did not use the run above before does not use this one
+        final int cover = usesEnd ? hints.find(run, slot) : -1;
+        usesEnd = cover >= 0;
+        if (usesEnd) {
+            tree.setCover(run, cover, slot, WHOLE, tree.coverTag(run, cover) + 1);
+        } else if (tree.addCover(run, slot, WHOLE, 1)) {
+            firstUses += tree.length(run);
+        } else {
+            return false;
+        }
+        end = run;
+        return true;
+    }
+
+    private boolean split(int run, int at) {
+        final int lower = tree.beginSplit(run, at);
+        if (lower == RunTree.NONE) {
+            return false;
+        }
+        for (int i = 0; i < tree.covers(run); i++) {
+            if (!tree.addCover(lower, tree.coverSlot(run, i), WHOLE, tree.coverTag(run, i))) {
+                tree.cancelSplit(lower);
+                return false;
+            }
+        }
+        tree.finishSplit(run, lower);
+        return true;
+    }
+
+    /** Undoes an {@link #enter} that found no memory. */
+    private int takeBack(int slot, int split) {
+        leaveUpward(slot, end);
+        if (split != RunTree.NONE) {
+            tree.join(split);
+        }
+        end = RunTree.NONE;
+        return FULL;
+    }
+
+    /** Run at whose end the path of the last successful {@link #enter} ends; root when empty. */
+    int endRun() {
+        return end;
+    }
+
+    /** Place in the array of {@link #endRun} of the path's last block; 0 when it has none. */
+    int endPlace() {
+        return end == tree.root() ? 0 : tree.first(end) + tree.length(end) - 1;
+    }
+
+    /**
+     * Takes one request of a slot from every run of a path.
+     *
+     * @param run what {@link #endRun} said when it entered
+     * @param place what {@link #endPlace} said when it entered
+     * @return how many blocks the slot does not use any more
+     */
+    int leave(int slot, int run, int place) {
+        if (run == tree.root()) {
+            return 0;
+        }
+        final int freed = leaveUpward(slot, tree.pieceAt(run, place));
+        used.add(-freed);
+        return freed;
+    }
+
+    private int leaveUpward(int slot, int bottom) {
+        int freed = 0;
+        int run = bottom;
+        while (run != tree.root()) {
+            final int above = tree.parent(run);
+            final int cover = hints.find(run, slot);
+            final int requests = tree.coverTag(run, cover);
+            if (requests > 1) {
+                tree.setCover(run, cover, slot, WHOLE, requests - 1);
+            } else {
+                freed += tree.length(run);
+                hints.remove(run, cover);
+                if (tree.covers(run) == 0) {
+                    tree.remove(run);
+                }
+            }
+            run = above;
+        }
+        return freed;
+    }
+
+    int match(long[] hashes, int count, OverlapScores out) {
+        return tree.match(hashes, count, out);
+    }
+
+    /** Blocks in use, counted once per slot; any thread. */
+    long used() {
+        return used.get();
+    }
+
+    /** Runs; any thread. */
+    long runs() {
+        return tree.runs();
+    }
+
+    /** Bytes of the budget that runs, their covers and children have now; any thread. */
+    long usedBytes() {
+        return arena.usedLines() * LineArena.LINE_LENGTH;
+    }
+
+    long bytes() {
+        return arena.bytes() + hints.bytes();
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+        hints.close();
+    }
+}

@@ -1,0 +1,71 @@
+package io.kvasir.core.slots;
+
+import io.kvasir.core.index.RunTree;
+import io.kvasir.core.memory.OffHeap;
+
+/**
+ * Where the cover of a worker slot is among the many of a run that everybody uses: a system prompt
+ * of a thousand workers would be searched through at every booking. Writer thread only.
+ *
+ * <p>A hint is the place where the cover was last; it is believed only if that slot is there. Two
+ * pairs of run and slot may share a hint, and a run's number may be given out again: then it is
+ * wrong, and costs the search that it should have saved.
+ */
+final class CoverHints implements AutoCloseable {
+    /** Covers that are searched faster than a hint is looked up. */
+    private static final int FEW = 32;
+
+    private static final int HINTS_PER_SLOT = 4;
+    private static final long SPREAD = 0x9E3779B97F4A7C15L;
+
+    private final RunTree tree;
+    private final OffHeap hints;
+    private final int shift;
+
+    CoverHints(RunTree tree, int workerSlots) {
+        final int bits = Integer.SIZE - Integer.numberOfLeadingZeros(workerSlots * HINTS_PER_SLOT);
+        this.tree = tree;
+        this.shift = Long.SIZE - bits;
+        this.hints = OffHeap.allocate((long) Integer.BYTES << bits);
+    }
+
+    /** The same as {@link RunTree#findCover}. */
+    int find(int run, int slot) {
+        final int covers = tree.covers(run);
+        if (covers <= FEW) {
+            return tree.findCover(run, slot);
+        }
+        final long hint = hint(run, slot);
+        final int last = hints.getInt(hint);
+        if (last < covers && tree.coverSlot(run, last) == slot) {
+            return last;
+        }
+        final int found = tree.findCover(run, slot);
+        if (found >= 0) {
+            hints.putInt(hint, found);
+        }
+        return found;
+    }
+
+    /** The same as {@link RunTree#removeCover}. */
+    void remove(int run, int cover) {
+        final int last = tree.covers(run) - 1;
+        if (last > FEW) {
+            hints.putInt(hint(run, tree.coverSlot(run, last)), cover);
+        }
+        tree.removeCover(run, cover);
+    }
+
+    private long hint(int run, int slot) {
+        return ((((long) run << Integer.SIZE | slot) * SPREAD) >>> shift) * Integer.BYTES;
+    }
+
+    long bytes() {
+        return hints.length();
+    }
+
+    @Override
+    public void close() {
+        hints.close();
+    }
+}

@@ -1,0 +1,110 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.LineArena;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import java.util.stream.LongStream;
+
+/** Undoing a split, alone and under a reader. */
+class RunTreeJoinTest {
+    private static final int SLOTS = 3;
+    private static final long[] PROMPT = LongStream.range(100, 112).toArray();
+
+    private final LineArena arena = new LineArena(64 << 10);
+    private final RunTree tree = new RunTree(arena, SLOTS);
+    private final OverlapScores scores = new OverlapScores(SLOTS);
+    private final int upper = tree.addChild(tree.root(), PROMPT, 0, 8);
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    /** Slots 0 and 1 cover the run, slot 1 its child too; a branch makes the children a table. */
+    private void splitRun() {
+        tree.addCover(upper, 0, 8, 1);
+        tree.addCover(upper, 1, 8, 2);
+        final int child = tree.addChild(upper, PROMPT, 8, 4);
+        tree.addCover(child, 1, 4, 3);
+        tree.addCover(tree.addChild(upper, new long[] {7, 8}, 0, 2), 0, 2, 4);
+        final int lower = tree.beginSplit(upper, 5);
+        tree.addCover(lower, 0, 3, 1);
+        tree.addCover(lower, 1, 3, 2);
+        tree.finishSplit(upper, lower);
+    }
+
+    @Test
+    void aJoinedRunIsAsItWasBeforeTheSplit() {
+        splitRun();
+        final long runs = tree.runs();
+        tree.join(upper);
+
+        assertEquals(runs - 1, tree.runs());
+        assertEquals(8, tree.length(upper));
+        assertEquals(2, tree.childCount(upper));
+        assertEquals(RunTree.NONE, tree.nextPiece(upper));
+        assertEquals(upper, tree.parent(tree.child(upper, PROMPT[8])));
+        tree.match(PROMPT, 12, scores);
+        assertEquals("{0=8, 1=12}", scores.toString());
+    }
+
+    @Test
+    void aPieceInTheMiddleIsJoinedToo() {
+        splitRun();
+        final int end = tree.beginSplit(tree.nextPiece(upper), 1);
+        tree.addCover(end, 0, 2, 1);
+        tree.addCover(end, 1, 2, 2);
+        tree.finishSplit(tree.nextPiece(upper), end);
+        tree.join(upper);
+
+        assertEquals(6, tree.length(upper));
+        assertEquals(end, tree.nextPiece(upper));
+        assertEquals(upper, tree.previousPiece(end));
+        assertEquals(end, tree.pieceAt(upper, 7));
+        tree.match(PROMPT, 12, scores);
+        assertEquals("{0=8, 1=12}", scores.toString());
+    }
+
+    @ParameterizedTest
+    @EnumSource(RunReader.Step.class)
+    void aReaderNoticesTheJoinAndSeesAllThatIsThere(RunReader.Step step) {
+        splitRun();
+        int moments = 0;
+        boolean joined = true;
+        while (joined) {
+            final int moment = moments++;
+            final boolean[] done = {false};
+            final RunReader reader =
+                    new RunReader(arena.memory(), tree.root(), SLOTS) {
+                        private int seen;
+
+                        @Override
+                        void at(Step now) {
+                            if (now == step && seen++ == moment) {
+                                tree.join(upper);
+                                done[0] = true;
+                            }
+                        }
+                    };
+            reader.match(PROMPT, 12, scores);
+            assertEquals("{0=8, 1=12}", scores.toString());
+            joined = done[0];
+            if (joined) {
+                final int lower = tree.beginSplit(upper, 5);
+                assertNotEquals(RunTree.NONE, lower);
+                tree.addCover(lower, 0, 3, 1);
+                tree.addCover(lower, 1, 3, 2);
+                tree.finishSplit(upper, lower);
+            }
+        }
+        assertTrue(moments > 2, "joined at " + moments + " moments");
+    }
+}

@@ -1,0 +1,212 @@
+package io.kvasir.core.slots;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** The load board is kept to what is booked while callers add to it. */
+class BookedLoadsTest {
+    private static final int SLOTS = 2;
+    private static final long[] PROMPT = {1, 2, 3};
+    private static final long LOST_NS = BookedLoads.LOST_AFTER_NS;
+
+    private final LoadBoard board = new LoadBoard(SLOTS);
+    private final SlotTable table = new SlotTable(new SlotTableConfig(SLOTS, 64, 400, 20), board);
+
+    @AfterEach
+    void close() {
+        table.close();
+        board.close();
+    }
+
+    private void book(long id) {
+        table.add(id, 0, PROMPT, 3, 48, 3);
+    }
+
+    private void assertLoad(long prefillTokens, long blocks, long requests) {
+        assertEquals(prefillTokens, board.prefillTokens(0));
+        assertEquals(blocks, board.activeBlocks(0));
+        assertEquals(requests, board.activeRequests(0));
+    }
+
+    @Test
+    void whatIsWrongIsCorrectedAndCounted() {
+        board.addProvisional(0, 48, 3);
+        book(1);
+        board.addActiveBlocks(0, 7);
+        board.addPrefillTokens(0, -3);
+        board.addActiveRequests(0, 1);
+        assertEquals(1, table.reconcile(0, SLOTS));
+        assertLoad(48, 3, 1);
+        assertEquals(1, table.corrections());
+        assertEquals(1, table.reconcile(0, SLOTS));
+        assertEquals(1, table.corrections());
+        table.free(1);
+        assertLoad(0, 0, 0);
+    }
+
+    @Test
+    void aResetUnderRunningRequestsIsCorrected() {
+        board.addProvisional(0, 48, 3);
+        book(1);
+        board.reset(0);
+        table.free(1);
+        assertLoad(-48, -3, -1);
+        table.reconcile(0, SLOTS);
+        assertLoad(0, 0, 0);
+    }
+
+    @Test
+    void aProvisionalLoadUnderWayIsNotTouched() {
+        board.addProvisional(0, 48, 3);
+        book(1);
+        board.addActiveBlocks(0, 7);
+        board.addProvisional(0, 16, 1);
+        assertEquals(0, table.reconcile(0, SLOTS));
+        assertLoad(64, 11, 2);
+        board.takeBackProvisional(0, 16, 1);
+        assertEquals(1, table.reconcile(0, SLOTS));
+        assertLoad(48, 3, 1);
+    }
+
+    @Test
+    void aRefusedBookingSettlesItsProvisionalLoad() {
+        board.addProvisional(0, 48, 3);
+        book(1);
+        board.addProvisional(0, 48, 3);
+        book(1); // a duplicate
+        assertEquals(1, table.reconcile(0, SLOTS));
+        assertLoad(48, 3, 1);
+        assertEquals(0, table.corrections());
+    }
+
+    @Test
+    void callersThatDoNotCountAreLeftAlone() {
+        board.addPrefillTokens(0, 48);
+        board.addActiveBlocks(0, 3);
+        board.addActiveRequests(0, 1);
+        assertEquals(0, table.reconcile(LOST_NS, SLOTS));
+        book(1);
+        assertEquals(0, table.reconcile(5 * LOST_NS, SLOTS));
+        assertLoad(48, 3, 1);
+    }
+
+    @Test
+    void aProvisionalLoadThatNeverComesIsGivenUp() {
+        board.addProvisional(0, 48, 3); // its caller dies
+        board.addProvisional(0, 16, 1); // its caller lives
+        assertEquals(0, table.reconcile(0, SLOTS));
+        table.add(1, 0, PROMPT, 1, 16, 1);
+        assertEquals(0, table.reconcile(LOST_NS - 1, SLOTS));
+        assertLoad(64, 4, 2);
+        assertEquals(0, table.reconcile(LOST_NS, SLOTS)); // from here on one is lost
+        assertEquals(1, table.reconcile(LOST_NS + 1, SLOTS));
+        assertLoad(16, 1, 1);
+        assertEquals(1, table.corrections());
+    }
+
+    @Test
+    void oneGivenUpThatComesAfterAllIsPutRight() {
+        board.addProvisional(0, 48, 3);
+        table.reconcile(0, SLOTS);
+        table.reconcile(LOST_NS, SLOTS);
+        table.reconcile(LOST_NS, SLOTS);
+        assertLoad(0, 0, 0);
+        book(1); // shows nothing yet: its provisional load was taken off
+        assertLoad(0, 0, 0);
+        assertEquals(0, table.reconcile(LOST_NS, SLOTS));
+        assertEquals(1, table.reconcile(LOST_NS, SLOTS));
+        assertLoad(48, 3, 1);
+        board.addProvisional(0, 48, 3); // and nothing is left of it
+        assertEquals(0, table.reconcile(LOST_NS, SLOTS));
+        assertLoad(96, 6, 2);
+    }
+
+    /** A booking on its way from a caller to the writer. */
+    private record Booking(long id, int slot, int count) {}
+
+    @Test
+    void callersAndTheWriterAndComparisonsAtTheSameTimeEndExact() throws Exception {
+        final long seed = Seeds.next("BookedLoadsTest");
+        final BlockingQueue<Booking> ring = new ArrayBlockingQueue<>(2); // so it is empty at times
+        final long deadline = System.nanoTime() + 700_000_000;
+        try (ExecutorService threads = Executors.newFixedThreadPool(3)) {
+            final List<Future<?>> callers = new ArrayList<>();
+            for (int t = 0; t < 2; t++) {
+                final Random random = new Random(seed + t);
+                final long first = t * 1_000_000_000L;
+                callers.add(threads.submit(() -> call(random, first, ring, deadline)));
+            }
+            final Future<Integer> writer =
+                    threads.submit(() -> write(new Random(seed + 9), ring, callers));
+            final int compared = writer.get();
+            assertTrue(compared > 100, "compared " + compared);
+        }
+        // had a comparison eaten something that was under way, a later one would have found it
+        assertEquals(0, table.corrections());
+        for (int slot = 0; slot < SLOTS; slot++) {
+            table.workerGone(slot);
+            assertEquals(0, board.activeBlocks(slot));
+            assertEquals(0, board.prefillTokens(slot));
+            assertEquals(0, board.activeRequests(slot));
+        }
+    }
+
+    private void call(Random random, long firstId, BlockingQueue<Booking> ring, long deadline) {
+        long id = firstId;
+        while (System.nanoTime() < deadline) {
+            final int slot = random.nextInt(SLOTS);
+            final int count = 1 + random.nextInt(3);
+            board.addProvisional(slot, 16L * count, count);
+            if (!ring.offer(new Booking(id + 1, slot, count))) {
+                board.takeBackProvisional(slot, 16L * count, count);
+            } else {
+                id++;
+            }
+            for (int i = random.nextInt(3_000); i > 0; i--) {
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    private int write(Random random, BlockingQueue<Booking> ring, List<Future<?>> callers) {
+        final long[] running = new long[32];
+        int next = 0;
+        int compared = 0;
+        while (true) {
+            final boolean over = callers.stream().allMatch(Future::isDone);
+            final Booking booking = ring.poll();
+            if (booking != null) {
+                table.free(running[next]);
+                table.add(
+                        booking.id,
+                        booking.slot,
+                        PROMPT,
+                        booking.count,
+                        16L * booking.count,
+                        booking.count);
+                running[next] = booking.id;
+                next = (next + 1) % running.length;
+                if (random.nextBoolean()) {
+                    table.prefillComplete(booking.id);
+                }
+            } else if (over) {
+                return compared + table.reconcile(0, SLOTS);
+            }
+            compared += table.reconcile(0, 1);
+        }
+    }
+}
