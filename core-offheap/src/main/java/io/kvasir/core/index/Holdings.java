@@ -49,9 +49,9 @@ final class Holdings {
         return end;
     }
 
-    /** Line where a holding is described; for tests. */
-    int page(int holding) {
-        return pages[holding / HoldingDescriptor.PER_PAGE];
+    /** Line of a holding; for tests. */
+    int line(int holding) {
+        return lines[holding];
     }
 
     /** Line of the anchored names, {@link LineArena#NONE} = none; for tests. */

@@ -44,9 +44,11 @@ class RunReaderInterleavingTest {
     private static final int SLOTS = 64;
 
     private final WatchedIndex index = new WatchedIndex(SLOTS, 64 << 10);
+    private final List<Integer> imitations = new ArrayList<>();
 
     @AfterEach
     void everythingAgreesAfterwards() {
+        imitations.forEach(index.index().arena()::free);
         IndexInvariants.check(index.index());
         index.close();
     }
@@ -246,19 +248,16 @@ class RunReaderInterleavingTest {
 
     @Test
     void aCoverPageGivenBackThatServesAnotherRunIsReadAgain() {
-        store(40, 46, "xyz");
         store(40, 45, "ABCD");
         store(0, 8, "abcd");
-        drop(4, 8, "abcd");
         final int page = coverPage("a");
-        // nothing else is free that a page could be
         final LineArena arena = index.index().arena();
-        final List<Integer> taken = new ArrayList<>();
-        for (int order = LineArena.MAX_ORDER; order > 0; order--) {
-            for (int line = arena.allocate(order); line != 0; line = arena.allocate(order)) {
-                taken.add(line);
-            }
+        final List<Integer> lines = new ArrayList<>();
+        for (int i = 0; i < 32; i++) {
+            lines.add(arena.allocate(0));
         }
+        drop(4, 8, "abcd"); // leaves the first half of the page
+        final List<Integer> pages = new ArrayList<>();
         final OverlapScores found =
                 index.match(
                         "abcd",
@@ -267,12 +266,22 @@ class RunReaderInterleavingTest {
                         () -> {
                             drop(3, 4, "abcd");
                             assertEquals(LineArena.NONE, coverPage("a"));
+                            // single lines and the page are all that is left
+                            for (int line = arena.allocate(1);
+                                    line != 0;
+                                    line = arena.allocate(1)) {
+                                pages.add(line);
+                            }
+                            lines.stream().filter(line -> line % 2 == 0).forEach(arena::free);
+                            assertTrue(pages.remove((Integer) page));
+                            arena.free(page);
                             store(45, 46, "ABCD");
                             assertEquals(page, coverPage("A"));
                         });
-        taken.forEach(arena::free);
         assertEquals("{0=4, 1=4, 2=4}", found.toString());
         assertEquals(2, index.taken(Step.IDENTIFIED));
+        lines.stream().filter(line -> line % 2 != 0).forEach(arena::free);
+        pages.forEach(arena::free);
     }
 
     @Test
@@ -419,16 +428,18 @@ class RunReaderInterleavingTest {
         assertEquals("{0=4}", found.toString());
     }
 
-    /** Fills all free lines with hashes that read as entries of that child, of no run there is. */
+    /** Uses all free lines for what reads as entries of that child, of no run there is. */
     private void imitateTables(long child) {
-        final long noRun = Integer.MAX_VALUE;
-        StoreResult result = StoreResult.STORED;
-        // hashes and names alike, so that it does not matter which of them a line is used for
-        for (long prompt = 1_000; result == StoreResult.STORED; prompt++) {
-            final long[] hashes = {prompt, noRun, child, noRun, child, noRun, child, noRun};
-            result = index.index().store(2, true, 0, hashes, hashes, hashes.length, true);
+        final LineArena arena = index.index().arena();
+        for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
+            for (int entry = 0; entry < RunDescriptor.TABLE_ENTRIES_PER_LINE; entry++) {
+                final long at =
+                        LineArena.offset(line) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
+                arena.memory().putLong(at, child);
+                arena.memory().putLong(at + Long.BYTES, Integer.MAX_VALUE);
+            }
+            imitations.add(line);
         }
-        assertEquals(StoreResult.CAPACITY, result);
     }
 
     // -- slots ------------------------------------------------------------------------------
