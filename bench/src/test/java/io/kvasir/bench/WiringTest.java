@@ -39,10 +39,13 @@ class WiringTest {
             assertTrue(result.getSecondaryResults().get("cpu").getScore() >= 0);
         }
         assertEquals(
-                "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, DecisionBenchmark.select,"
-                        + " HashBenchmark.local, HashBenchmark.localAndSequence,"
-                        + " HashBenchmark.localByCopying, MatchBenchmark.match,"
-                        + " MatchBenchmark.matchHashMap]",
+                "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, ChooseBenchmark.add,"
+                    + " ChooseBenchmark.addAndRefresh, ChooseBenchmark.choose,"
+                    + " ChooseBenchmark.chooseAfterChange, ChooseBenchmark.scanBoard,"
+                    + " DecisionBenchmark.reserve, DecisionBenchmark.select, HashBenchmark.local,"
+                    + " HashBenchmark.localAndSequence, HashBenchmark.localByCopying,"
+                    + " HashBenchmark.localStateless, MatchBenchmark.match,"
+                    + " MatchBenchmark.matchHashMap]",
                 names.toString());
     }
 }
