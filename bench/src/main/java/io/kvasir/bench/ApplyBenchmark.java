@@ -38,6 +38,10 @@ import java.util.concurrent.TimeUnit;
 @Measurement(iterations = 5, time = 500, timeUnit = TimeUnit.MILLISECONDS)
 public class ApplyBenchmark {
     private static final int RUN = 16;
+
+    /** Runs of this length that share nothing need more memory than the rule for prompts gives. */
+    private static final long BYTES_PER_BLOCK = 48;
+
     private static final int RESIDENT_RUNS = Prompts.BLOCKS / RUN;
     private static final int RUNS = 2 * RESIDENT_RUNS;
 
@@ -75,7 +79,8 @@ public class ApplyBenchmark {
         public void fill(ApplyBenchmark b) {
             index =
                     new PrefixIndex(
-                            new PrefixIndexConfig(b.workers, Prompts.BLOCKS, Prompts.BLOCKS));
+                            new PrefixIndexConfig(b.workers, Prompts.BLOCKS, Prompts.BLOCKS)
+                                    .withBudgetBytes(BYTES_PER_BLOCK * Prompts.BLOCKS));
             for (next = 0; next < RESIDENT_RUNS - 1; next++) {
                 store(b, next);
             }

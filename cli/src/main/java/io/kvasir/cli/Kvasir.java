@@ -30,7 +30,8 @@ import java.nio.file.NoSuchFileException;
             ReplayCommand.class,
             SimCommand.class,
             HashCommand.class,
-            TruthCommand.class
+            TruthCommand.class,
+            BenchCommand.class
         },
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",

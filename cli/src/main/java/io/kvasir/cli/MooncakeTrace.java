@@ -43,7 +43,19 @@ final class MooncakeTrace {
      * @throws CommandFailure naming the line, when a line is not a request or times go backwards
      */
     static List<Request> read(Path file, int limit) throws IOException {
-        final List<Request> requests = new ArrayList<>(limit);
+        return read(file, limit, TOKENS_PER_HASH_ID);
+    }
+
+    /**
+     * Reads the first requests of a trace of another grain.
+     *
+     * @param limit requests to read at most
+     * @param tokensPerHashId prompt tokens one hash id stands for
+     * @return in the file's order, which is the order of arrival
+     * @throws CommandFailure naming the line, when a line is not a request or times go backwards
+     */
+    static List<Request> read(Path file, int limit, int tokensPerHashId) throws IOException {
+        final List<Request> requests = new ArrayList<>();
         try (BufferedReader lines = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
             int number = 0;
             for (String line = lines.readLine();
@@ -51,7 +63,7 @@ final class MooncakeTrace {
                     line = lines.readLine()) {
                 number++;
                 if (!line.isBlank()) {
-                    final Request request = parse(line, file + ":" + number);
+                    final Request request = parse(line, file + ":" + number, tokensPerHashId);
                     if (!requests.isEmpty()
                             && request.timestampMs < requests.getLast().timestampMs) {
                         throw new CommandFailure(
@@ -72,7 +84,7 @@ final class MooncakeTrace {
         return requests;
     }
 
-    private static Request parse(String line, String place) {
+    private static Request parse(String line, String place, int tokensPerHashId) {
         final JsonNode node;
         try {
             node = Json.MAPPER.readTree(line);
@@ -81,7 +93,7 @@ final class MooncakeTrace {
         }
         final int inputLength = positive(node, "input_length", place);
         final JsonNode ids = node.path("hash_ids");
-        final int needed = Math.ceilDiv(inputLength, TOKENS_PER_HASH_ID);
+        final int needed = Math.ceilDiv(inputLength, tokensPerHashId);
         if (ids.size() < needed) {
             throw new CommandFailure(
                     place
@@ -90,7 +102,7 @@ final class MooncakeTrace {
                             + " needs "
                             + needed
                             + " hash_ids of "
-                            + TOKENS_PER_HASH_ID
+                            + tokensPerHashId
                             + " tokens, found "
                             + ids.size());
         }

@@ -27,6 +27,7 @@ class RoomsTest {
                     "router", Set.of("core", "pipeline"),
                     "sim", Set.of("nixl"),
                     "gateway", Set.of("core", "pipeline", "router", "nixl", "panama"),
+                    "bench", Set.of("core", "pipeline", "router"),
                     "cli",
                             Set.of(
                                     "core",
@@ -35,7 +36,8 @@ class RoomsTest {
                                     "gateway",
                                     "sim",
                                     "nixl",
-                                    "panama"));
+                                    "panama",
+                                    "bench"));
 
     private static JavaClasses classes;
 

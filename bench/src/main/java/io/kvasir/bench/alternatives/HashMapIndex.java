@@ -50,21 +50,49 @@ public final class HashMapIndex {
      * @param count blocks
      */
     public void storeRoot(int slot, long[] engineHashes, long[] localHashes, int count) {
+        store(slot, true, 0, engineHashes, localHashes, count, false);
+    }
+
+    /**
+     * Stores a run of blocks.
+     *
+     * @param slot worker slot
+     * @param root whether the run starts a prompt; the parent is not looked at then
+     * @param parentEngineHash the slot's name of the block before the run
+     * @param engineHashes the slot's names of the blocks, [count]
+     * @param localHashes local hashes, [count]
+     * @param count blocks
+     * @param refreshHeld whether blocks that the slot holds already stay as they are
+     * @return whether the parent was held; else nothing is stored
+     */
+    public boolean store(
+            int slot,
+            boolean root,
+            long parentEngineHash,
+            long[] engineHashes,
+            long[] localHashes,
+            int count,
+            boolean refreshHeld) {
         final Map<Long, Holding> names = namesOfSlot.get(slot);
-        long sequence = 0;
+        final Holding parent = root ? null : names.get(parentEngineHash);
+        if (!root && parent == null) {
+            return false;
+        }
+        long sequence = root ? 0 : parent.sequenceHash;
         for (int i = 0; i < count; i++) {
             sequence =
-                    i == 0
+                    root && i == 0
                             ? localHashes[0]
                             : BlockHasher.nextSequenceHash(sequence, localHashes[i]);
             final Holding held = names.get(engineHashes[i]);
             if (held == null) {
                 names.put(engineHashes[i], new Holding(sequence));
                 setBit(sequence, slot);
-            } else {
+            } else if (!refreshHeld) {
                 held.copies++;
             }
         }
+        return true;
     }
 
     /**
@@ -76,18 +104,47 @@ public final class HashMapIndex {
      * @return names that were unknown
      */
     public int remove(int slot, long[] engineHashes, int count) {
+        return remove(slot, engineHashes, count, false);
+    }
+
+    /**
+     * Removes copies of each named block.
+     *
+     * @param slot worker slot
+     * @param engineHashes names, [count]
+     * @param count blocks
+     * @param lastCopy whether all copies go, else one
+     * @return names that were unknown
+     */
+    public int remove(int slot, long[] engineHashes, int count, boolean lastCopy) {
         final Map<Long, Holding> names = namesOfSlot.get(slot);
         int unknown = 0;
         for (int i = 0; i < count; i++) {
             final Holding held = names.get(engineHashes[i]);
             if (held == null) {
                 unknown++;
-            } else if (--held.copies == 0) {
+            } else if (lastCopy || --held.copies == 0) {
                 names.remove(engineHashes[i]);
                 clearBit(held.sequenceHash, slot);
             }
         }
         return unknown;
+    }
+
+    /**
+     * Forgets everything that a slot holds.
+     *
+     * @param slot worker slot
+     */
+    public void clear(int slot) {
+        final Map<Long, Holding> names = namesOfSlot.get(slot);
+        names.values().forEach(held -> clearBit(held.sequenceHash, slot));
+        names.clear();
+    }
+
+    /** (Slot, name) pairs held. */
+    public long heldBlocks() {
+        return namesOfSlot.stream().mapToLong(Map::size).sum();
     }
 
     private void setBit(long sequence, int slot) {

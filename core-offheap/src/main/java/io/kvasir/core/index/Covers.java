@@ -17,6 +17,11 @@ final class Covers {
     private final Holdings[] slots;
     private final WriterCounter blocks = new WriterCounter();
 
+    /** Where a slot was found last: one event asks for the same cover again and again. */
+    private int seenRun = RunTree.NONE;
+
+    private int seenCover;
+
     Covers(RunTree tree, Holdings[] slots) {
         this.tree = tree;
         this.slots = slots;
@@ -32,20 +37,35 @@ final class Covers {
         tree.unheld(run, tree.unheld(run) + count);
     }
 
+    /** Place of a slot among the covers of a run, or -1. */
+    private int cover(int run, int slot) {
+        if (run != seenRun
+                || seenCover >= tree.covers(run)
+                || tree.coverSlot(run, seenCover) != slot) {
+            seenRun = run;
+            seenCover = tree.findCover(run, slot);
+            if (seenCover < 0) {
+                seenRun = RunTree.NONE;
+                return -1;
+            }
+        }
+        return seenCover;
+    }
+
     /** Holding of the array of a run by a slot, or {@link Holdings#NONE}. */
     int findHolding(int run, int slot) {
-        final int cover = tree.findCover(run, slot);
+        final int cover = cover(run, slot);
         if (cover >= 0) {
             return tree.coverTag(run, cover);
         }
         for (int r = tree.previousPiece(run); r != RunTree.NONE; r = tree.previousPiece(r)) {
-            final int found = tree.findCover(r, slot);
+            final int found = cover(r, slot);
             if (found >= 0) {
                 return tree.coverTag(r, found);
             }
         }
         for (int r = tree.nextPiece(run); r != RunTree.NONE; r = tree.nextPiece(r)) {
-            final int found = tree.findCover(r, slot);
+            final int found = cover(r, slot);
             if (found >= 0) {
                 return tree.coverTag(r, found);
             }
@@ -60,7 +80,16 @@ final class Covers {
      */
     boolean prepare(int run, int slot, int holding, int place, int count) {
         return slots[slot].prepareBits(holding, place, count)
-                && (tree.findCover(run, slot) >= 0 || tree.addCover(run, slot, 0, holding));
+                && (cover(run, slot) >= 0 || addCover(run, slot, holding));
+    }
+
+    private boolean addCover(int run, int slot, int holding) {
+        if (!tree.addCover(run, slot, 0, holding)) {
+            return false;
+        }
+        seenRun = run;
+        seenCover = tree.covers(run) - 1;
+        return true;
     }
 
     /**
@@ -70,7 +99,7 @@ final class Covers {
      */
     boolean abandon(int run, int slot, int holding) {
         final Holdings mine = slots[slot];
-        final int cover = tree.findCover(run, slot);
+        final int cover = cover(run, slot);
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         if (cover >= 0 && mine.next(holding, first, end, true) == end) {
@@ -87,20 +116,19 @@ final class Covers {
             tree.unheld(run, unheld - regained);
             blocks.add(regained);
         }
-        tree.setCover(
-                run, tree.findCover(run, slot), slot, leading(run, slots[slot], holding), holding);
+        tree.setCover(run, cover(run, slot), slot, leading(run, slots[slot], holding), holding);
     }
 
     /** Last held place of what a slot holds before an array, or {@link Holdings#NONE}. */
     int lastBefore(int slot, int holding) {
         final int first = tree.pieceAt(slots[slot].run(holding), 0);
         final int above = tree.parent(first);
-        final int cover = tree.findCover(above, slot);
+        final int cover = cover(above, slot);
         if (cover < 0) {
             return NONE;
         }
         final int before = tree.coverTag(above, cover);
-        return slots[slot].position(before, slots[slot].high(before) - 1);
+        return HoldingDescriptor.position(before, slots[slot].high(before) - 1);
     }
 
     /** Lets a slot go of the last blocks of a solid holding. Frees the holding with its last. */
@@ -154,7 +182,7 @@ final class Covers {
         final Holdings mine = slots[slot];
         final int first = tree.first(run);
         final int end = first + tree.length(run);
-        final int cover = tree.findCover(run, slot);
+        final int cover = cover(run, slot);
         if (mine.next(holding, first, end, true) == end) {
             tree.removeCover(run, cover);
             if (mine.run(holding) == run && mine.held(holding) > 0) {

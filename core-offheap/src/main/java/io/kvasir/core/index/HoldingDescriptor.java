@@ -4,67 +4,59 @@ package io.kvasir.core.index;
  * Layout of one holding, what one worker slot holds of one array of hashes, and of positions.
  *
  * <pre>
- *   0       4      8           12          16        20          24     28     32
- *   +-------+------+-----------+-----------+---------+-----------+------+------+
- *   | names | run  | low place | high place| held    | held bits | life | index|
- *   +-------+------+-----------+-----------+---------+-----------+------+------+
- *   names      line of the slot's names, name of place p at index p; next free holding while free
+ *   0      4      8           12          16     20          24      28      32             64
+ *   +------+------+-----------+-----------+------+-----------+-------+-------+--------------+
+ *   | free | run  | low place | high place| held | held bits | index | index | names 0 … 7  |
+ *   |      |      |           |           |      |           | order |       |              |
+ *   +------+------+-----------+-----------+------+-----------+-------+-------+--------------+
  *   run        a piece of the array that the slot covers
  *   places     first held and behind the last held place of the array
  *   held       held places
  *   held bits  line of one bit per place, 0 = all between low and high are held
- *   life       as in a position; changes when the holding is freed. Bits 0 to 7: order of the index
- *   index      line of the {@link NameIndex} over the names, 0 = few names, looked at one by one
+ *   index      line of the {@link NameIndex} over the names, 0 = none, names are read one by one
+ *   names n    line of the slot's names of the places 64·n to 64·n + 63, 0 = none needed
  *
- *   position   [ 0:1 | life:6 | holding:16 | place:9 ]
+ *   position   [ 0:1 | holding:22 | place:9 ]
  * </pre>
  */
 final class HoldingDescriptor {
-    static final int LENGTH = 32;
-    static final int NAMES_OFFSET = 0;
+    static final int LENGTH = 64;
     static final int RUN_OFFSET = 4;
     static final int LOW_OFFSET = 8;
     static final int HIGH_OFFSET = 12;
     static final int HELD_OFFSET = 16;
     static final int BITS_OFFSET = 20;
-    static final int LIFE_OFFSET = 24;
+    static final int INDEX_ORDER_OFFSET = 24;
     static final int INDEX_OFFSET = 28;
+    static final int NAMES_OFFSET = 32;
 
-    /** Holdings of one page of a slot. */
-    static final int PER_PAGE = 32;
+    /** Names of one piece of memory. */
+    static final int NAMES_PER_CHUNK = 64;
+
+    static final int CHUNKS = RunDescriptor.MAX_RUN / NAMES_PER_CHUNK;
 
     private static final int PLACE_BITS = 9;
-    private static final int HOLDING_BITS = 16;
-    private static final int LIFE_MASK = 0x3F << (PLACE_BITS + HOLDING_BITS);
+    private static final int HOLDING_BITS = 22;
 
     /** Holdings of one slot at most. */
     static final int MAX_HOLDINGS = 1 << HOLDING_BITS;
 
     private HoldingDescriptor() {}
 
-    /** Position without its life. */
+    /** Offset, in a holding, of the line with the names of a chunk. */
+    static int chunkOffset(int chunk) {
+        return NAMES_OFFSET + chunk * Integer.BYTES;
+    }
+
     static int position(int holding, int place) {
         return holding << PLACE_BITS | place;
     }
 
     static int holding(int position) {
-        return (position >>> PLACE_BITS) & (MAX_HOLDINGS - 1);
+        return position >>> PLACE_BITS;
     }
 
     static int place(int position) {
         return position & ((1 << PLACE_BITS) - 1);
-    }
-
-    static int life(int position) {
-        return position & LIFE_MASK;
-    }
-
-    /** Order of the index, from the life word. */
-    static int indexOrder(int lifeWord) {
-        return lifeWord & 0xFF;
-    }
-
-    static int nextLife(int life) {
-        return (life + (1 << (PLACE_BITS + HOLDING_BITS))) & LIFE_MASK;
     }
 }

@@ -7,25 +7,25 @@ import java.util.Arrays;
 
 /**
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
- * uses it; its memory comes from the arena of the index.
+ * uses it; its memory comes from the arena of the index, a line for each holding.
  *
- * <p>A <em>position</em> names a held block: the place of the block in an array, the slot's holding
- * of that array, and the life of the holding, so that an old position of a holding that was used
- * again is told from a new one. Splits of runs change no position.
+ * <p>A <em>position</em> names a held block: the place of the block in an array, and the slot's
+ * holding of that array. Splits of runs change no position. A position that was kept may have
+ * become that of another block; the name tells.
  */
 final class Holdings {
     /** No position, no holding. */
     static final int NONE = -1;
 
-    private static final int PAGE_ORDER =
-            LineArena.orderFor((long) HoldingDescriptor.PER_PAGE * HoldingDescriptor.LENGTH);
-
     private final LineArena arena;
     private final OffHeap memory;
     private final NameIndex names;
+    private final NameAnchors anchors;
 
-    private int[] pages = new int[4];
-    private int pageCount;
+    /** Line of each holding in use; of a free one, how far below {@link #NONE} the next free is. */
+    private int[] lines = new int[16];
+
+    private int end;
     private int firstFree = NONE;
     private int used;
 
@@ -36,6 +36,7 @@ final class Holdings {
         this.arena = arena;
         this.memory = arena.memory();
         this.names = new NameIndex(memory);
+        this.anchors = new NameAnchors(arena, this);
     }
 
     /** Holdings. */
@@ -45,75 +46,50 @@ final class Holdings {
 
     /** Numbers of holdings are below this; not all of them are in use. */
     int end() {
-        return pageCount * HoldingDescriptor.PER_PAGE;
+        return end;
     }
 
     /** Whether a number below {@link #end} is a holding. */
     boolean isUsed(int holding) {
-        return held(holding) > 0;
+        return lines[holding] > LineArena.NONE;
     }
 
     /**
      * Makes a holding of nothing.
      *
      * @param run a piece of the array
-     * @param places room for names
      * @return its number, or {@link #NONE} when there is no memory
      */
-    int allocate(int run, int places) {
-        if (firstFree == NONE && !newPage()) {
-            return NONE;
-        }
-        final int line = arena.allocate(LineArena.orderFor((long) places * Long.BYTES));
+    int allocate(int run) {
+        final int line = end == HoldingDescriptor.MAX_HOLDINGS ? LineArena.NONE : arena.allocate(0);
         if (line == LineArena.NONE) {
             return NONE;
         }
-        final int holding = firstFree;
-        final long at = at(holding);
-        firstFree = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, line);
-        memory.putInt(at + HoldingDescriptor.RUN_OFFSET, run);
-        memory.putInt(at + HoldingDescriptor.LOW_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.HELD_OFFSET, 0);
-        memory.putInt(at + HoldingDescriptor.BITS_OFFSET, LineArena.NONE);
-        memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
+        final int holding = firstFree == NONE ? end : firstFree;
+        if (holding == end) {
+            end++;
+            if (holding == lines.length) {
+                lines = Arrays.copyOf(lines, 2 * lines.length);
+            }
+        } else {
+            firstFree = NONE - lines[holding];
+        }
+        lines[holding] = line;
+        memory.zero(LineArena.offset(line), LineArena.LINE_LENGTH);
+        memory.putInt(LineArena.offset(line) + HoldingDescriptor.RUN_OFFSET, run);
         used++;
         return holding;
-    }
-
-    private boolean newPage() {
-        final int line =
-                end() == HoldingDescriptor.MAX_HOLDINGS
-                        ? LineArena.NONE
-                        : arena.allocate(PAGE_ORDER);
-        if (line == LineArena.NONE) {
-            return false;
-        }
-        if (pageCount == pages.length) {
-            pages = Arrays.copyOf(pages, 2 * pages.length);
-        }
-        pages[pageCount] = line;
-        final int first = pageCount++ * HoldingDescriptor.PER_PAGE;
-        for (int holding = first + HoldingDescriptor.PER_PAGE - 1; holding >= first; holding--) {
-            memory.putInt(at(holding) + HoldingDescriptor.NAMES_OFFSET, firstFree);
-            memory.putInt(at(holding) + HoldingDescriptor.HELD_OFFSET, 0);
-            memory.putInt(at(holding) + HoldingDescriptor.LIFE_OFFSET, 0);
-            memory.putInt(at(holding) + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
-            firstFree = holding;
-        }
-        return true;
     }
 
     /** Frees a holding of nothing. */
     void free(int holding) {
         final long at = at(holding);
         assert held(holding) == 0;
-        memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, HoldingDescriptor.nextLife(life(at)));
         freeBits(at);
         freeIndex(at);
-        arena.free(memory.getInt(at + HoldingDescriptor.NAMES_OFFSET));
-        memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, firstFree);
+        freeNames(at, 0);
+        arena.free(lines[holding]);
+        lines[holding] = NONE - firstFree;
         firstFree = holding;
         used--;
     }
@@ -121,32 +97,21 @@ final class Holdings {
     /** Gives all memory back; nothing is held any more. */
     void release() {
         assert used == 0 : "holdings=" + used;
-        while (pageCount > 0) {
-            arena.free(pages[--pageCount]);
-        }
+        end = 0;
         firstFree = NONE;
-    }
-
-    /** Position of a place, under the holding's present life. */
-    int position(int holding, int place) {
-        return HoldingDescriptor.position(holding, place) | life(at(holding));
+        anchors.release();
     }
 
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
         final int holding = HoldingDescriptor.holding(position);
-        return holding < end()
-                && held(holding) > 0
-                && life(at(holding)) == HoldingDescriptor.life(position)
+        return holding < end
+                && isUsed(holding)
                 && holds(holding, HoldingDescriptor.place(position));
     }
 
-    private int life(long at) {
-        return HoldingDescriptor.life(memory.getInt(at + HoldingDescriptor.LIFE_OFFSET));
-    }
-
     private int indexOrder(long at) {
-        return HoldingDescriptor.indexOrder(memory.getInt(at + HoldingDescriptor.LIFE_OFFSET));
+        return memory.getInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET);
     }
 
     /** A piece of the array that the slot covers. */
@@ -217,7 +182,9 @@ final class Holdings {
     /** Gives a held place another name. */
     void name(int holding, int place, long name) {
         final long at = at(holding);
+        removeLastAnchor(holding);
         memory.putLong(nameOffset(at, place), name);
+        putLastAnchor(holding);
         final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
         if (index != LineArena.NONE && !names.enter(index, indexOrder(at), name, place)) {
             reindex(at);
@@ -231,41 +198,60 @@ final class Holdings {
      */
     boolean putNames(int holding, int place, long[] hashes, int from, int count) {
         final long at = at(holding);
-        int line = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        final int order = LineArena.orderFor((long) (place + count) * Long.BYTES);
-        if (order > arena.order(line)) {
-            final int grown = arena.allocate(order);
-            if (grown == LineArena.NONE) {
+        int next = place;
+        for (int left = count; left > 0; ) {
+            final int inChunk = next % HoldingDescriptor.NAMES_PER_CHUNK;
+            final int put = Math.min(left, HoldingDescriptor.NAMES_PER_CHUNK - inChunk);
+            if (!growChunk(at, next / HoldingDescriptor.NAMES_PER_CHUNK, inChunk + put)) {
                 return false;
             }
-            memory.copy(
-                    LineArena.offset(line),
-                    LineArena.offset(grown),
-                    (long) high(holding) * Long.BYTES);
-            arena.free(line);
-            memory.putInt(at + HoldingDescriptor.NAMES_OFFSET, grown);
-            line = grown;
+            memory.putLongs(nameOffset(at, next), hashes, from + next - place, put);
+            next += put;
+            left -= put;
         }
-        memory.putLongs(LineArena.offset(line) + (long) place * Long.BYTES, hashes, from, count);
-        return arena.order(line) < NameIndex.MIN_NAMES_ORDER || growIndex(at, line);
+        final int places = Math.max(next, high(holding));
+        if (places >= NameIndex.MIN_NAMES) {
+            growIndex(at, places);
+        }
+        return true;
     }
 
-    /** Gives a holding an index as large as its names ask for. */
-    private boolean growIndex(long at, int line) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        final int order = NameIndex.order(arena.order(line));
-        if (index != LineArena.NONE && indexOrder(at) >= order) {
+    private boolean growChunk(long at, int chunk, int names) {
+        final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+        final int line = memory.getInt(offset);
+        final int order = LineArena.orderFor((long) names * Long.BYTES);
+        if (line != LineArena.NONE && arena.order(line) >= order) {
             return true;
         }
         final int grown = arena.allocate(order);
         if (grown == LineArena.NONE) {
             return false;
         }
-        freeIndex(at);
-        memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
-        memory.putInt(at + HoldingDescriptor.LIFE_OFFSET, life(at) | order);
-        reindex(at);
+        if (line != LineArena.NONE) {
+            memory.copy(
+                    LineArena.offset(line),
+                    LineArena.offset(grown),
+                    (long) LineArena.LINE_LENGTH << arena.order(line));
+            arena.free(line);
+        }
+        memory.putInt(offset, grown);
         return true;
+    }
+
+    /** Gives a holding an index as large as its names ask for, as far as there is memory. */
+    private void growIndex(long at, int places) {
+        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
+        final int order = NameIndex.order(places);
+        if (index != LineArena.NONE && indexOrder(at) >= order) {
+            return;
+        }
+        final int grown = arena.allocate(order);
+        freeIndex(at);
+        if (grown != LineArena.NONE) {
+            memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
+            memory.putInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET, order);
+            reindex(at);
+        }
     }
 
     private void reindex(long at) {
@@ -276,7 +262,9 @@ final class Holdings {
         final int high = memory.getInt(at + HoldingDescriptor.HIGH_OFFSET);
         for (int p = memory.getInt(at + HoldingDescriptor.LOW_OFFSET); p < high; p++) {
             if (bits == LineArena.NONE || bit(bits, p)) {
-                names.enter(index, order, memory.getLong(nameOffset(at, p)), p);
+                final boolean entered =
+                        names.enter(index, order, memory.getLong(nameOffset(at, p)), p);
+                assert entered : "an index has room for all names of its holding";
             }
         }
     }
@@ -298,22 +286,36 @@ final class Holdings {
     }
 
     /**
+     * Finds the name of the last block of a holding, or of one that was anchored.
+     *
+     * @return its position, or {@link #NONE}
+     */
+    int findAnchored(long name) {
+        return anchors.find(name);
+    }
+
+    /** Lets a name be found as fast as the last one of a holding from now on. */
+    void anchor(long name, int position) {
+        anchors.put(name, position);
+    }
+
+    /**
      * Finds a name among all that the slot holds: takes time for each holding.
      *
      * @return its position, or {@link #NONE}
      */
-    int find(long name) {
+    int search(long name) {
         final int end = end();
         long touched = 0;
         for (int holding = 0; holding < end; holding++) {
-            touched += touch(at(holding), name);
+            touched += isUsed(holding) ? touch(at(holding), name) : 0;
         }
         lastTouched = touched;
         for (int holding = 0; holding < end; holding++) {
-            if (held(holding) > 0) {
+            if (isUsed(holding)) {
                 final int place = findIn(holding, name);
                 if (place != NONE) {
-                    return position(holding, place);
+                    return HoldingDescriptor.position(holding, place);
                 }
             }
         }
@@ -368,7 +370,7 @@ final class Holdings {
         if (bits == LineArena.NONE) {
             return false;
         }
-        memory.fill(LineArena.offset(bits), LineArena.LINE_LENGTH);
+        memory.zero(LineArena.offset(bits), LineArena.LINE_LENGTH);
         for (int p = low(holding); p < high(holding); p++) {
             setBit(bits, p, true);
         }
@@ -381,6 +383,7 @@ final class Holdings {
         final long at = at(holding);
         final int held = held(holding);
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        removeLastAnchor(holding);
         if (held == 0) {
             memory.putInt(at + HoldingDescriptor.LOW_OFFSET, place);
             memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, place + count);
@@ -395,6 +398,21 @@ final class Holdings {
                 setBit(bits, p, true);
             }
         }
+        putLastAnchor(holding);
+    }
+
+    private void removeLastAnchor(int holding) {
+        if (held(holding) > 0) {
+            final int last = high(holding) - 1;
+            anchors.remove(name(holding, last), HoldingDescriptor.position(holding, last));
+        }
+    }
+
+    private void putLastAnchor(int holding) {
+        if (held(holding) > 0) {
+            final int last = high(holding) - 1;
+            anchors.put(name(holding, last), HoldingDescriptor.position(holding, last));
+        }
     }
 
     /** Gives back bits that are not needed any more; follows {@link #hold}. */
@@ -408,9 +426,11 @@ final class Holdings {
     void dropLast(int holding, int count) {
         final long at = at(holding);
         final int high = high(holding) - count;
+        removeLastAnchor(holding);
         memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - count);
         shrinkNames(at, high);
+        putLastAnchor(holding);
     }
 
     /**
@@ -438,11 +458,13 @@ final class Holdings {
             }
         }
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        removeLastAnchor(holding);
         setBit(bits, place, false);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - 1);
         trim(at, bits);
         settle(holding);
         shrinkNames(at, high(holding));
+        putLastAnchor(holding);
         return true;
     }
 
@@ -461,10 +483,26 @@ final class Holdings {
     }
 
     private void shrinkNames(long at, int high) {
-        final int line = memory.getInt(at + HoldingDescriptor.NAMES_OFFSET);
-        final int order = LineArena.orderFor((long) high * Long.BYTES);
-        if (order < arena.order(line)) {
-            arena.shrink(line, order);
+        final int chunk = high / HoldingDescriptor.NAMES_PER_CHUNK;
+        final int names = high % HoldingDescriptor.NAMES_PER_CHUNK;
+        freeNames(at, names == 0 ? chunk : chunk + 1);
+        if (names > 0) {
+            final int line = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
+            final int order = LineArena.orderFor((long) names * Long.BYTES);
+            if (order < arena.order(line)) {
+                arena.shrink(line, order);
+            }
+        }
+    }
+
+    private void freeNames(long at, int fromChunk) {
+        for (int chunk = fromChunk; chunk < HoldingDescriptor.CHUNKS; chunk++) {
+            final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+            final int line = memory.getInt(offset);
+            if (line != LineArena.NONE) {
+                memory.putInt(offset, LineArena.NONE);
+                arena.free(line);
+            }
         }
     }
 
@@ -500,12 +538,16 @@ final class Holdings {
     }
 
     private long nameOffset(long at, int place) {
-        return LineArena.offset(memory.getInt(at + HoldingDescriptor.NAMES_OFFSET))
-                + (long) place * Long.BYTES;
+        final int line =
+                memory.getInt(
+                        at
+                                + HoldingDescriptor.chunkOffset(
+                                        place / HoldingDescriptor.NAMES_PER_CHUNK));
+        return LineArena.offset(line)
+                + (long) (place % HoldingDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
     private long at(int holding) {
-        return LineArena.offset(pages[holding / HoldingDescriptor.PER_PAGE])
-                + (long) (holding % HoldingDescriptor.PER_PAGE) * HoldingDescriptor.LENGTH;
+        return LineArena.offset(lines[holding]);
     }
 }

@@ -23,8 +23,8 @@ final class NameIndex {
     /** No entry (left). */
     static final long END = -1;
 
-    /** Smallest order of an array of names that is worth a table: 64 names. */
-    static final int MIN_NAMES_ORDER = 3;
+    /** Fewer names are not worth a table. */
+    static final int MIN_NAMES = 64;
 
     private static final int ENTRIES = 31;
     private static final int PLACE_BITS = 9;
@@ -36,9 +36,9 @@ final class NameIndex {
         this.memory = memory;
     }
 
-    /** Order of the table for an array of names: twice as many entries. */
-    static int order(int namesOrder) {
-        return namesOrder - 1;
+    /** Order of the table for that many places: about twice as many entries. */
+    static int order(int places) {
+        return LineArena.orderFor((long) places * 2 * Short.BYTES);
     }
 
     /** Empties a table. */

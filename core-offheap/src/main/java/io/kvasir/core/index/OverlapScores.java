@@ -10,16 +10,13 @@ public final class OverlapScores {
     /** From a sixteenth of the slots on, clearing all of them is faster than one by one. */
     private static final int FILL_SHIFT = 4;
 
-    /** Slots that held every block so far, while a match runs; one bit a slot. */
-    final long[] alive;
-
-    /** Holders of the block just read, while a match runs. */
-    final long[] holders;
-
     final int[] depths;
     final int[] slots;
     int matched;
     int deepest;
+
+    /** Without meaning; keeps loads alive that only warm the cache. */
+    long touched;
 
     /** Slots that hold everything up to the end of the run just read, while a match runs. */
     int fullHolders;
@@ -41,8 +38,6 @@ public final class OverlapScores {
         }
         depths = new int[maxSlots];
         slots = new int[maxSlots];
-        alive = new long[BlockEntryDescriptor.holderWords(maxSlots)];
-        holders = new long[alive.length];
     }
 
     /** Forgets everything. */
@@ -149,39 +144,5 @@ public final class OverlapScores {
             depths[slots[i]] = Math.min(depths[slots[i]], depth);
         }
         deepest = Math.min(deepest, depth);
-    }
-
-    /**
-     * Records the slots that held everything so far and do not hold the block just read.
-     *
-     * @param words words of {@link #alive} and {@link #holders} in use
-     * @param depth blocks that the dropped slots held
-     * @return whether any slot is left
-     */
-    boolean keepHolders(int words, int depth) {
-        long left = 0;
-        for (int i = 0; i < words; i++) {
-            final long before = alive[i];
-            final long kept = before & holders[i];
-            if (kept != before) {
-                addAll(i, before & ~kept, depth);
-                alive[i] = kept;
-            }
-            left |= kept;
-        }
-        return left != 0;
-    }
-
-    /** Records the slots that held everything up to the end. */
-    void finish(int words, int depth) {
-        for (int i = 0; i < words; i++) {
-            addAll(i, alive[i], depth);
-        }
-    }
-
-    private void addAll(int word, long bits, int depth) {
-        for (long rest = bits; rest != 0; rest &= rest - 1) {
-            add(word * Long.SIZE + Long.numberOfTrailingZeros(rest), depth);
-        }
     }
 }

@@ -35,6 +35,9 @@ public final class PrefixIndex implements AutoCloseable {
 
     private static final int MIN_NOTES = 4_096;
 
+    /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
+    private static final int ARRAYS_PER_RUN = 3;
+
     /** What a store has done about one block. */
     private static final byte STORED = 1;
 
@@ -48,7 +51,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
     private final Covers covers;
-    private final MembershipTable notes;
+    private final NoteTable notes;
     private final OffHeap slotCells;
 
     private final WriterCounter heldBlocks = new WriterCounter();
@@ -90,7 +93,7 @@ public final class PrefixIndex implements AutoCloseable {
         this.arena = new LineArena(config.budgetBytes());
         this.tree = new RunTree(arena, config.maxWorkerSlots());
         this.notes =
-                new MembershipTable(
+                new NoteTable(
                         config.maxWorkerSlots(),
                         Math.min(
                                 config.maxHeldBlocks(),
@@ -151,7 +154,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private StoreResult store(boolean root, long parent) {
-        final int parentPosition = root ? NONE : position(parent);
+        final int parentPosition = root ? NONE : parentPosition(parent);
         if (!root && parentPosition == NONE) {
             return contradictsItself(root, parent)
                     ? StoreResult.INVALID
@@ -245,7 +248,11 @@ public final class PrefixIndex implements AutoCloseable {
             covers.appended(run, appended);
             return true;
         }
-        final int added = tree.addChild(run, locals, done, count - done);
+        final int most = RunTree.longestRun(arena, ARRAYS_PER_RUN);
+        final int added =
+                most == 0
+                        ? RunTree.NONE
+                        : tree.addChild(run, locals, done, Math.min(most, count - done));
         if (added == RunTree.NONE) {
             return false;
         }
@@ -273,7 +280,7 @@ public final class PrefixIndex implements AutoCloseable {
             final int place = tree.first(run) + offset + held;
             final int end = place + blocks - held;
             if (holding != NONE && mine.holds(holding, place)) {
-                if (!storeAgain(done + held, mine.position(holding, place))) {
+                if (!storeAgain(done + held, HoldingDescriptor.position(holding, place))) {
                     break;
                 }
                 held++;
@@ -292,7 +299,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Holds blocks that the slot does not hold: all of them, or none. */
     private int holdNew(int done, int blockOffset, int place, int blocks) {
         if (holding == NONE) {
-            holding = mine.allocate(run, place + blocks);
+            holding = mine.allocate(run);
             if (holding == NONE) {
                 return 0;
             }
@@ -306,8 +313,6 @@ public final class PrefixIndex implements AutoCloseable {
                 covers.held(run, blockOffset, blocks, slot, holding);
                 Arrays.fill(outcomes, done, done + blocks, STORED);
                 heldChange += blocks;
-                myNames.remember(
-                        names[done + blocks - 1], mine.position(holding, place + blocks - 1));
                 return blocks;
             }
             conflict = true;
@@ -405,7 +410,7 @@ public final class PrefixIndex implements AutoCloseable {
         final int found = covers.findHolding(tracedRuns[i], slot);
         return found == NONE
                 ? NONE
-                : mine.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
+                : HoldingDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
     }
 
     /** Whether the names and blocks that are new fit into the limits. */
@@ -414,11 +419,20 @@ public final class PrefixIndex implements AutoCloseable {
         int newNames = 0;
         int newBlocks = 0;
         for (int i = 0; i < count; i++) {
-            newNames += position(names[i]) == NONE ? 1 : 0;
+            newNames += isKnown(i, traced) ? 0 : 1;
             newBlocks += i < traced && covers.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
         }
         return heldBlocks.get() + newNames <= config.maxHeldBlocks()
                 && covers.blocks() + newBlocks <= config.maxBlocks();
+    }
+
+    /** Whether the slot has a name: at the block's own place, or, where that matters, anywhere. */
+    private boolean isKnown(int i, int traced) {
+        final int position = i < traced ? tracedPosition(i) : NONE;
+        if (position != NONE && mine.isHeld(position) && mine.name(position) == names[i]) {
+            return true;
+        }
+        return (config.checkNames() || myNames.further() > 0) && position(names[i]) != NONE;
     }
 
     /** Finds the blocks being stored in the tree, as far as they are there; returns how many. */
@@ -517,7 +531,7 @@ public final class PrefixIndex implements AutoCloseable {
         }
         for (int p = mine.high(from) - 1; p > place; p--) {
             while (mine.holds(from, p)) {
-                release(mine.name(from, p), mine.position(from, p));
+                release(mine.name(from, p), HoldingDescriptor.position(from, p));
                 forgottenBlocks.add(1);
             }
         }
@@ -601,7 +615,11 @@ public final class PrefixIndex implements AutoCloseable {
             return position;
         }
         final int note = notes.find(slot, name);
-        return note == EntryChains.NONE ? NONE : notes.block(note);
+        return note == EntryChains.NONE ? NONE : notes.position(note);
+    }
+
+    private int parentPosition(long name) {
+        return myNames.further() > 0 ? position(name) : myNames.findParent(name);
     }
 
     private int copies(long name) {
@@ -660,7 +678,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int noteAt(int position) {
         int note = notes.firstOf(slot);
-        while (note != EntryChains.NONE && notes.block(note) != position) {
+        while (note != EntryChains.NONE && notes.position(note) != position) {
             note = notes.nextOfSlot(note);
         }
         return note;
@@ -716,12 +734,12 @@ public final class PrefixIndex implements AutoCloseable {
                 continue;
             }
             final long name = slots[holder].name(held, place);
-            final int position = slots[holder].position(held, place);
+            final int position = HoldingDescriptor.position(held, place);
             final int note = notes.find(holder, name);
             visitor.block(
                     holder, name, sequence, note == EntryChains.NONE ? 1 : notes.copies(note));
             for (int n = notes.firstOf(holder); n != EntryChains.NONE; n = notes.nextOfSlot(n)) {
-                if (notes.block(n) == position && notes.engineHash(n) != name) {
+                if (notes.position(n) == position && notes.engineHash(n) != name) {
                     visitor.block(holder, notes.engineHash(n), sequence, notes.copies(n));
                 }
             }
@@ -732,7 +750,8 @@ public final class PrefixIndex implements AutoCloseable {
      * Finds how many leading blocks of a prompt each worker slot holds. Any thread.
      *
      * <p>Each block counted was held by that slot at some moment of the call, block by block: not a
-     * snapshot of the whole prefix. A concurrent write may hide a block from this call (undercount)
+     * snapshot of the whole prefix; a store that is being refused for want of memory may be seen in
+     * part until it is taken back. A concurrent write may hide a block from this call (undercount)
      * but never invents one; while the writer is quiet the result is exact.
      *
      * @param localHashes local hash of block {@code i} at index {@code i}; [blockCount], not copied

@@ -3,7 +3,7 @@ package io.kvasir.core.index;
 /**
  * Sizes of a {@link PrefixIndex}; memory for all of it is taken at construction.
  *
- * <p>The budget follows from the limits: 10 bytes for a distinct block and 19 for a held one, which
+ * <p>The budget follows from the limits: 9 bytes for a distinct block and 18 for a held one, which
  * runs of some 50 blocks and more need on average, and 8 KiB for each worker slot; a small index
  * gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter pieces, the
  * memory may end before the limits do; a store is refused then as it is at a limit.
@@ -29,8 +29,8 @@ public record PrefixIndexConfig(
 
     private static final long MAX_COUNT = 1L << 30;
     private static final long MIN_BUDGET = 64 << 10;
-    private static final long BYTES_PER_BLOCK = 10;
-    private static final long BYTES_PER_HELD_BLOCK = 19;
+    private static final long BYTES_PER_BLOCK = 9;
+    private static final long BYTES_PER_HELD_BLOCK = 18;
     private static final long BYTES_PER_SLOT = 8 << 10;
     private static final long SHORTEST_RUN_BYTES = 512;
     private static final long SMALL_BUDGET = 4 << 20;
@@ -59,6 +59,16 @@ public record PrefixIndexConfig(
                 maxHeldBlocks,
                 budget(maxWorkerSlots, maxBlocks, maxHeldBlocks),
                 false);
+    }
+
+    /**
+     * The same limits with another budget: prompts of a few blocks that share nothing need about 50
+     * bytes a block.
+     *
+     * @throws IllegalArgumentException if the value is outside its limits
+     */
+    public PrefixIndexConfig withBudgetBytes(long bytes) {
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes, checkNames);
     }
 
     /** The same sizes, with every engine hash checked. */

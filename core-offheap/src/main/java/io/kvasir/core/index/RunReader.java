@@ -84,6 +84,7 @@ class RunReader {
                 final long extent = memory.getLongAcquire(at + RunDescriptor.EXTENT_OFFSET);
                 at(Step.EXTENT_READ);
                 length = RunDescriptor.length(extent);
+                out.touched ^= touch(at, extent, hashes, depth + length, count);
                 matched =
                         memory.matchingLongs(
                                 LineArena.offset(RunDescriptor.line(extent))
@@ -145,6 +146,36 @@ class RunReader {
         if (deepest > 0) {
             out.deepest = depth + deepest;
         }
+    }
+
+    /**
+     * Starts the loads of all that is read next (hashes, covers, and where the walk goes on if the
+     * whole run matches), so that they wait for memory together and not one after the other.
+     */
+    private long touch(long at, long extent, long[] hashes, int next, int count) {
+        long sum =
+                memory.getLong(
+                        LineArena.offset(RunDescriptor.line(extent))
+                                + (long) RunDescriptor.first(extent) * Long.BYTES);
+        final int page = RunDescriptor.line(memory.getLongOpaque(at + RunDescriptor.COVERS_OFFSET));
+        if (page != NONE) {
+            sum ^= memory.getLong(LineArena.offset(page));
+        }
+        final long children = memory.getLongOpaque(at + RunDescriptor.CHILDREN_OFFSET);
+        if (children != 0 && next < count) {
+            sum ^=
+                    memory.getLong(
+                            RunDescriptor.childKind(children) == RunDescriptor.CHILD_TABLE
+                                    ? entryOffset(children, hashes[next])
+                                    : RunDescriptor.headerOffset((int) children));
+        }
+        return sum;
+    }
+
+    private static long entryOffset(long table, long hash) {
+        return LineArena.offset((int) table)
+                + (long) RunDescriptor.tableHome(hash, RunDescriptor.tableOrder(table))
+                        * RunDescriptor.TABLE_ENTRY_LENGTH;
     }
 
     private int findChild(int run, long version, long hash) {

@@ -351,6 +351,12 @@ public final class RunTree {
         return child;
     }
 
+    /** Longest run whose array could be had that many times now. */
+    static int longestRun(LineArena arena, int times) {
+        final int order = arena.largestOrder(times);
+        return order < 0 ? 0 : Math.min(MAX_RUN, HASHES_PER_LINE << Math.min(order, SLAB_ORDER));
+    }
+
     /** Order of the array for a new run: little waste, and room to grow behind a full run. */
     private static int arrayOrder(int parentLength, int count) {
         final int wanted =
@@ -517,13 +523,14 @@ public final class RunTree {
     /** A table that holds the children and has room for one more, or 0 = no memory. */
     private long roomForOneMore(long children, int count) {
         final boolean one = RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD;
-        if (!one && (count + 1) * 4 <= tableCapacity(children) * 3) {
+        final int capacity = tableCapacity(children);
+        if (!one && (count + 1) * 4 <= capacity * 3) {
             return children;
         }
         final int order = one ? 0 : RunDescriptor.tableOrder(children) + 1;
         final int line = arena.allocate(order);
         if (line == LineArena.NONE) {
-            return 0;
+            return !one && count + 1 < capacity ? children : 0; // slow, but it has room
         }
         final long table = RunDescriptor.childTable(line, order);
         for (int i = 0; i < tableCapacity(table); i++) {
@@ -681,18 +688,20 @@ public final class RunTree {
     }
 
     private void structureChanged(int run) {
-        final long at = at(run) + RunDescriptor.VERSION_OFFSET;
-        memory.putLongOpaque(at, memory.getLong(at) + (1L << 32));
-        VarHandle.storeStoreFence(); // seen before whatever the memory is used for next
+        changeVersion(run, version(run) + (1L << 32));
     }
 
     private void pagesChanged(int run) {
-        final long at = at(run) + RunDescriptor.VERSION_OFFSET;
-        final long version = memory.getLong(at);
-        memory.putLongOpaque(
-                at,
+        final long version = version(run);
+        changeVersion(
+                run,
                 (version & RunDescriptor.STRUCTURE) | ((version + 1) & ~RunDescriptor.STRUCTURE));
-        VarHandle.storeStoreFence(); // seen before whatever the memory is used for next
+    }
+
+    private void changeVersion(int run, long version) {
+        // who sees the new version sees what led to it ...
+        memory.putLongRelease(at(run) + RunDescriptor.VERSION_OFFSET, version);
+        VarHandle.storeStoreFence(); // ... and sees it before what the memory is used for next
     }
 
     private long version(int run) {

@@ -17,7 +17,7 @@ package io.kvasir.core.memory;
  *
  * <p>One writer thread. Other threads may walk a chain with {@link #firstAcquire} and {@link
  * #nextOpaque}: an entry is complete when it becomes reachable, but may be taken out and used again
- * under the walker, who must be able to tell (see {@code BlockTable}).
+ * under the walker, who must be able to tell by what the entry says.
  */
 public final class EntryChains implements AutoCloseable {
     /** Number of no entry. */

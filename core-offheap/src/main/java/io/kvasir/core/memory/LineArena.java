@@ -38,6 +38,7 @@ public final class LineArena implements AutoCloseable {
     private final OffHeap states;
     private final int lines;
     private final int[] firstFree = new int[MAX_ORDER + 1];
+    private final int[] freeBlocks = new int[MAX_ORDER + 1];
     private final WriterCounter usedLines = new WriterCounter();
     private long freeOrders;
 
@@ -127,9 +128,16 @@ public final class LineArena implements AutoCloseable {
         return line;
     }
 
-    /** Whether a block of that order could be handed out now. */
-    public boolean has(int order) {
-        return (freeOrders & (-1L << order)) != 0;
+    /** Largest order of which that many blocks could be handed out now, -1 = none. */
+    public int largestOrder(int blocks) {
+        long available = 0;
+        for (int order = MAX_ORDER; order >= 0; order--) {
+            available = 2 * available + freeBlocks[order];
+            if (available >= blocks) {
+                return order;
+            }
+        }
+        return -1;
     }
 
     /** Order of a block in use. */
@@ -184,11 +192,13 @@ public final class LineArena implements AutoCloseable {
             memory.putInt(offset(next) + Integer.BYTES, line);
         }
         firstFree[order] = line;
+        freeBlocks[order]++;
         freeOrders |= 1L << order;
         states.putByte(line, (byte) (FREE | order));
     }
 
     private void unlink(int line, int order) {
+        freeBlocks[order]--;
         final int next = memory.getInt(offset(line));
         final int previous = memory.getInt(offset(line) + Integer.BYTES);
         if (next != NONE) {

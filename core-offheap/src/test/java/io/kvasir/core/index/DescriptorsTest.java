@@ -7,43 +7,57 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class DescriptorsTest {
+    @Test
+    void anExtentIsOneWord() {
+        final long extent = RunDescriptor.extent(0x7FFF_FFFE, 511, 512);
+        assertEquals(0x7FFF_FFFE, RunDescriptor.line(extent));
+        assertEquals(511, RunDescriptor.first(extent));
+        assertEquals(512, RunDescriptor.length(extent));
+    }
+
+    @Test
+    void aCoverIsOneWord() {
+        final long cover = RunDescriptor.cover(65_535, 512, -2);
+        assertEquals(65_535, RunDescriptor.slot(cover));
+        assertEquals(512, RunDescriptor.leading(cover));
+        assertEquals(-2, RunDescriptor.tag(cover));
+    }
+
+    @Test
+    void fieldsOfARunFollowEachOtherAndWhatALookupReadsIsInTheFirstLine() {
+        assertEquals(8, RunDescriptor.PARENT_OFFSET);
+        assertEquals(16, RunDescriptor.EXTENT_OFFSET);
+        assertEquals(24, RunDescriptor.CHILDREN_OFFSET);
+        assertEquals(32, RunDescriptor.COVERS_OFFSET);
+        assertEquals(40, RunDescriptor.INLINE_COVERS_OFFSET);
+        assertEquals(80, RunDescriptor.DEPTH_OFFSET);
+        assertEquals(384, RunDescriptor.headerOffset(3));
+    }
+
     @ParameterizedTest
-    @CsvSource({"1, 24", "64, 24", "65, 32", "128, 32", "1024, 144"})
-    void aBlockHasOneWordOfHoldersForSixtyFourSlots(int workerSlots, int length) {
-        assertEquals(length, BlockEntryDescriptor.entryLength(workerSlots));
-    }
-
-    @ParameterizedTest
-    @CsvSource({"0, 16, 0", "63, 16, 63", "64, 24, 0", "130, 32, 2"})
-    void aSlotHasItsBitInItsWord(int slot, int wordOffset, int bit) {
-        assertEquals(wordOffset, BlockEntryDescriptor.holderWordOffset(slot));
-        assertEquals(1L << bit, BlockEntryDescriptor.holderBit(slot));
+    @CsvSource({"0, 0", "4194303, 511", "7, 100"})
+    void aPositionNamesHoldingAndPlace(int holding, int place) {
+        final int position = HoldingDescriptor.position(holding, place);
+        assertEquals(holding, HoldingDescriptor.holding(position));
+        assertEquals(place, HoldingDescriptor.place(position));
     }
 
     @Test
-    void fieldsOfABlockFollowEachOther() {
-        assertEquals(4, BlockEntryDescriptor.VERSION_OFFSET);
-        assertEquals(8, BlockEntryDescriptor.SEQUENCE_HASH_OFFSET);
-        assertEquals(16, BlockEntryDescriptor.HOLDERS_OFFSET);
+    void aHoldingIsOneLine() {
+        assertEquals(32, HoldingDescriptor.chunkOffset(0));
+        assertEquals(60, HoldingDescriptor.chunkOffset(7));
+        assertEquals(64, HoldingDescriptor.LENGTH);
     }
 
     @Test
-    void fieldsOfAHoldingFollowEachOther() {
-        assertEquals(4, MembershipDescriptor.SLOT_OFFSET);
-        assertEquals(8, MembershipDescriptor.ENGINE_HASH_OFFSET);
-        assertEquals(16, MembershipDescriptor.BLOCK_OFFSET);
-        assertEquals(20, MembershipDescriptor.COPIES_OFFSET);
-        assertEquals(24, MembershipDescriptor.SLOT_NEXT_OFFSET);
-        assertEquals(28, MembershipDescriptor.SLOT_PREVIOUS_OFFSET);
-        assertEquals(32, MembershipDescriptor.ENTRY_LENGTH);
-    }
-
-    @Test
-    void fieldsOfAPairFollowEachOther() {
-        assertEquals(4, PairDescriptor.SLOT_OFFSET);
-        assertEquals(8, PairDescriptor.BLOCK_OFFSET);
-        assertEquals(12, PairDescriptor.COUNT_OFFSET);
-        assertEquals(16, PairDescriptor.ENTRY_LENGTH);
+    void fieldsOfANoteFollowEachOther() {
+        assertEquals(4, NoteDescriptor.SLOT_OFFSET);
+        assertEquals(8, NoteDescriptor.ENGINE_HASH_OFFSET);
+        assertEquals(16, NoteDescriptor.POSITION_OFFSET);
+        assertEquals(20, NoteDescriptor.COPIES_OFFSET);
+        assertEquals(24, NoteDescriptor.SLOT_NEXT_OFFSET);
+        assertEquals(28, NoteDescriptor.SLOT_PREVIOUS_OFFSET);
+        assertEquals(32, NoteDescriptor.ENTRY_LENGTH);
     }
 
     @ParameterizedTest

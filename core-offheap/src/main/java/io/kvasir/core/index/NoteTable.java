@@ -7,25 +7,25 @@ import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
 
 /**
- * Hash table from (worker slot, engine hash) to the block that the name stands for, with one list
- * per slot of all that it holds. Writer thread only.
+ * Hash table from (worker slot, engine hash) to a note about the name: the position that it stands
+ * for and how many physical copies of the block the slot holds under it. Only names with more than
+ * one copy, or beside the first name of their block, have a note. Writer thread only.
  */
-final class MembershipTable implements AutoCloseable {
+final class NoteTable implements AutoCloseable {
     private static final long SLOT_SPREAD = 0xD6E8FEB86659FD93L;
 
     private final EntryChains chains;
     private final OffHeap memory;
     private final SlotLists lists;
 
-    MembershipTable(int workerSlots, long maxHeldBlocks) {
-        this.chains =
-                new EntryChains("maxHeldBlocks", maxHeldBlocks, MembershipDescriptor.ENTRY_LENGTH);
+    NoteTable(int workerSlots, long maxNotes) {
+        this.chains = new EntryChains("notes", maxNotes, NoteDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(
                         chains,
-                        MembershipDescriptor.SLOT_NEXT_OFFSET,
-                        MembershipDescriptor.SLOT_PREVIOUS_OFFSET,
+                        NoteDescriptor.SLOT_NEXT_OFFSET,
+                        NoteDescriptor.SLOT_PREVIOUS_OFFSET,
                         workerSlots);
     }
 
@@ -38,14 +38,14 @@ final class MembershipTable implements AutoCloseable {
     }
 
     /** Adds a name that is not in the table, with one copy. The caller made sure that it fits. */
-    void insert(int slot, long engineHash, int block) {
+    void insert(int slot, long engineHash, int position) {
         final int entry = chains.acquire();
-        assert entry != NONE : "no free holding; the store must check before it writes";
+        assert entry != NONE : "no free note; the caller must check before it writes";
         final long offset = chains.offset(entry);
-        memory.putInt(offset + MembershipDescriptor.SLOT_OFFSET, slot);
-        memory.putLong(offset + MembershipDescriptor.ENGINE_HASH_OFFSET, engineHash);
-        memory.putInt(offset + MembershipDescriptor.BLOCK_OFFSET, block);
-        memory.putInt(offset + MembershipDescriptor.COPIES_OFFSET, 1);
+        memory.putInt(offset + NoteDescriptor.SLOT_OFFSET, slot);
+        memory.putLong(offset + NoteDescriptor.ENGINE_HASH_OFFSET, engineHash);
+        memory.putInt(offset + NoteDescriptor.POSITION_OFFSET, position);
+        memory.putInt(offset + NoteDescriptor.COPIES_OFFSET, 1);
         lists.add(slot, entry);
         chains.link(entry, bucket(slot, engineHash));
     }
@@ -66,27 +66,23 @@ final class MembershipTable implements AutoCloseable {
     }
 
     int slot(int entry) {
-        return memory.getInt(chains.offset(entry) + MembershipDescriptor.SLOT_OFFSET);
+        return memory.getInt(chains.offset(entry) + NoteDescriptor.SLOT_OFFSET);
     }
 
     long engineHash(int entry) {
-        return memory.getLong(chains.offset(entry) + MembershipDescriptor.ENGINE_HASH_OFFSET);
+        return memory.getLong(chains.offset(entry) + NoteDescriptor.ENGINE_HASH_OFFSET);
     }
 
-    int block(int entry) {
-        return memory.getInt(chains.offset(entry) + MembershipDescriptor.BLOCK_OFFSET);
-    }
-
-    void block(int entry, int block) {
-        memory.putInt(chains.offset(entry) + MembershipDescriptor.BLOCK_OFFSET, block);
+    int position(int entry) {
+        return memory.getInt(chains.offset(entry) + NoteDescriptor.POSITION_OFFSET);
     }
 
     int copies(int entry) {
-        return memory.getInt(chains.offset(entry) + MembershipDescriptor.COPIES_OFFSET);
+        return memory.getInt(chains.offset(entry) + NoteDescriptor.COPIES_OFFSET);
     }
 
     void copies(int entry, int copies) {
-        memory.putInt(chains.offset(entry) + MembershipDescriptor.COPIES_OFFSET, copies);
+        memory.putInt(chains.offset(entry) + NoteDescriptor.COPIES_OFFSET, copies);
     }
 
     int used() {

@@ -3,38 +3,38 @@ package io.kvasir.core.index;
 import io.kvasir.core.memory.EntryChains;
 
 /**
- * Layout of one holding of a {@link MembershipTable}: a worker slot's own name of a block.
+ * Layout of one note of a {@link NoteTable} about a worker slot's own name of a block.
  *
  * <pre>
  *   0        4        8                16       20       24       28       32
  *   +--------+--------+----------------+--------+--------+--------+--------+
- *   | next   | slot   | engine hash    | block  | copies | slot's | slot's |
- *   |        |        |                |        |        | next   | before |
+ *   | next   | slot   | engine hash    | posi-  | copies | slot's | slot's |
+ *   |        |        |                | tion   |        | next   | before |
  *   +--------+--------+----------------+--------+--------+--------+--------+
- *   block: entry number in the block table
+ *   position: as in {@link HoldingDescriptor}
  * </pre>
  */
-public final class MembershipDescriptor {
+public final class NoteDescriptor {
     /** Worker slot. */
     public static final int SLOT_OFFSET = EntryChains.FIELDS_OFFSET;
 
     /** The worker's name of the block. */
     public static final int ENGINE_HASH_OFFSET = SLOT_OFFSET + Integer.BYTES;
 
-    /** Entry of the block in the {@link BlockTable}. */
-    public static final int BLOCK_OFFSET = ENGINE_HASH_OFFSET + Long.BYTES;
+    /** Position of the block. */
+    public static final int POSITION_OFFSET = ENGINE_HASH_OFFSET + Long.BYTES;
 
     /** Physical copies, at least 1. */
-    public static final int COPIES_OFFSET = BLOCK_OFFSET + Integer.BYTES;
+    public static final int COPIES_OFFSET = POSITION_OFFSET + Integer.BYTES;
 
-    /** Next holding of the slot. */
+    /** Next note of the slot. */
     public static final int SLOT_NEXT_OFFSET = COPIES_OFFSET + Integer.BYTES;
 
-    /** Holding of the slot before this one. */
+    /** Note of the slot before this one. */
     public static final int SLOT_PREVIOUS_OFFSET = SLOT_NEXT_OFFSET + Integer.BYTES;
 
-    /** Bytes of a holding. */
+    /** Bytes of a note. */
     public static final int ENTRY_LENGTH = SLOT_PREVIOUS_OFFSET + Integer.BYTES;
 
-    private MembershipDescriptor() {}
+    private NoteDescriptor() {}
 }

@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.bench.alternatives.flat;
 
 import io.kvasir.core.memory.EntryChains;
 
@@ -17,7 +17,7 @@ public final class PairDescriptor {
     /** Worker slot. */
     public static final int SLOT_OFFSET = EntryChains.FIELDS_OFFSET;
 
-    /** Entry of the block in its {@link BlockTable}. */
+    /** Entry of the block in its {@link FlatBlocks}. */
     public static final int BLOCK_OFFSET = SLOT_OFFSET + Integer.BYTES;
 
     /** What is counted, at least 1. */

@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.bench.alternatives.flat;
 
 import static io.kvasir.core.memory.EntryChains.NONE;
 

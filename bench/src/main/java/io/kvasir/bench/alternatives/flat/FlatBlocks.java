@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.bench.alternatives.flat;
 
 import static io.kvasir.core.memory.EntryChains.NONE;
 
@@ -7,18 +7,18 @@ import io.kvasir.core.memory.EntryChains;
 import io.kvasir.core.memory.OffHeap;
 
 import java.lang.invoke.VarHandle;
-import java.util.Objects;
+import java.util.Arrays;
 
 /**
  * Hash table from sequence hash to the set of worker slots that hold the block.
  *
- * <p>One writer thread; {@link #match} and {@link #used} are for any thread. Entries never move and
+ * <p>One writer thread; {@link Match} and {@link #used} are for any thread. Entries never move and
  * a block that lost its last holder is free at once, so a reader may stand on an entry that becomes
  * another block: it believes an entry only if the version was even and unchanged around the read,
  * and starts the chain again when it is led into a foreign one. A writer that loses its core stops
  * no reader: an entry is unlinked before its version turns odd, and linked after it turned even.
  */
-public final class BlockTable implements AutoCloseable {
+final class FlatBlocks implements AutoCloseable {
     private static final int MAX_TRIES = 32;
     private static final int MAX_WALK = 256;
 
@@ -34,7 +34,7 @@ public final class BlockTable implements AutoCloseable {
      * @param workerSlots worker slots
      * @param maxBlocks distinct blocks
      */
-    public BlockTable(String name, int workerSlots, long maxBlocks) {
+    public FlatBlocks(String name, int workerSlots, long maxBlocks) {
         this.workerSlots = workerSlots;
         this.holderWords = BlockEntryDescriptor.holderWords(workerSlots);
         this.chains =
@@ -117,39 +117,58 @@ public final class BlockTable implements AutoCloseable {
         chains.release(entry);
     }
 
-    /**
-     * Finds how many leading blocks of a prompt each slot holds. Any thread.
-     *
-     * <p>Each block counted was held by that slot at some moment of the call, block by block. A
-     * concurrent write may hide a block (undercount) but never invents one; without one the result
-     * is exact. Allocates nothing, waits for nobody.
-     *
-     * @param localHashes local hash of block {@code i} at index {@code i}; [count], not copied
-     * @param count blocks to match
-     * @param out cleared, then filled with the depth in blocks of each slot
-     * @return deepest match in blocks, 0 when nothing matched
-     * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
-     * @throws IllegalArgumentException if {@code out} has fewer slots than the table
-     */
-    public int match(long[] localHashes, int count, OverlapScores out) {
-        Objects.checkFromIndexSize(0, count, localHashes.length);
-        out.begin(workerSlots);
-        if (count == 0) {
-            return 0;
+    /** A lookup with memory for its answer; one thread at a time. */
+    final class Match {
+        private final long[] alive = new long[holderWords];
+        private final long[] holders = new long[holderWords];
+        private final int[] depths = new int[workerSlots];
+
+        /** Finds how many leading blocks of a prompt each slot holds; any thread. */
+        int match(long[] localHashes, int count) {
+            Arrays.fill(depths, 0);
+            if (count == 0 || !readHolders(localHashes[0], alive)) {
+                return 0;
+            }
+            long sequenceHash = localHashes[0];
+            int depth = 1;
+            boolean left = true;
+            for (; left && depth < count; depth++) {
+                sequenceHash = BlockHasher.nextSequenceHash(sequenceHash, localHashes[depth]);
+                if (!readHolders(sequenceHash, holders)) {
+                    break;
+                }
+                left = keepHolders(depth);
+            }
+            if (!left) {
+                return depth - 1;
+            }
+            for (int i = 0; i < holderWords; i++) {
+                record(i, alive[i], depth);
+            }
+            return depth;
         }
-        long sequenceHash = localHashes[0];
-        if (!readHolders(sequenceHash, out.alive)) {
-            return 0;
+
+        /** Leading blocks that a slot holds. */
+        int depth(int slot) {
+            return depths[slot];
         }
-        int depth = 1;
-        for (; depth < count; depth++) {
-            sequenceHash = BlockHasher.nextSequenceHash(sequenceHash, localHashes[depth]);
-            if (!readHolders(sequenceHash, out.holders) || !out.keepHolders(holderWords, depth)) {
-                break;
+
+        private boolean keepHolders(int depth) {
+            long left = 0;
+            for (int i = 0; i < holderWords; i++) {
+                final long kept = alive[i] & holders[i];
+                record(i, alive[i] & ~kept, depth);
+                alive[i] = kept;
+                left |= kept;
+            }
+            return left != 0;
+        }
+
+        private void record(int word, long bits, int depth) {
+            for (long rest = bits; rest != 0; rest &= rest - 1) {
+                depths[word * Long.SIZE + Long.numberOfTrailingZeros(rest)] = depth;
             }
         }
-        out.finish(holderWords, depth);
-        return out.deepest();
     }
 
     /** Copies a block's holders; false when it is not in the table, or not to be caught in it. */

@@ -1,9 +1,9 @@
-package io.kvasir.core.index;
+package io.kvasir.bench.alternatives.flat;
 
 import io.kvasir.core.memory.EntryChains;
 
 /**
- * Layout of one block of a {@link BlockTable}: its sequence hash and a bit for every worker slot
+ * Layout of one block of a {@link FlatBlocks}: its sequence hash and a bit for every worker slot
  * that holds it.
  *
  * <pre>

@@ -1,0 +1,8 @@
+/**
+ * Makes op streams: a request trace is played through simulated workers with least-recently-used
+ * block caches, and everything that a router would hear and ask is written down with the exact
+ * answers.
+ *
+ * <p>{@link io.kvasir.bench.generate.StreamGenerator} is the entry.
+ */
+package io.kvasir.bench.generate;

@@ -1,0 +1,63 @@
+package io.kvasir.bench.kvops;
+
+import org.HdrHistogram.Histogram;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * Latencies of queries, with and without those during which the thread lost its core. Recording
+ * allocates nothing. One thread.
+ */
+final class Latencies {
+    private static final long LONGEST_NS = TimeUnit.MINUTES.toNanos(10);
+    private static final int DIGITS = 3;
+
+    private final Histogram kept = histogram();
+    private final Histogram raw = histogram();
+    private long keptSumNs;
+
+    static Histogram histogram() {
+        return new Histogram(LONGEST_NS, DIGITS);
+    }
+
+    /** The nearest value that a histogram takes. */
+    static long clamped(long ns) {
+        return Math.clamp(ns, 0, LONGEST_NS);
+    }
+
+    void record(long ns, boolean preempted) {
+        final long value = clamped(ns);
+        raw.recordValue(value);
+        if (!preempted) {
+            kept.recordValue(value);
+            keptSumNs += value;
+        }
+    }
+
+    /** Queries recorded. */
+    long count() {
+        return raw.getTotalCount();
+    }
+
+    /** Share of queries during which the thread lost its core, 0..1. */
+    double preemptedShare() {
+        return raw.getTotalCount() == 0
+                ? 0
+                : 1 - (double) kept.getTotalCount() / raw.getTotalCount();
+    }
+
+    /** Mean of those without loss of the core, in nanoseconds. */
+    double meanNs() {
+        return kept.getTotalCount() == 0 ? 0 : (double) keptSumNs / kept.getTotalCount();
+    }
+
+    /** Those without loss of the core, in nanoseconds. */
+    Histogram kept() {
+        return kept;
+    }
+
+    /** All of them, in nanoseconds. */
+    Histogram raw() {
+        return raw;
+    }
+}

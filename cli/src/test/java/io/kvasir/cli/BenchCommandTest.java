@@ -1,0 +1,128 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** From a trace to a stream to measured figures, through the command line. */
+class BenchCommandTest {
+    private static final int FIRST_CHECKSUM = 128 + 16; // the first record is a query
+
+    @TempDir private Path dir;
+
+    private Path stream() throws IOException {
+        final StringBuilder trace = new StringBuilder();
+        for (int i = 0; i < 30; i++) {
+            trace.append("{\"timestamp\": ").append(i * 50);
+            trace.append(", \"input_length\": 1000, \"output_length\": 40, \"hash_ids\": [");
+            trace.append(i % 3).append(", ").append(10 + i % 6).append("]}\n");
+        }
+        final Path file = Files.writeString(dir.resolve("trace.jsonl"), trace);
+        final Path out = dir.resolve("small.kvops");
+        final CommandRun run =
+                CommandRun.of(
+                        "bench",
+                        "generate",
+                        "--trace=" + file,
+                        "--out=" + out,
+                        "--workers=4",
+                        "--capacity=150");
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.out().contains("30 queries of 1860 blocks"), run.out());
+        return out;
+    }
+
+    @Test
+    void aStreamMadeFromATraceIsMeasuredInAFreshJvm() throws IOException {
+        final CommandRun run =
+                CommandRun.of("bench", "kvops", stream().toString(), "--forks=1", "--json");
+        assertEquals(0, run.exitCode(), run.err());
+        final JsonNode json = Json.MAPPER.readTree(run.out());
+        for (String field :
+                List.of(
+                        "apply_ns_per_block",
+                        "query_mean_us",
+                        "query_p50_us",
+                        "query_p99_us",
+                        "query_p999_us",
+                        "query_p9999_us",
+                        "bytes_per_pair",
+                        "held_pairs",
+                        "bytes")) {
+            assertTrue(json.path(field).asDouble(-1) > 0, field + " in " + json);
+            assertEquals(2, json.path("spread").path(field).size(), field);
+        }
+        assertEquals(0, json.path("checksum_mismatches").asInt(-1));
+        assertEquals(0, json.path("refused_stores").asInt(-1));
+        assertEquals(1, json.path("forks").asInt());
+        assertEquals(30, json.path("queries").asInt());
+        assertEquals("kvasir", json.path("index").asText());
+        assertEquals("inorder", json.path("mode").asText());
+        assertEquals("small.kvops", json.path("stream").asText());
+        assertTrue(json.path("warm_up").asText().contains("whole stream"), run.out());
+    }
+
+    @Test
+    void wrongAnswersEndWithExitCodeOne() throws IOException {
+        final Path stream = stream();
+        final ByteBuffer bytes =
+                ByteBuffer.wrap(Files.readAllBytes(stream)).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.putLong(FIRST_CHECKSUM, 1);
+        Files.write(stream, bytes.array());
+        final CommandRun run =
+                CommandRun.of("bench", "kvops", stream.toString(), "--forks=0", "--warm-up=0");
+        assertEquals(1, run.exitCode(), run.err());
+        assertTrue(run.out().contains("WRONG ANSWERS: 1"), run.out());
+        assertTrue(run.out().contains("checksum_mismatches"), run.out());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "beside --passes 1 | query_p9999_us",
+                "beside --passes 1 --depth 8 --block-rate 1e6 | query_p9999_us",
+                "openloop --speed-up 100 | drain_ms"
+            })
+    void theOtherModesAreMeasuredToo(String mode, String figure) throws IOException {
+        final String line =
+                "bench kvops " + stream() + " --forks 0 --warm-up 100 --json --mode " + mode;
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(Json.MAPPER.readTree(run.out()).path(figure).isNumber(), run.out());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "bench | 2 | no command given",
+                "bench kvops no.kvops | 3 | no such file: no.kvops",
+                "bench kvops pom.xml | 3 | no KVOPS v1 stream: offset 0: the magic",
+                "bench kvops x --index nonesuch | 2 | no index is named nonesuch; there are kvasir",
+                "bench kvops x --forks -1 | 2 | --forks -1 is negative",
+                "bench kvops x --mode sideways | 2 | sideways",
+                "bench generate --trace no.jsonl --out x | 3 | no such file: no.jsonl",
+                "bench generate --trace x --out x --workers 0 | 2 | --workers out of range:"
+                        + " value=0",
+                "bench generate --trace x --out x --trace-block 40 | 2 | a multiple of block 16"
+            })
+    void whatCannotBeDoneIsSaidInOneLine(String line, int exitCode, String words) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(exitCode, run.exitCode(), run.err());
+        assertTrue(run.err().contains(words), run.err());
+    }
+}

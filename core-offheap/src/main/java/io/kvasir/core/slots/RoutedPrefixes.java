@@ -1,0 +1,222 @@
+package io.kvasir.core.slots;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.WriterCounter;
+
+import java.util.Objects;
+
+/**
+ * Prefixes that are taken as cached because requests were routed there, for engines that announce
+ * nothing: the approximate index.
+ *
+ * <p>A <em>visit</em> says that a prompt went to a worker slot at some time. A block is taken as
+ * held while a visit of the last {@code ttlNs} goes through it, so a later visit refreshes the
+ * whole prefix that it shares with an earlier one. Visits stand in a ring in the order of their
+ * times; the oldest are dropped when they are too old, when there are more than {@code maxVisits},
+ * or when more than {@code maxBlocks} blocks are held, then down to {@code pruneTargetRatio} of
+ * them. Dropping a visit takes its prompt back from the end up to where another visit still holds
+ * it: oldest first, deepest first, in time proportional to the runs that go.
+ *
+ * <p>Owner: the one thread that calls the methods marked as writer's. {@link #match} and the
+ * counters are for any thread, wait for nobody and allocate nothing.
+ */
+public final class RoutedPrefixes implements AutoCloseable {
+    private final RoutedPrefixesConfig config;
+    private final ActivePaths paths;
+    private final OffHeap visits;
+    private final WriterCounter expired = new WriterCounter();
+    private final WriterCounter pruned = new WriterCounter();
+    private final WriterCounter refused = new WriterCounter();
+    private final WriterCounter remembered = new WriterCounter();
+    private int oldest;
+
+    /**
+     * Allocates an empty index.
+     *
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public RoutedPrefixes(RoutedPrefixesConfig config) {
+        this.config = config;
+        // a prompt comes in before the oldest go, so there is room for two times the limit
+        this.paths =
+                new ActivePaths(
+                        config.maxWorkerSlots(), 2 * config.maxBlocks(), config.budgetBytes());
+        this.visits = OffHeap.allocate(VisitDescriptor.offset(config.maxVisits()));
+    }
+
+    /**
+     * Remembers that a prompt was routed to a slot. Writer thread.
+     *
+     * @param slot worker slot
+     * @param localHashes local hash of block {@code i} at index {@code i}; [count], not kept
+     * @param count blocks; 0 changes nothing
+     * @param nowNs time of the visit, not before that of an earlier one
+     * @return false when it could not be remembered for want of memory, or is longer than {@code
+     *     maxBlocks}
+     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
+     */
+    public boolean visit(int slot, long[] localHashes, int count, long nowNs) {
+        Objects.checkIndex(slot, config.maxWorkerSlots());
+        Objects.checkFromIndexSize(0, count, localHashes.length);
+        expire(nowNs);
+        if (count == 0) {
+            return true;
+        }
+        if (count > config.maxBlocks() || !enter(slot, localHashes, count)) {
+            refused.add(1);
+            return false;
+        }
+        if (remembered.get() == config.maxVisits()) {
+            dropOldest();
+            pruned.add(1);
+        }
+        final long at = VisitDescriptor.offset(place((int) remembered.get()));
+        visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
+        visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
+        visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
+        visits.putInt(at + VisitDescriptor.PLACE_OFFSET, paths.endPlace());
+        remembered.add(1);
+        if (paths.used() > config.maxBlocks()) {
+            prune((long) (config.pruneTargetRatio() * config.maxBlocks()));
+        }
+        return true;
+    }
+
+    /** Enters a path; without memory the oldest half makes room once. */
+    private boolean enter(int slot, long[] localHashes, int count) {
+        if (paths.enter(slot, localHashes, count) >= 0) {
+            return true;
+        }
+        prune(paths.used() / 2);
+        return paths.enter(slot, localHashes, count) >= 0;
+    }
+
+    private void prune(long target) {
+        while (paths.used() > target && remembered.get() > 0) {
+            dropOldest();
+            pruned.add(1);
+        }
+    }
+
+    /**
+     * Drops the visits that are older than {@code ttlNs}. Writer thread.
+     *
+     * @return how many there were
+     */
+    public int expire(long nowNs) {
+        int dropped = 0;
+        while (remembered.get() > 0 && nowNs - oldestTime() > config.ttlNs()) {
+            dropOldest();
+            dropped++;
+        }
+        expired.add(dropped);
+        return dropped;
+    }
+
+    private long oldestTime() {
+        return visits.getLong(VisitDescriptor.offset(oldest) + VisitDescriptor.TIME_OFFSET);
+    }
+
+    private void dropOldest() {
+        takeBack(oldest);
+        oldest = place(1);
+        remembered.add(-1);
+    }
+
+    private void takeBack(int visit) {
+        final long at = VisitDescriptor.offset(visit);
+        final int slot = visits.getInt(at + VisitDescriptor.SLOT_OFFSET);
+        if (slot != VisitDescriptor.NO_SLOT) {
+            visits.putInt(at + VisitDescriptor.SLOT_OFFSET, VisitDescriptor.NO_SLOT);
+            paths.leave(
+                    slot,
+                    visits.getInt(at + VisitDescriptor.ARRAY_OFFSET),
+                    visits.getInt(at + VisitDescriptor.PLACE_OFFSET));
+        }
+    }
+
+    /**
+     * Forgets what a slot was sent: its worker restarted or is gone. Writer thread. Looks at every
+     * visit.
+     *
+     * @return visits forgotten
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public int clear(int slot) {
+        Objects.checkIndex(slot, config.maxWorkerSlots());
+        int forgotten = 0;
+        for (int i = 0; i < remembered.get(); i++) {
+            final int visit = place(i);
+            if (visits.getInt(VisitDescriptor.offset(visit) + VisitDescriptor.SLOT_OFFSET)
+                    == slot) {
+                takeBack(visit);
+                forgotten++;
+            }
+        }
+        return forgotten;
+    }
+
+    /**
+     * Finds how many leading blocks of a prompt each slot was sent. Any thread; as exact as {@link
+     * io.kvasir.core.index.PrefixIndex#match}.
+     *
+     * @param localHashes local hash of block {@code i} at index {@code i}; [count], not copied
+     * @param count blocks to match
+     * @param out cleared, then filled with the depth in blocks of each slot
+     * @return deepest match in blocks, 0 when nothing matched
+     * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
+     */
+    public int match(long[] localHashes, int count, OverlapScores out) {
+        Objects.checkFromIndexSize(0, count, localHashes.length);
+        return paths.match(localHashes, count, out);
+    }
+
+    /** Blocks held, counted once per worker slot; any thread. */
+    public long blocks() {
+        return paths.used();
+    }
+
+    /** Visits remembered, those of cleared slots included; any thread. */
+    public long visits() {
+        return remembered.get();
+    }
+
+    /** Visits dropped for their age; any thread. */
+    public long expired() {
+        return expired.get();
+    }
+
+    /** Visits dropped for want of room; any thread. */
+    public long pruned() {
+        return pruned.get();
+    }
+
+    /** Visits that could not be remembered; any thread. */
+    public long refused() {
+        return refused.get();
+    }
+
+    /** Off-heap bytes; constant from construction to close. */
+    public long bytes() {
+        return paths.bytes() + visits.length();
+    }
+
+    /** Sizes that the index was made with. */
+    public RoutedPrefixesConfig config() {
+        return config;
+    }
+
+    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    @Override
+    public void close() {
+        paths.close();
+        visits.close();
+    }
+
+    /** Number of the visit that came {@code after} the oldest, in the ring. */
+    private int place(int after) {
+        final int place = oldest + after;
+        return place < config.maxVisits() ? place : place - config.maxVisits();
+    }
+}

@@ -1,0 +1,210 @@
+package io.kvasir.core.slots;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+
+class RoutedPrefixesTest {
+    private static final long TTL = 100;
+    private static final long[] PROMPT = {1, 2, 3, 4, 5, 6};
+
+    private final OverlapScores scores = new OverlapScores(4);
+
+    private static RoutedPrefixes prefixes(long maxBlocks, double ratio, int maxVisits) {
+        return new RoutedPrefixes(new RoutedPrefixesConfig(4, maxBlocks, ratio, maxVisits, TTL));
+    }
+
+    private int depth(RoutedPrefixes prefixes, int slot, long... prompt) {
+        prefixes.match(prompt, prompt.length, scores);
+        return scores.depth(slot);
+    }
+
+    @Test
+    void aVisitCountsUntilItIsOlderThanTheTtl() {
+        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+            assertTrue(prefixes.visit(1, PROMPT, 6, 1_000));
+            assertEquals(0, prefixes.expire(1_100));
+            assertEquals(6, depth(prefixes, 1, PROMPT));
+            assertEquals(1, prefixes.expire(1_101));
+            assertEquals(0, depth(prefixes, 1, PROMPT));
+            assertEquals(0, prefixes.blocks());
+            assertEquals(1, prefixes.expired());
+        }
+    }
+
+    @Test
+    void aLaterVisitRefreshesThePrefixThatItShares() {
+        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+            prefixes.visit(1, PROMPT, 6, 0);
+            prefixes.visit(1, new long[] {1, 2, 3, 9}, 4, 60);
+            assertEquals(7, prefixes.blocks());
+            prefixes.expire(150);
+            assertEquals(3, depth(prefixes, 1, PROMPT));
+            assertEquals(4, depth(prefixes, 1, 1, 2, 3, 9));
+            assertEquals(4, prefixes.blocks());
+        }
+    }
+
+    @Test
+    void aboveTheLimitTheOldestGoDownToTheTarget() {
+        try (RoutedPrefixes prefixes = prefixes(10, 0.5, 100)) {
+            prefixes.visit(0, new long[] {1, 2, 3, 4}, 4, 0);
+            prefixes.visit(1, new long[] {1, 2, 3, 4}, 4, 1);
+            prefixes.visit(2, new long[] {7, 8}, 2, 2);
+            assertEquals(10, prefixes.blocks());
+            prefixes.visit(3, new long[] {9}, 1, 3);
+            assertEquals(3, prefixes.blocks());
+            assertEquals(2, prefixes.pruned());
+            assertEquals(0, depth(prefixes, 1, 1, 2, 3, 4));
+            assertEquals(2, depth(prefixes, 2, 7, 8));
+        }
+    }
+
+    @Test
+    void oneVisitTooManyDropsTheOldest() {
+        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 2)) {
+            prefixes.visit(0, PROMPT, 1, 0);
+            prefixes.visit(0, PROMPT, 2, 0);
+            prefixes.visit(0, new long[] {8}, 1, 0);
+            assertEquals(2, prefixes.visits());
+            assertEquals(3, prefixes.blocks());
+        }
+    }
+
+    @Test
+    void aClearedSlotHoldsNothingAndItsVisitsAreNotTakenBackTwice() {
+        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+            prefixes.visit(0, PROMPT, 6, 0);
+            prefixes.visit(1, PROMPT, 6, 0);
+            assertEquals(1, prefixes.clear(0));
+            assertEquals(0, prefixes.clear(0));
+            assertEquals(0, depth(prefixes, 0, PROMPT));
+            assertEquals(6, depth(prefixes, 1, PROMPT));
+            assertEquals(2, prefixes.expire(1_000));
+            assertEquals(0, prefixes.blocks());
+        }
+    }
+
+    @Test
+    void aPromptLongerThanTheLimitIsRefusedAndCounted() {
+        try (RoutedPrefixes prefixes = prefixes(5, 0.5, 10)) {
+            assertFalse(prefixes.visit(0, PROMPT, 6, 0));
+            assertEquals(1, prefixes.refused());
+            assertEquals(0, prefixes.blocks());
+        }
+    }
+
+    @Test
+    void limitsOutOfRangeAreRefused() {
+        assertThrows(IllegalArgumentException.class, () -> prefixes(0, 0.5, 1));
+        assertThrows(IllegalArgumentException.class, () -> prefixes(1, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> prefixes(1, 1.1, 1));
+        assertThrows(IllegalArgumentException.class, () -> prefixes(1, 0.5, 0));
+        try (RoutedPrefixes prefixes = prefixes(5, 0.5, 10)) {
+            assertThrows(IndexOutOfBoundsException.class, () -> prefixes.visit(4, PROMPT, 6, 0));
+            assertThrows(IndexOutOfBoundsException.class, () -> prefixes.visit(0, PROMPT, 7, 0));
+        }
+    }
+
+    @Test
+    void visitingAndExpiringAllocateNothing() {
+        try (RoutedPrefixes prefixes = prefixes(64, 0.5, 16)) {
+            final long[] time = {0};
+            final long[] prompt = PROMPT.clone();
+            assertEquals(
+                    0,
+                    Allocations.bytesPerRound(
+                            5_000,
+                            () -> {
+                                time[0] += 30;
+                                prompt[5] = time[0];
+                                prefixes.visit((int) (time[0] & 3), prompt, 6, time[0]);
+                            }));
+        }
+    }
+
+    /** One visit of the naive model. */
+    private record Visit(int slot, List<Long> prompt, long time) {}
+
+    @Test
+    void holdsWhatTheVisitsSayThatAreLeft() {
+        final Random random = new Random(Seeds.next("RoutedPrefixesTest"));
+        final int maxBlocks = 120;
+        try (RoutedPrefixes prefixes = prefixes(maxBlocks, 0.6, 25)) {
+            final Deque<Visit> visits = new ArrayDeque<>();
+            long now = 0;
+            for (int i = 0; i < 4_000; i++) {
+                now += random.nextInt(12);
+                final long[] prompt = new long[random.nextInt(20)];
+                Arrays.setAll(prompt, j -> random.nextInt(2));
+                final int slot = random.nextInt(4);
+                if (random.nextInt(50) == 0) {
+                    prefixes.clear(slot);
+                    visits.removeIf(v -> v.slot == slot);
+                    // a cleared visit keeps its place in the ring; start afresh to compare places
+                    prefixes.expire(now + 2 * TTL);
+                    visits.clear();
+                }
+                final long time = now;
+                visits.removeIf(v -> time - v.time > TTL);
+                assertTrue(prefixes.visit(slot, prompt, prompt.length, now));
+                if (prompt.length > 0) {
+                    if (visits.size() == 25) {
+                        visits.removeFirst();
+                    }
+                    visits.add(new Visit(slot, Arrays.stream(prompt).boxed().toList(), now));
+                    if (held(visits).size() > maxBlocks) {
+                        while (held(visits).size() > (long) (0.6 * maxBlocks)) {
+                            visits.removeFirst();
+                        }
+                    }
+                }
+                final Set<List<Long>> held = held(visits);
+                assertEquals(held.size(), prefixes.blocks());
+                for (int s = 0; s < 4; s++) {
+                    assertEquals(naiveDepth(held, s, prompt), depth(prefixes, s, prompt));
+                }
+            }
+        }
+    }
+
+    /** Slot and path of every block. */
+    private static Set<List<Long>> held(Deque<Visit> visits) {
+        final Set<List<Long>> held = new HashSet<>();
+        for (Visit visit : visits) {
+            final List<Long> path = new ArrayList<>(List.of((long) visit.slot));
+            for (long hash : visit.prompt) {
+                path.add(hash);
+                held.add(List.copyOf(path));
+            }
+        }
+        return held;
+    }
+
+    private static int naiveDepth(Set<List<Long>> held, int slot, long[] prompt) {
+        final List<Long> path = new ArrayList<>(List.of((long) slot));
+        for (int depth = 0; depth < prompt.length; depth++) {
+            path.add(prompt[depth]);
+            if (!held.contains(path)) {
+                return depth;
+            }
+        }
+        return prompt.length;
+    }
+}
