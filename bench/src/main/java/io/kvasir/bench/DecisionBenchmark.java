@@ -4,6 +4,7 @@ import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
 import io.kvasir.router.RandomSource;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
@@ -14,6 +15,7 @@ import io.kvasir.router.WorkerSpec;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
@@ -32,9 +34,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * Cost of one whole decision of an embedded router, from token ids to a chosen worker with its
- * reasons. Each prompt is held by one worker in full; the index was filled by events through the
- * real pipeline. Question answered: what does routing add to a request, and how much of it is
- * hashing?
+ * reasons, without and with its booking. Each prompt is held by one worker in full; the index was
+ * filled by events through the real pipeline. Questions answered: what does routing add to a
+ * request, and how is its latency distributed?
  */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
@@ -47,17 +49,19 @@ import java.util.concurrent.locks.LockSupport;
 public class DecisionBenchmark {
     private static final int BLOCK_SIZE = 16;
     private static final int BLOCKS = 1 << 16;
+    private static final int BOOKINGS = 64; // a small ring, so that its records are warm
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     /** Full blocks of each prompt. */
-    @Param({"16", "256", "1024"})
+    @Param({"16", "256", "512", "1024"})
     public int depthBlocks;
 
     /** Registered workers. */
-    @Param({"8", "64"})
+    @Param({"8", "64", "1000"})
     public int workers;
 
     private final Decision decision = new Decision();
+    private final Lease lease = new Lease();
     private KvRouter router;
     private RouteRequest request;
     private int[][] prompts;
@@ -71,6 +75,7 @@ public class DecisionBenchmark {
                         .blockSize(BLOCK_SIZE)
                         .maxWorkers(workers)
                         .maxBlocks(BLOCKS, BLOCKS)
+                        .maxActiveRequests(BOOKINGS)
                         .mode(RoutingMode.KV)
                         .random(RandomSource.seeded(1337))
                         .build();
@@ -115,12 +120,33 @@ public class DecisionBenchmark {
         router.close();
     }
 
+    /** Waits, unmeasured, until earlier bookings are in the table: no real load is so dense. */
+    @Setup(Level.Invocation)
+    public void catchUp() {
+        while (router.lifePipeline().backlog() > 0) {
+            Thread.onSpinWait();
+        }
+    }
+
+    private RouteRequest nextPrompt() {
+        next = (next + 7_919) & (prompts.length - 1);
+        return request.reset().tokens(prompts[next], prompts[next].length);
+    }
+
     /** One decision; the holder of the prompt wins. */
     @Benchmark
+    @BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
     public Worker select() throws RouteException {
-        next = (next + 7_919) & (prompts.length - 1);
-        final int[] prompt = prompts[next];
-        router.select(request.reset().tokens(prompt, prompt.length), decision);
+        router.select(nextPrompt(), decision);
         return decision.worker();
+    }
+
+    /** One decision with its booking, and the release of the one before. */
+    @Benchmark
+    @BenchmarkMode({Mode.AverageTime, Mode.SampleTime})
+    public Lease reserve() throws RouteException {
+        lease.close();
+        router.reserve(nextPrompt(), decision, lease);
+        return lease;
     }
 }

@@ -108,7 +108,7 @@ public class SlotBenchmark {
             } else if (turns) {
                 final int system = number / GROUP % SYSTEM_PROMPTS;
                 for (; shared < SYSTEM_BLOCKS; shared++) {
-                    prompt[shared] = system * SYSTEM_BLOCKS + shared;
+                    prompt[shared] = (long) system * SYSTEM_BLOCKS + shared;
                 }
             }
             for (int i = shared; i < BLOCKS; i++) {

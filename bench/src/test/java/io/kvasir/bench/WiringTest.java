@@ -39,12 +39,15 @@ class WiringTest {
             assertTrue(result.getSecondaryResults().get("cpu").getScore() >= 0);
         }
         assertEquals(
-                "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, DecisionBenchmark.select,"
+                "[ApplyBenchmark.apply, ApplyBenchmark.applyHashMap, ChooseBenchmark.add,"
+                        + " ChooseBenchmark.addAndRefresh, ChooseBenchmark.choose,"
+                        + " ChooseBenchmark.chooseAfterChange, ChooseBenchmark.scanBoard,"
+                        + " DecisionBenchmark.reserve, DecisionBenchmark.select,"
                         + " HashBenchmark.local, HashBenchmark.localAndSequence,"
-                        + " HashBenchmark.localByCopying, MatchBenchmark.match,"
-                        + " MatchBenchmark.matchHashMap, MixedBenchmark.mixed, SlotBenchmark.add,"
-                        + " SlotBenchmark.addThenFree, SlotBenchmark.free,"
-                        + " SlotBenchmark.potentialLoads]",
+                        + " HashBenchmark.localByCopying, HashBenchmark.localStateless,"
+                        + " MatchBenchmark.match, MatchBenchmark.matchHashMap,"
+                        + " MixedBenchmark.mixed, SlotBenchmark.add, SlotBenchmark.addThenFree,"
+                        + " SlotBenchmark.free, SlotBenchmark.potentialLoads]",
                 names.toString());
     }
 }

@@ -1,5 +1,9 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.slots.LoadBoardMirror;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;
@@ -9,6 +13,10 @@ import java.util.Locale;
  * The outcome of one selection and the reason for it: every worker that was looked at, what it
  * holds, what it has to do and what it would have cost. Caller-owned and reusable; filled by {@link
  * KvRouter#select}, belongs to one thread at a time.
+ *
+ * <p>It keeps a mirror of all workers' loads, which a selection brings up to date and chooses by,
+ * and what was matched. Costs and the like are computed from these when they are asked for. So
+ * reuse one: a new decision copies all loads, a reused one what has changed.
  */
 public final class Decision {
     /** Why a worker was not a candidate. */
@@ -23,107 +31,310 @@ public final class Decision {
         NOT_PINNED
     }
 
-    private Worker[] workers = new Worker[8];
-    private Exclusion[] exclusions = new Exclusion[8];
-    private IndexState[] states = new IndexState[8];
-    private int[] overlapBlocks = new int[8];
-    private int[] activePrefixBlocks = new int[8];
-    private double[] prefillBlocks = new double[8];
-    private long[] decodeBlocks = new long[8];
-    private long[] activeRequests = new long[8];
-    private long[] eventSequences = new long[8];
-    private double[] costs = new double[8];
-    private int count;
+    private static final long[] NO_GROUPS = {};
+
+    private Roster roster = Roster.EMPTY;
+    private LoadBoardMirror loads = new LoadBoardMirror(1);
+    private final MatchedGroups matched = new MatchedGroups();
+    private Worker pinned;
+    private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
+    private long[] candidates = NO_GROUPS; // by group: slots that may be chosen
+    private long[] eventSequences = new long[8]; // by slot
+    private boolean eventsKnown;
+    private double[] costs = new double[8]; // by slot, where a cost model was asked
+    private boolean priced;
     private int eligible;
-    private int chosen = -1;
+    private int chosen = -1; // slot
 
     private int blockSize;
     private int requestTokens;
     private int requestBlocks;
+    private int reusableBlocks; // most blocks that an engine reuses
     private RoutingMode mode = RoutingMode.KV;
     private double overlapWeight;
     private double temperature;
+    private double degradedCredit;
 
     /** An empty decision. */
     public Decision() {}
 
+    /** Forgets the last selection and notes what this one is about. */
     void begin(
             RouteRequest request,
             int size,
             RoutingMode routingMode,
             double weight,
             double samplingTemperature) {
-        count = 0;
+        roster = Roster.EMPTY;
         eligible = 0;
         chosen = -1;
+        priced = false;
         blockSize = size;
         requestTokens = request.tokenCount();
         requestBlocks = request.blockCount;
+        reusableBlocks = reusableBlocks(requestTokens, size);
         mode = routingMode;
         overlapWeight = weight;
         temperature = samplingTemperature;
     }
 
-    /** Adds a worker to the record with the number of its last applied event; the rest follows. */
-    void candidate(Worker worker, Exclusion exclusion, IndexState state, long eventSequence) {
-        if (count == workers.length) {
-            grow();
+    /** Notes how far each worker's events are in the index; before the match. */
+    void eventSequences(Roster registered, PrefixIndex index) {
+        if (eventSequences.length < registered.slotEnd()) {
+            eventSequences = new long[registered.slotEnd()];
         }
-        workers[count] = worker;
-        exclusions[count] = exclusion;
-        states[count] = state;
-        eventSequences[count] = eventSequence;
-        costs[count] = Double.NaN;
-        if (exclusion == Exclusion.NONE) {
-            eligible++;
+        for (int slot = 0; slot < registered.slotEnd(); slot++) {
+            eventSequences[slot] = index.appliedSequence(slot);
         }
-        count++;
+        roster = registered;
+        eventsKnown = true;
     }
 
-    private void grow() {
-        final int length = 2 * workers.length;
-        workers = Arrays.copyOf(workers, length);
-        exclusions = Arrays.copyOf(exclusions, length);
-        states = Arrays.copyOf(states, length);
-        overlapBlocks = Arrays.copyOf(overlapBlocks, length);
-        activePrefixBlocks = Arrays.copyOf(activePrefixBlocks, length);
-        prefillBlocks = Arrays.copyOf(prefillBlocks, length);
-        decodeBlocks = Arrays.copyOf(decodeBlocks, length);
-        activeRequests = Arrays.copyOf(activeRequests, length);
-        eventSequences = Arrays.copyOf(eventSequences, length);
-        costs = Arrays.copyOf(costs, length);
+    /** Notes that the matches are not the index's own. */
+    void noEventSequences(Roster registered) {
+        roster = registered;
+        eventsKnown = false;
     }
 
-    void figures(
-            int i,
-            int overlap,
-            int activePrefix,
-            double prefill,
-            long decode,
-            long requests,
-            double cost) {
-        overlapBlocks[i] = overlap;
-        activePrefixBlocks[i] = activePrefix;
-        prefillBlocks[i] = prefill;
-        decodeBlocks[i] = decode;
-        activeRequests[i] = requests;
-        costs[i] = cost;
+    /** Takes over loads and matches; from here on the numbers stand still. */
+    void look(
+            RouteRequest request,
+            OverlapScores cached,
+            OverlapScores active,
+            LoadBoard board,
+            double creditWhenDegraded) {
+        if (loads.slots() != board.slots()) {
+            loads = new LoadBoardMirror(board.slots());
+        }
+        loads.refresh(board, tokenWeight());
+        matched.fill(roster.groups(), cached, active);
+        degradedCredit = creditWhenDegraded;
+        bar(request);
+        eligible = 0;
+        for (int group = 0; group < roster.groups(); group++) {
+            candidates[group] = roster.slots(group) & loads.openSlots(group) & ~barred[group];
+            eligible += Long.bitCount(candidates[group]);
+        }
     }
 
-    void choose(int i) {
-        chosen = i;
+    private void bar(RouteRequest request) {
+        pinned = request.pinned();
+        if (barred.length < roster.groups()) {
+            barred = new long[roster.groups()];
+            candidates = new long[roster.groups()];
+        }
+        Arrays.fill(barred, pinned == null ? 0 : -1);
+        if (pinned != null && roster.at(pinned.slot()) == pinned) {
+            barred[pinned.slot() / Long.SIZE] = ~(1L << pinned.slot());
+        }
+        for (int i = 0; i < request.excludedCount(); i++) {
+            final Worker worker = request.excluded(i);
+            if (roster.at(worker.slot()) == worker) {
+                barred[worker.slot() / Long.SIZE] |= 1L << worker.slot();
+            }
+        }
     }
 
-    boolean isEligible(int i) {
-        return exclusions[i] == Exclusion.NONE;
+    /** Asks a cost model for every candidate. */
+    void price(CostModel model) {
+        if (costs.length < roster.slotEnd()) {
+            costs = new double[roster.slotEnd()];
+        }
+        for (int i = 0; i < matched.count(); i++) {
+            final int group = matched.group(i);
+            priceGroup(group);
+            settleGroup(group);
+        }
+        for (int slot = 0; slot < roster.slotEnd(); slot++) {
+            costs[slot] = isEligible(slot) ? cost(model, slot) : Double.NaN;
+        }
+        priced = true;
+    }
+
+    private double cost(CostModel model, int slot) {
+        return model.cost(
+                overlapWeight,
+                prefillBlocksOf(slot),
+                decodeBlocksOf(slot),
+                loads.activeRequests(slot));
+    }
+
+    void choose(int slot) {
+        chosen = slot;
+    }
+
+    Roster roster() {
+        return roster;
+    }
+
+    /** Costs by slot where a model was asked, NaN for what cannot be chosen; else null. */
+    double[] prices() {
+        return priced ? costs : null;
     }
 
     int eligibleCount() {
         return eligible;
     }
 
-    int chosenIndex() {
-        return chosen;
+    /** Blocks that a token to prefill counts. */
+    double tokenWeight() {
+        return overlapWeight / blockSize;
+    }
+
+    /** Number of groups of 64 slots. */
+    int groups() {
+        return roster.groups();
+    }
+
+    /**
+     * The lowest relative cost of a candidate by the linear model: the cost without what is the
+     * same for all.
+     */
+    double lowestRelative() {
+        int first = -1;
+        for (int i = 0; i < matched.count(); i++) {
+            final int group = matched.group(i);
+            priceGroup(group);
+            first = first < 0 || matched.least(group) < matched.least(first) ? group : first;
+        }
+        double lowest = lowestUnmatched();
+        if (first >= 0) {
+            lowest = settledLowest(first, lowest); // the others hardly reach below it then
+            for (int i = 0; i < matched.count(); i++) {
+                lowest = settledLowest(matched.group(i), lowest);
+            }
+        }
+        return lowest;
+    }
+
+    /** Makes sure of a group's costs if they could be as low as the lowest so far. */
+    private double settledLowest(int group, double lowest) {
+        if (matched.least(group) > lowest || matched.isSettled(group)) {
+            return lowest;
+        }
+        settleGroup(group);
+        return Math.min(lowest, matched.least(group));
+    }
+
+    private void priceGroup(int group) {
+        matched.price(loads, group, candidates[group], reusableBlocks, overlapWeight);
+    }
+
+    private void settleGroup(int group) {
+        matched.settle(
+                roster, group, candidates[group], reusableBlocks, overlapWeight, degradedCredit);
+    }
+
+    private double lowestUnmatched() {
+        double lowest = Double.POSITIVE_INFINITY;
+        for (int group = 0; group < roster.groups(); group++) {
+            // the least of all slots is a bound of the candidates'
+            if (loads.least(group) < lowest && !matched.isMatched(group)) {
+                final double least = loads.leastAmong(group, candidates[group]);
+                lowest = least < lowest ? least : lowest;
+            }
+        }
+        return lowest;
+    }
+
+    /** Candidates of a group whose relative cost is the lowest one of all, one bit each. */
+    long slotsWith(int group, double lowest) {
+        if (matched.isMatched(group)) {
+            return matched.least(group) == lowest ? matched.slotsWith(group, lowest) : 0;
+        }
+        return loads.least(group) <= lowest ? loads.slotsWith(group, candidates[group], lowest) : 0;
+    }
+
+    /** The n-th candidate in order of slots, counted from 0. */
+    int nthEligible(int n) {
+        int left = n;
+        for (int group = 0; group < roster.groups(); group++) {
+            final int count = Long.bitCount(candidates[group]);
+            if (left < count) {
+                return group * Long.SIZE + Chooser.nthBit(candidates[group], left);
+            }
+            left -= count;
+        }
+        throw new IndexOutOfBoundsException("candidate " + n + " of " + eligible);
+    }
+
+    /** The slot of the pinned worker, which is a candidate. */
+    int pinnedSlot() throws RouteException {
+        if (pinned == null) {
+            throw new RouteException(
+                    RouteException.Kind.INVALID,
+                    "mode direct needs a pinned worker and the request names none");
+        }
+        return pinned.slot();
+    }
+
+    /** Why there is nobody to choose. */
+    RouteException noCandidate() {
+        if (pinned != null) {
+            return new RouteException(
+                    RouteException.Kind.PINNED_UNAVAILABLE,
+                    "the pinned worker " + pinned + " is gone or unavailable");
+        }
+        int excluded = 0;
+        for (int i = 0; i < roster.size(); i++) {
+            if (exclusion(i) == Exclusion.EXCLUDED) {
+                excluded++;
+            }
+        }
+        if (excluded > 0) {
+            return new RouteException(
+                    RouteException.Kind.ALL_EXCLUDED,
+                    "no worker left: "
+                            + excluded
+                            + " failed this request before, "
+                            + (roster.size() - excluded)
+                            + " are unavailable");
+        }
+        return new RouteException(
+                RouteException.Kind.NO_WORKERS,
+                roster.size() == 0
+                        ? "no worker is registered; name one with --worker or addWorker"
+                        : "none of " + roster.size() + " registered workers is available");
+    }
+
+    private boolean isEligible(int slot) {
+        return (candidates[slot / Long.SIZE] >>> slot & 1) != 0;
+    }
+
+    private IndexState stateOf(Worker worker) {
+        final IndexState pricedBy = matched.state(worker.slot());
+        return pricedBy == null ? worker.state() : pricedBy;
+    }
+
+    int activePrefixOf(int slot) {
+        return matched.activePrefix(slot);
+    }
+
+    private double prefillBlocksOf(int slot) {
+        final int overlap = matched.overlap(slot);
+        double cachedTokens = 0;
+        if (overlap > 0) {
+            cachedTokens =
+                    MatchedGroups.credit(stateOf(roster.at(slot)), degradedCredit)
+                            * Math.min(overlap, reusableBlocks)
+                            * blockSize;
+        }
+        return (loads.prefillTokens(slot) + requestTokens - cachedTokens) / blockSize;
+    }
+
+    private long decodeBlocksOf(int slot) {
+        return loads.activeBlocks(slot) + requestBlocks - activePrefixOf(slot);
+    }
+
+    private long eventSequenceOf(int slot) {
+        return eventsKnown ? eventSequences[slot] : -1;
+    }
+
+    private double costOf(int slot) {
+        if (priced) {
+            return costs[slot];
+        }
+        return isEligible(slot) ? cost(CostModel.LINEAR, slot) : Double.NaN;
     }
 
     /**
@@ -132,7 +343,7 @@ public final class Decision {
      * @return null before a successful selection
      */
     public Worker worker() {
-        return chosen < 0 ? null : workers[chosen];
+        return chosen < 0 ? null : roster.at(chosen);
     }
 
     /**
@@ -141,7 +352,7 @@ public final class Decision {
      * @return blocks, before the engine's rule that the last token is always computed
      */
     public int overlapBlocks() {
-        return chosen < 0 ? 0 : overlapBlocks[chosen];
+        return chosen < 0 ? 0 : matched.overlap(chosen);
     }
 
     /**
@@ -162,9 +373,11 @@ public final class Decision {
      * @return tokens that need no prefill
      */
     public static int cachedTokens(int overlapBlocks, int tokenCount, int blockSize) {
-        return tokenCount == 0
-                ? 0
-                : Math.min(overlapBlocks, (tokenCount - 1) / blockSize) * blockSize;
+        return Math.min(overlapBlocks, reusableBlocks(tokenCount, blockSize)) * blockSize;
+    }
+
+    private static int reusableBlocks(int tokenCount, int blockSize) {
+        return tokenCount == 0 ? 0 : (tokenCount - 1) / blockSize;
     }
 
     /**
@@ -191,7 +404,7 @@ public final class Decision {
      * @return blocks; NaN before a successful selection
      */
     public double cost() {
-        return chosen < 0 ? Double.NaN : costs[chosen];
+        return chosen < 0 ? Double.NaN : costOf(chosen);
     }
 
     /**
@@ -201,7 +414,7 @@ public final class Decision {
      * @return the engine's number, -1 when none
      */
     public long eventSequence() {
-        return chosen < 0 ? -1 : eventSequences[chosen];
+        return chosen < 0 ? -1 : eventSequenceOf(chosen);
     }
 
     /**
@@ -237,7 +450,7 @@ public final class Decision {
      * @return candidates and excluded ones
      */
     public int candidateCount() {
-        return count;
+        return roster.size();
     }
 
     /**
@@ -247,7 +460,7 @@ public final class Decision {
      * @return the worker
      */
     public Worker candidate(int i) {
-        return workers[checkIndex(i)];
+        return roster.worker(checkIndex(i));
     }
 
     /**
@@ -257,17 +470,25 @@ public final class Decision {
      * @return {@link Exclusion#NONE} for a candidate
      */
     public Exclusion exclusion(int i) {
-        return exclusions[checkIndex(i)];
+        final Worker worker = candidate(i);
+        if (pinned != null && pinned != worker) {
+            return Exclusion.NOT_PINNED;
+        }
+        if ((barred[worker.slot() / Long.SIZE] >>> worker.slot() & 1) != 0) {
+            return Exclusion.EXCLUDED;
+        }
+        return loads.isOpen(worker.slot()) ? Exclusion.NONE : Exclusion.UNAVAILABLE;
     }
 
     /**
      * How far the index could be trusted for a worker.
      *
      * @param i 0..{@link #candidateCount()}-1
-     * @return its state when it was looked at
+     * @return the state that its cost was computed with; where it had no part in the choice, the
+     *     state now
      */
     public IndexState state(int i) {
-        return states[checkIndex(i)];
+        return stateOf(candidate(i));
     }
 
     /**
@@ -277,7 +498,7 @@ public final class Decision {
      * @return blocks
      */
     public int overlapBlocks(int i) {
-        return overlapBlocks[checkIndex(i)];
+        return matched.overlap(candidate(i).slot());
     }
 
     /**
@@ -287,7 +508,7 @@ public final class Decision {
      * @return blocks
      */
     public int activePrefixBlocks(int i) {
-        return activePrefixBlocks[checkIndex(i)];
+        return activePrefixOf(candidate(i).slot());
     }
 
     /**
@@ -297,7 +518,7 @@ public final class Decision {
      * @return blocks, fractional
      */
     public double prefillBlocks(int i) {
-        return prefillBlocks[checkIndex(i)];
+        return prefillBlocksOf(candidate(i).slot());
     }
 
     /**
@@ -307,7 +528,7 @@ public final class Decision {
      * @return blocks
      */
     public long decodeBlocks(int i) {
-        return decodeBlocks[checkIndex(i)];
+        return decodeBlocksOf(candidate(i).slot());
     }
 
     /**
@@ -317,7 +538,7 @@ public final class Decision {
      * @return requests
      */
     public long activeRequests(int i) {
-        return activeRequests[checkIndex(i)];
+        return loads.activeRequests(candidate(i).slot());
     }
 
     /**
@@ -327,7 +548,7 @@ public final class Decision {
      * @return the engine's number, -1 when none
      */
     public long eventSequence(int i) {
-        return eventSequences[checkIndex(i)];
+        return eventSequenceOf(candidate(i).slot());
     }
 
     /**
@@ -337,12 +558,12 @@ public final class Decision {
      * @return blocks; NaN when excluded
      */
     public double cost(int i) {
-        return costs[checkIndex(i)];
+        return costOf(candidate(i).slot());
     }
 
     private int checkIndex(int i) {
-        if (i < 0 || i >= count) {
-            throw new IndexOutOfBoundsException("candidate " + i + " of " + count);
+        if (i < 0 || i >= roster.size()) {
+            throw new IndexOutOfBoundsException("candidate " + i + " of " + roster.size());
         }
         return i;
     }
@@ -353,7 +574,7 @@ public final class Decision {
      * @return several lines, each ended by a newline; allocates
      */
     public String explain() {
-        final StringBuilder text = new StringBuilder(128 + 96 * count);
+        final StringBuilder text = new StringBuilder(128 + 96 * roster.size());
         text.append(
                 String.format(
                         Locale.ROOT,
@@ -365,10 +586,11 @@ public final class Decision {
                         blockSize,
                         number(overlapWeight),
                         number(temperature)));
-        for (int i = 0; i < count; i++) {
-            text.append(i == chosen ? " -> " : "    ").append(workers[i]).append(": ");
-            if (exclusions[i] != Exclusion.NONE) {
-                text.append("not a candidate, ").append(exclusions[i]).append('\n');
+        for (int i = 0; i < roster.size(); i++) {
+            final Worker worker = roster.worker(i);
+            text.append(worker.slot() == chosen ? " -> " : "    ").append(worker).append(": ");
+            if (exclusion(i) != Exclusion.NONE) {
+                text.append("not a candidate, ").append(exclusion(i)).append('\n');
                 continue;
             }
             text.append(
@@ -376,14 +598,14 @@ public final class Decision {
                             Locale.ROOT,
                             "cost %.3f = prefill %.3f, decode %d; holds %d blocks (%s, event %d), "
                                     + "%d of them in use, %d requests%n",
-                            costs[i],
-                            prefillBlocks[i],
-                            decodeBlocks[i],
-                            overlapBlocks[i],
-                            states[i],
-                            eventSequences[i],
-                            activePrefixBlocks[i],
-                            activeRequests[i]));
+                            cost(i),
+                            prefillBlocks(i),
+                            decodeBlocks(i),
+                            overlapBlocks(i),
+                            state(i),
+                            eventSequence(i),
+                            activePrefixBlocks(i),
+                            activeRequests(i)));
         }
         return text.toString();
     }

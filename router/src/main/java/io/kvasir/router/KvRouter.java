@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.slots.LoadBoard;
@@ -9,17 +10,14 @@ import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.EventPipeline;
 import io.kvasir.pipeline.EventPipelineConfig;
 import io.kvasir.pipeline.EventSource;
-import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.LifePipeline;
 import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.WaitMode;
 
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.LongAdder;
 
 /**
  * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
@@ -32,29 +30,24 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>All state belongs to this object: several routers live side by side in one process.
  */
 public final class KvRouter implements AutoCloseable {
-    private static final Worker[] NONE = {};
-
     private final RouterSettings settings;
-    private final CostModel costModel;
-    private final Picker picker;
+    private final Chooser chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
     private final SlotTable slotTable;
     private final EventPipeline events;
     private final LifePipeline life;
-    private final AtomicLong nextRequestId = new AtomicLong();
-    private final AtomicLong turn = new AtomicLong();
-    private final AtomicInteger bookings = new AtomicInteger();
+    private final LeaseTable leases;
+    private final LongAdder expired = new LongAdder();
     private final BitSet usedSlots = new BitSet();
     private volatile RoutingMode mode;
-    private volatile Worker[] workers = NONE;
+    private volatile Roster roster = Roster.EMPTY;
     private boolean closed;
 
     private KvRouter(Builder builder) {
         settings = builder.settings();
         mode = settings.mode();
-        costModel = builder.costModel;
-        picker = new Picker(builder.random);
+        leases = new LeaseTable(settings.maxActiveRequests());
         index =
                 new PrefixIndex(
                         new PrefixIndexConfig(
@@ -62,6 +55,7 @@ public final class KvRouter implements AutoCloseable {
                                 settings.maxBlocks(),
                                 settings.maxHeldBlocks()));
         board = new LoadBoard(settings.maxWorkers());
+        chooser = new Chooser(builder.costModel, builder.random, board, settings.degradedCredit());
         slotTable =
                 new SlotTable(
                         new SlotTableConfig(
@@ -71,7 +65,15 @@ public final class KvRouter implements AutoCloseable {
                                 settings.maxBlocksPerRequest()),
                         board);
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
-        life = new LifePipeline(LifePipelineConfig.of(settings.maxActiveRequests()), slotTable);
+        final LifePipelineConfig usual = LifePipelineConfig.of(settings.maxActiveRequests());
+        life =
+                new LifePipeline(
+                        new LifePipelineConfig(
+                                usual.maxRequests(),
+                                builder.bookingWait,
+                                usual.initialHashes(),
+                                usual.retainedHashes()),
+                        slotTable);
     }
 
     /**
@@ -121,7 +123,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public synchronized Worker addWorker(WorkerSpec spec) {
         checkOpen();
-        for (Worker other : workers) {
+        for (Worker other : roster.workers()) {
             if (other.name().equals(spec.name()) && other.dpRank() == spec.dpRank()) {
                 throw new IllegalArgumentException("worker " + other + " is registered already");
             }
@@ -144,9 +146,7 @@ public final class KvRouter implements AutoCloseable {
         if (spec.events() != null) {
             worker.source(events.openZmq(spec.events().withSlot(slot)));
         }
-        final Worker[] grown = Arrays.copyOf(workers, workers.length + 1);
-        grown[workers.length] = worker;
-        workers = grown;
+        roster = roster.with(worker);
         return worker;
     }
 
@@ -172,11 +172,10 @@ public final class KvRouter implements AutoCloseable {
      * @param worker the worker
      */
     public synchronized void removeWorker(Worker worker) {
-        final List<Worker> left = new ArrayList<>(List.of(workers));
-        if (!left.remove(worker)) {
+        if (roster.at(worker.slot()) != worker) {
             return;
         }
-        workers = left.toArray(NONE);
+        roster = roster.without(worker);
         worker.markRemoved();
         final EventSource source = worker.source();
         if (source != null) {
@@ -198,7 +197,7 @@ public final class KvRouter implements AutoCloseable {
      * @return a snapshot, in order of registration
      */
     public List<Worker> workers() {
-        return List.of(workers);
+        return List.of(roster.workers());
     }
 
     /**
@@ -219,124 +218,55 @@ public final class KvRouter implements AutoCloseable {
      * @throws RouteException if no worker can be chosen
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
-        final Worker[] registered =
-                workers; // before the match: a slot's next tenant cannot be in it yet
-        final RoutingMode how = request.mode() == null ? mode : request.mode();
+        begin(request, out);
+        Roster seen;
+        do {
+            // before the match: a slot's next tenant cannot be in it yet
+            seen = roster;
+            out.eventSequences(seen, index);
+            index.match(request.localHashes, request.blockCount, request.cached);
+            slotTable.matchActive(request.localHashes, request.blockCount, request.active);
+            chooser.look(request, request.cached, request.active, out);
+        } while (seen != roster); // a slot that is open now may be open for its next tenant
+        chooser.choose(out);
+    }
+
+    /**
+     * Decides with overlaps that the caller has looked up, in an index of its own or elsewhere.
+     * Pure, as {@link #select(RouteRequest, Decision)}; the decision knows no event numbers.
+     *
+     * @param request the prompt and its overrides
+     * @param cached leading blocks that each worker slot holds
+     * @param active leading blocks that running requests of each worker slot use
+     * @param out filled with the choice and its reasons; on an exception with what was looked at
+     * @throws RouteException if no worker can be chosen
+     */
+    public void select(
+            RouteRequest request, OverlapScores cached, OverlapScores active, Decision out)
+            throws RouteException {
+        begin(request, out);
+        Roster seen;
+        do {
+            seen = roster;
+            out.noEventSequences(seen);
+            chooser.look(request, cached, active, out);
+        } while (seen != roster);
+        chooser.choose(out);
+    }
+
+    private void begin(RouteRequest request, Decision out) {
         request.hash();
         out.begin(
                 request,
                 settings.blockSize(),
-                how,
+                request.mode() == null ? mode : request.mode(),
                 request.overlapWeight(settings),
                 request.temperature(settings));
-        for (Worker worker : registered) {
-            out.candidate(
-                    worker, exclusionOf(worker, request), worker.state(), worker.eventSequence());
-        }
-        if (out.eligibleCount() == 0) {
-            throw noCandidate(request, out);
-        }
-        index.match(request.localHashes, request.blockCount, request.cached);
-        slotTable.matchActive(request.localHashes, request.blockCount, request.active);
-        for (int i = 0; i < out.candidateCount(); i++) {
-            appraise(request, out, i);
-        }
-        out.choose(
-                switch (how) {
-                    case KV -> picker.cheapest(out, out.temperature());
-                    case ROUND_ROBIN ->
-                            picker.nthEligible(
-                                    out,
-                                    (int)
-                                            Long.remainderUnsigned(
-                                                    turn.getAndIncrement(), out.eligibleCount()));
-                    case RANDOM -> picker.anyEligible(out);
-                    case DIRECT -> pinnedIndex(request, out);
-                });
-    }
-
-    private static Decision.Exclusion exclusionOf(Worker worker, RouteRequest request) {
-        if (request.pinned() != null && request.pinned() != worker) {
-            return Decision.Exclusion.NOT_PINNED;
-        }
-        if (request.excludes(worker)) {
-            return Decision.Exclusion.EXCLUDED;
-        }
-        return worker.available() ? Decision.Exclusion.NONE : Decision.Exclusion.UNAVAILABLE;
-    }
-
-    private void appraise(RouteRequest request, Decision out, int i) {
-        final Worker worker = out.candidate(i);
-        final int slot = worker.slot();
-        final int overlap = request.cached.depth(slot);
-        final int activePrefix = request.active.depth(slot);
-        final double blockSize = settings.blockSize();
-        final int cachedTokens =
-                Decision.cachedTokens(overlap, request.tokenCount(), settings.blockSize());
-        final double newTokens = request.tokenCount() - credit(out.state(i)) * cachedTokens;
-        final double prefill = (board.prefillTokens(slot) + newTokens) / blockSize;
-        final long decode = board.activeBlocks(slot) + request.blockCount - activePrefix;
-        final long requests = board.activeRequests(slot);
-        final double cost =
-                out.isEligible(i)
-                        ? costModel.cost(out.overlapWeight(), prefill, decode, requests)
-                        : Double.NaN;
-        out.figures(i, overlap, activePrefix, prefill, decode, requests, cost);
-    }
-
-    /** What a cached block counts, by how far the index can be trusted. */
-    private double credit(IndexState state) {
-        return switch (state) {
-            case LOADING, EXACT, RESYNC -> 1;
-            case DEGRADED -> settings.degradedCredit();
-            case GONE -> 0;
-        };
-    }
-
-    private static int pinnedIndex(RouteRequest request, Decision out) throws RouteException {
-        if (request.pinned() == null) {
-            throw new RouteException(
-                    RouteException.Kind.INVALID,
-                    "mode direct needs a pinned worker and the request names none");
-        }
-        for (int i = 0; i < out.candidateCount(); i++) {
-            if (out.candidate(i) == request.pinned()) {
-                return i;
-            }
-        }
-        throw noCandidate(request, out);
-    }
-
-    private static RouteException noCandidate(RouteRequest request, Decision out) {
-        if (request.pinned() != null) {
-            return new RouteException(
-                    RouteException.Kind.PINNED_UNAVAILABLE,
-                    "the pinned worker " + request.pinned() + " is gone or unavailable");
-        }
-        int excluded = 0;
-        for (int i = 0; i < out.candidateCount(); i++) {
-            if (out.exclusion(i) == Decision.Exclusion.EXCLUDED) {
-                excluded++;
-            }
-        }
-        if (excluded > 0) {
-            return new RouteException(
-                    RouteException.Kind.ALL_EXCLUDED,
-                    "no worker left: "
-                            + excluded
-                            + " failed this request before, "
-                            + (out.candidateCount() - excluded)
-                            + " are unavailable");
-        }
-        return new RouteException(
-                RouteException.Kind.NO_WORKERS,
-                out.candidateCount() == 0
-                        ? "no worker is registered; name one with --worker or addWorker"
-                        : "none of " + out.candidateCount() + " registered workers is available");
     }
 
     /**
-     * Decides and books: the load counts from now on, so that concurrent callers see each other.
+     * Decides and books, with a lease of its own; see {@link #reserve(RouteRequest, Decision,
+     * Lease)}. Allocates the lease.
      *
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
@@ -345,41 +275,60 @@ public final class KvRouter implements AutoCloseable {
      *     already
      */
     public Lease reserve(RouteRequest request, Decision out) throws RouteException {
-        if (bookings.incrementAndGet() > settings.maxActiveRequests()) {
-            bookings.decrementAndGet();
+        final Lease lease = new Lease();
+        reserve(request, out, lease);
+        return lease;
+    }
+
+    /**
+     * Decides and books: the load counts from now on, so that concurrent callers see each other.
+     *
+     * @param request the prompt and its overrides
+     * @param out filled with the choice and its reasons
+     * @param lease takes the booking; close it when the request has ended, whatever its outcome
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
+     *     already; the lease is then as it was
+     * @throws IllegalStateException if the lease still holds an open booking
+     */
+    public void reserve(RouteRequest request, Decision out, Lease lease) throws RouteException {
+        if (lease.isOpen()) {
+            throw new IllegalStateException(
+                    "the lease is still open: requestId="
+                            + lease.requestId()
+                            + "; close it before it takes another booking");
+        }
+        final long requestId = leases.open();
+        if (requestId == LeaseTable.NONE) {
             throw overloaded();
         }
         boolean booked = false;
         try {
             select(request, out);
-            final Lease lease = book(request, out);
+            book(request, out, requestId);
             booked = true;
-            return lease;
         } finally {
             if (!booked) {
-                bookings.decrementAndGet();
+                leases.close(requestId);
+                leases.recycle(requestId);
             }
         }
+        if (request.hasDeadline()) {
+            leases.deadline(requestId, request.deadlineNs());
+        }
+        lease.hold(this, out.worker(), requestId, request.tokenCount(), settings.blockSize());
     }
 
-    private Lease book(RouteRequest request, Decision decision) throws RouteException {
-        final Worker worker = decision.worker();
-        final int slot = worker.slot();
+    private void book(RouteRequest request, Decision decision, long requestId)
+            throws RouteException {
+        final int slot = decision.worker().slot();
         final int newTokens = request.tokenCount() - decision.predictedCachedTokens();
-        final int newBlocks =
-                request.blockCount - decision.activePrefixBlocks(decision.chosenIndex());
-        final long requestId = nextRequestId.incrementAndGet();
-        board.addPrefillTokens(slot, newTokens);
-        board.addActiveBlocks(slot, newBlocks);
-        board.addActiveRequests(slot, 1);
+        final int newBlocks = request.blockCount - decision.activePrefixOf(slot);
+        board.addProvisional(slot, newTokens, newBlocks);
         if (!life.tryAdd(
                 requestId, slot, request.localHashes, request.blockCount, newTokens, newBlocks)) {
-            board.addPrefillTokens(slot, -newTokens);
-            board.addActiveBlocks(slot, -newBlocks);
-            board.addActiveRequests(slot, -1);
+            board.takeBackProvisional(slot, newTokens, newBlocks);
             throw overloaded();
         }
-        return new Lease(this, worker, requestId, request.tokenCount(), settings.blockSize());
     }
 
     private RouteException overloaded() {
@@ -390,8 +339,18 @@ public final class KvRouter implements AutoCloseable {
                         + "; raise it or release leases");
     }
 
+    LoadBoard board() {
+        return board;
+    }
+
+    boolean isOpen(long requestId) {
+        return leases.isOpen(requestId);
+    }
+
     void prefillCompleted(long requestId) {
-        life.prefillComplete(requestId);
+        if (leases.startDecode(requestId)) {
+            life.prefillComplete(requestId);
+        }
     }
 
     void outputBlock(long requestId) {
@@ -400,18 +359,51 @@ public final class KvRouter implements AutoCloseable {
         }
     }
 
-    void release(long requestId) {
+    boolean release(long requestId) {
+        if (!leases.close(requestId)) {
+            return false;
+        }
         life.free(requestId);
-        bookings.decrementAndGet();
+        leases.recycle(requestId); // behind the free: the place's next booking follows it
+        return true;
     }
 
     /**
-     * Bookings that are not released yet.
+     * Releases bookings whose {@link RouteRequest#deadline} has come: their leases were forgotten,
+     * or their requests hang. For a housekeeping thread to call once in a while; O({@code
+     * maxActiveRequests}), some microseconds per ten thousand.
+     *
+     * @param nowNs the time by the clock of the deadlines
+     * @return how many were released
+     */
+    public int releaseExpired(long nowNs) {
+        int released = 0;
+        for (int place = 0; place < leases.capacity(); place++) {
+            final long requestId = leases.expired(place, nowNs);
+            if (requestId != LeaseTable.NONE && release(requestId)) {
+                released++;
+            }
+        }
+        expired.add(released);
+        return released;
+    }
+
+    /**
+     * Bookings that were released by their deadline.
+     *
+     * @return how many since the start
+     */
+    public long expiredLeases() {
+        return expired.sum();
+    }
+
+    /**
+     * Bookings that are not released yet; O({@code maxActiveRequests}).
      *
      * @return leases open now
      */
     public int activeLeases() {
-        return bookings.get();
+        return leases.count();
     }
 
     /**
@@ -454,14 +446,14 @@ public final class KvRouter implements AutoCloseable {
             return;
         }
         closed = true;
-        for (Worker worker : workers) {
+        for (Worker worker : roster.workers()) {
             worker.markRemoved();
             final EventSource source = worker.source();
             if (source != null) {
                 source.close();
             }
         }
-        workers = NONE;
+        roster = Roster.EMPTY;
         events.close();
         life.close();
         slotTable.close();
@@ -495,6 +487,7 @@ public final class KvRouter implements AutoCloseable {
         private boolean trackOutputBlocks = true;
         private CostModel costModel = CostModel.LINEAR;
         private RandomSource random = RandomSource.seeded(System.nanoTime());
+        private WaitMode bookingWait = WaitMode.SLEEPING;
 
         private Builder() {}
 
@@ -630,6 +623,18 @@ public final class KvRouter implements AutoCloseable {
          */
         public Builder random(RandomSource source) {
             random = source;
+            return this;
+        }
+
+        /**
+         * How the thread that applies bookings waits for them. {@link WaitMode#BLOCKING} makes
+         * {@code reserve} take a lock and wake a thread; the others cost the caller nothing.
+         *
+         * @param mode default {@link WaitMode#SLEEPING}
+         * @return this
+         */
+        public Builder bookingWait(WaitMode mode) {
+            bookingWait = mode;
             return this;
         }
 

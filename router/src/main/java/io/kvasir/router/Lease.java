@@ -1,47 +1,35 @@
 package io.kvasir.router;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
-
 /**
  * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
  * #close}. Any thread may call it; late and repeated calls do nothing.
+ *
+ * <p>Caller-owned and reusable: the object may take the next booking once this one has ended, and
+ * whoever still holds it for the old one then holds it for the new one.
  */
 public final class Lease implements AutoCloseable {
-    private static final VarHandle STATE;
-
-    static {
-        try {
-            STATE = MethodHandles.lookup().findVarHandle(Lease.class, "state", int.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
-    private static final int PREFILL = 0;
-    private static final int DECODE = 1;
-    private static final int CLOSED = 2;
-
-    private final KvRouter router;
-    private final Worker worker;
-    private final long requestId;
-    private final int tailTokens;
+    private KvRouter router;
+    private Worker worker;
+    private long requestId = LeaseTable.NONE;
+    private int tailTokens;
     private int outputBlocks;
 
-    @SuppressWarnings("unused") // through STATE
-    private volatile int state;
+    /** A lease without a booking: closed. */
+    public Lease() {}
 
-    Lease(KvRouter router, Worker worker, long requestId, int promptTokens, int blockSize) {
-        this.router = router;
-        this.worker = worker;
-        this.requestId = requestId;
-        this.tailTokens = promptTokens % blockSize;
+    /** Takes a booking. */
+    void hold(KvRouter owner, Worker bookedOn, long number, int promptTokens, int blockSize) {
+        router = owner;
+        worker = bookedOn;
+        requestId = number;
+        tailTokens = promptTokens % blockSize;
+        outputBlocks = 0;
     }
 
     /**
      * The worker that the request is booked on.
      *
-     * @return never null
+     * @return null before the first booking
      */
     public Worker worker() {
         return worker;
@@ -50,15 +38,25 @@ public final class Lease implements AutoCloseable {
     /**
      * The booking's number, unique in this router.
      *
-     * @return for logs
+     * @return for logs; 0 before the first booking
      */
     public long requestId() {
         return requestId;
     }
 
+    /**
+     * Whether the booking counts as load.
+     *
+     * @return false before the first booking, after {@link #close}, and once its deadline has
+     *     passed
+     */
+    public boolean isOpen() {
+        return router != null && router.isOpen(requestId);
+    }
+
     /** The first output token is there: the prompt no longer counts as work to prefill. */
     public void prefillComplete() {
-        if (STATE.compareAndSet(this, PREFILL, DECODE)) {
+        if (router != null) {
             router.prefillCompleted(requestId);
         }
     }
@@ -70,8 +68,11 @@ public final class Lease implements AutoCloseable {
      * @param total tokens generated so far, not since the last call
      */
     public void outputTokens(int total) {
+        if (router == null) {
+            return;
+        }
         final int filled = (tailTokens + total) / router.settings().blockSize();
-        while (outputBlocks < filled && (int) STATE.getAcquire(this) != CLOSED) {
+        while (outputBlocks < filled && router.isOpen(requestId)) {
             outputBlocks++;
             router.outputBlock(requestId);
         }
@@ -80,7 +81,7 @@ public final class Lease implements AutoCloseable {
     /** Releases the booking; implies {@link #prefillComplete}. */
     @Override
     public void close() {
-        if ((int) STATE.getAndSet(this, CLOSED) != CLOSED) {
+        if (router != null) {
             router.release(requestId);
         }
     }

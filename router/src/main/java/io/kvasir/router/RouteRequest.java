@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.OverlapScores;
 
 import java.util.ArrayList;
@@ -17,6 +18,7 @@ public final class RouteRequest {
 
     private final int blockSize;
     private final int maxBlocks;
+    private final TokenHasher hasher = new TokenHasher();
     private final List<Worker> excluded = new ArrayList<>(4);
     private int[] tokens = NO_TOKENS;
     private int tokenCount;
@@ -26,6 +28,8 @@ public final class RouteRequest {
     private double overlapWeight = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
+    private long deadlineNs;
+    private boolean hasDeadline;
 
     final OverlapScores cached;
     final OverlapScores active;
@@ -55,6 +59,7 @@ public final class RouteRequest {
         temperature = Double.NaN;
         pinned = null;
         excluded.clear();
+        hasDeadline = false;
         hashed = false;
         return this;
     }
@@ -158,6 +163,19 @@ public final class RouteRequest {
     }
 
     /**
+     * Says when the booking ends if nobody releases it: what keeps a forgotten lease from loading
+     * its worker for ever. Without one it ends when it is released.
+     *
+     * @param timeNs a time by the clock of {@link KvRouter#releaseExpired}
+     * @return this
+     */
+    public RouteRequest deadline(long timeNs) {
+        deadlineNs = timeNs;
+        hasDeadline = true;
+        return this;
+    }
+
+    /**
      * The prompt's length.
      *
      * @return tokens
@@ -182,13 +200,20 @@ public final class RouteRequest {
         return pinned;
     }
 
-    boolean excludes(Worker worker) {
-        for (int i = 0; i < excluded.size(); i++) {
-            if (excluded.get(i) == worker) {
-                return true;
-            }
-        }
-        return false;
+    int excludedCount() {
+        return excluded.size();
+    }
+
+    Worker excluded(int i) {
+        return excluded.get(i);
+    }
+
+    long deadlineNs() {
+        return deadlineNs;
+    }
+
+    boolean hasDeadline() {
+        return hasDeadline;
     }
 
     /**
@@ -204,7 +229,7 @@ public final class RouteRequest {
             localHashes =
                     new long[Math.max(blockCount, Math.min(maxBlocks, 2 * localHashes.length))];
         }
-        BlockHasher.localHashes(
+        hasher.localHashes(
                 tokens,
                 0,
                 blockCount * blockSize,

@@ -7,8 +7,8 @@ import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 
 /**
- * One registered (worker, dp rank): its identity, live load and the state of its events.
- * Thread-safe.
+ * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
+ * of the load board is open while it may be chosen. Thread-safe.
  */
 public final class Worker {
     private final WorkerSpec spec;
@@ -24,6 +24,7 @@ public final class Worker {
         this.slot = slot;
         this.board = board;
         this.index = index;
+        board.open(slot, true);
     }
 
     /**
@@ -167,16 +168,16 @@ public final class Worker {
      *
      * @param canServe false to take it out of the candidates
      */
-    public void available(boolean canServe) {
+    public synchronized void available(boolean canServe) {
         available = canServe;
+        if (!removed) {
+            board.open(slot, canServe);
+        }
     }
 
-    void markRemoved() {
+    synchronized void markRemoved() {
         removed = true;
-    }
-
-    boolean removed() {
-        return removed;
+        board.open(slot, false);
     }
 
     @Override

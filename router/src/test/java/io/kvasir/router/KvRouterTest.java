@@ -279,6 +279,48 @@ class KvRouterTest {
     }
 
     @Test
+    void aLeaseTakesOneBookingAfterTheOther() throws RouteException {
+        final Worker worker = worker(1);
+        final Lease lease = new Lease();
+        lease.close();
+        lease.prefillComplete();
+        assertFalse(lease.isOpen());
+        router.reserve(request(prompt(2)), decision, lease);
+        final long first = lease.requestId();
+        assertTrue(lease.isOpen());
+        assertThrows(
+                IllegalStateException.class,
+                () -> router.reserve(request(prompt(3)), decision, lease));
+        lease.close();
+        router.reserve(request(prompt(3)), decision, lease);
+        assertFalse(router.release(first), "late");
+        assertTrue(lease.isOpen());
+        awaitLoad(worker, 3, 48, 1);
+        lease.close();
+        lease.close();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void aForgottenLeaseEndsAtItsDeadline() throws RouteException {
+        final Worker worker = worker(1);
+        final Lease forgotten = router.reserve(request(prompt(2)).deadline(1_000), decision);
+        final Lease kept = router.reserve(request(prompt(4)), decision);
+        assertEquals(0, router.releaseExpired(999));
+        assertEquals(1, router.releaseExpired(1_000));
+        assertEquals(0, router.releaseExpired(2_000));
+        assertEquals(1, router.expiredLeases());
+        assertFalse(forgotten.isOpen());
+        assertTrue(kept.isOpen());
+        forgotten.prefillComplete();
+        forgotten.close();
+        awaitLoad(worker, 4, 64, 1);
+        assertEquals(1, router.activeLeases());
+        kept.close();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
     void aRemovedWorkersSlotServesItsSuccessorWithoutItsBlocks() throws RouteException {
         final int[] prompt = prompt(6);
         final Worker old = worker(1);

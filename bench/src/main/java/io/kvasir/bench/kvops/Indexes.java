@@ -1,7 +1,5 @@
 package io.kvasir.bench.kvops;
 
-import io.kvasir.bench.alternatives.flat.FlatIndex;
-
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -15,14 +13,7 @@ public final class Indexes {
 
     static {
         MAKERS.put(KVASIR, PrefixBlockIndex::new);
-        MAKERS.put(
-                "flat",
-                (workers, countCopies, live) ->
-                        new FlatIndex(
-                                workers,
-                                countCopies,
-                                Math.max(1, live.blocks()),
-                                Math.max(1, live.pairs())));
+        MAKERS.put("flat", FlatBlockIndex::new);
         MAKERS.put(
                 "hashmap",
                 (workers, countCopies, live) -> new HashMapBlockIndex(workers, countCopies));

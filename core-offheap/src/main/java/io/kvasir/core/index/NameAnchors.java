@@ -52,10 +52,10 @@ final class NameAnchors {
 
     /** Anchors a name, as far as there is memory. */
     void put(long name, int position) {
-        if (2 * (used + 1) > mask + 1 && !grow() && used >= mask) {
+        if (2 * (used + 1) > mask + 1 && !rebuild() && used >= mask) {
             return;
         }
-        put(hash(name) << 32 | (position + 1));
+        put(entry(name, position));
     }
 
     private void put(long entry) {
@@ -72,7 +72,7 @@ final class NameAnchors {
         if (table == LineArena.NONE) {
             return;
         }
-        final long wanted = hash(name) << 32 | (position + 1);
+        final long wanted = entry(name, position);
         int hole = home(hash(name));
         for (long entry = memory.getLong(offset(hole)); entry != wanted; ) {
             if (entry == 0) {
@@ -95,26 +95,30 @@ final class NameAnchors {
         used--;
     }
 
-    /** Moves the entries that are not stale into a table of their size. */
-    private boolean grow() {
-        final int order = table == LineArena.NONE ? 0 : arena.order(table) + 1;
-        final int grown = arena.allocate(order);
-        if (grown == LineArena.NONE) {
+    /** Moves the entries that are not stale into a table with room for three times as many. */
+    private boolean rebuild() {
+        int live = 1;
+        for (int i = 0; i <= mask; i++) {
+            live += isLive(memory.getLong(offset(i))) ? 1 : 0;
+        }
+        final int order = LineArena.orderFor(4L * live * Long.BYTES);
+        final int rebuilt = arena.allocate(order);
+        if (rebuilt == LineArena.NONE) {
             return false;
         }
-        memory.zero(LineArena.offset(grown), (long) LineArena.LINE_LENGTH << order);
+        memory.zero(LineArena.offset(rebuilt), (long) LineArena.LINE_LENGTH << order);
         final int old = table;
         final int oldMask = mask;
-        table = grown;
+        table = rebuilt;
         mask = (ENTRIES_PER_LINE << order) - 1;
         used = 0;
-        if (old != LineArena.NONE) {
-            for (int i = 0; i <= oldMask; i++) {
-                final long entry = memory.getLong(LineArena.offset(old) + (long) i * Long.BYTES);
-                if (entry != 0 && holdings.isHeld((int) entry - 1)) {
-                    put(entry);
-                }
+        for (int i = 0; i <= oldMask; i++) {
+            final long entry = memory.getLong(LineArena.offset(old) + (long) i * Long.BYTES);
+            if (isLive(entry)) {
+                put(entry);
             }
+        }
+        if (old != LineArena.NONE) {
             arena.free(old);
         }
         return true;
@@ -123,6 +127,13 @@ final class NameAnchors {
     /** Line of the table, {@link LineArena#NONE} = none; for tests. */
     int table() {
         return table;
+    }
+
+    private boolean isLive(long entry) {
+        final int position = (int) entry - 1;
+        return entry != 0
+                && holdings.isHeld(position)
+                && hash(holdings.name(position)) == entry >>> 32;
     }
 
     /** Gives all memory back. */
@@ -141,6 +152,10 @@ final class NameAnchors {
 
     private long offset(int entry) {
         return LineArena.offset(table) + (long) entry * Long.BYTES;
+    }
+
+    private static long entry(long name, int position) {
+        return hash(name) << 32 | ((position + 1) & 0xFFFF_FFFFL);
     }
 
     private static long hash(long name) {

@@ -90,6 +90,11 @@ public final class OffHeap implements AutoCloseable {
         return (long) LONG.getAcquire(memory(), base + offset);
     }
 
+    /** Reads longs that lie behind each other into an array; each by itself is whole. */
+    public void getLongs(long offset, long[] out, int to, int count) {
+        MemorySegment.copy(segment, ValueLayout.JAVA_LONG, offset, out, to, count);
+    }
+
     /** Writes a long. */
     public void putLong(long offset, long value) {
         LONG.set(memory(), base + offset, value);

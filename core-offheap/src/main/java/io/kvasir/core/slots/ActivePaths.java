@@ -17,19 +17,23 @@ import io.kvasir.core.memory.WriterCounter;
  *
  * <p>One rule keeps it simple: a run is covered as a whole or not at all. So a run that a path
  * leaves or ends in is split there, both pieces with the same counts; a run is never appended to,
- * because a path that ends at its end would grow with it; and a run that nobody uses has no
- * children and goes at once. A split moves no block in the run's array: the end of a path is the
- * run that it ended at when it was booked, which stays covered while the path is there, and the
- * place in the array.
+ * because a path that ends at its end would grow with it; a run that nobody uses has no children
+ * and goes at once; and pieces between which no path ends or branches any more are joined. Neither
+ * splits nor joins move a block in its array or change the number of an array's first piece: these
+ * two name the end of a path.
  *
  * <p>A cover says {@link RunTree#MAX_RUN} leading blocks, which is the whole run whatever its
- * length, and has the count as its tag. One writer thread; {@link #match} is for any thread.
+ * length, and has the count as its tag; {@link RunTree#unheld} counts the paths that end at the
+ * run's end. One writer thread; {@link #match} is for any thread.
  */
 final class ActivePaths implements AutoCloseable {
     /** Answer of {@link #enter}: no memory, or too many blocks. */
     static final int FULL = -1;
 
     private static final int WHOLE = RunTree.MAX_RUN;
+
+    /** Pieces with more covers stay as they are: to split them again would cost too much. */
+    private static final int MAX_JOINED_COVERS = 64;
 
     private final LineArena arena;
     private final RunTree tree;
@@ -39,6 +43,7 @@ final class ActivePaths implements AutoCloseable {
 
     // where the last enter() has come to
     private int end = RunTree.NONE;
+    private int endArray = RunTree.NONE;
     private boolean usesEnd;
     private int firstUses;
 
@@ -62,6 +67,7 @@ final class ActivePaths implements AutoCloseable {
         int split = RunTree.NONE;
         int done = 0;
         end = tree.root();
+        endArray = end;
         usesEnd = true;
         firstUses = 0;
         while (done < count) {
@@ -90,6 +96,7 @@ final class ActivePaths implements AutoCloseable {
             assert first : "the first cover of a run has its place in the header";
             done += tree.length(run);
         }
+        tree.unheld(end, tree.unheld(end) + 1);
         used.add(firstUses);
         return firstUses;
     }
@@ -124,6 +131,7 @@ final class ActivePaths implements AutoCloseable {
             return false;
         }
         end = run;
+        endArray = tree.first(run) == 0 ? run : endArray;
         return true;
     }
 
@@ -138,6 +146,8 @@ final class ActivePaths implements AutoCloseable {
                 return false;
             }
         }
+        tree.unheld(lower, tree.unheld(run));
+        tree.unheld(run, 0);
         tree.finishSplit(run, lower);
         return true;
     }
@@ -145,19 +155,25 @@ final class ActivePaths implements AutoCloseable {
     /** Undoes an {@link #enter} that found no memory. */
     private int takeBack(int slot, int split) {
         leaveUpward(slot, end);
-        if (split != RunTree.NONE) {
+        if (split != RunTree.NONE && isNeedlesslySplit(split)) {
             tree.join(split);
         }
-        end = RunTree.NONE;
         return FULL;
     }
 
-    /** Run at whose end the path of the last successful {@link #enter} ends; root when empty. */
-    int endRun() {
-        return end;
+    /** Whether the run goes on in one next piece and nowhere else. */
+    private boolean isNeedlesslySplit(int run) {
+        return tree.unheld(run) == 0
+                && tree.childCount(run) == 1
+                && tree.nextPiece(run) != RunTree.NONE;
     }
 
-    /** Place in the array of {@link #endRun} of the path's last block; 0 when it has none. */
+    /** First piece of the array in which the path of the last {@link #enter} ends. */
+    int endArray() {
+        return endArray;
+    }
+
+    /** Place in the array of the last block of that path; 0 when it has none. */
     int endPlace() {
         return end == tree.root() ? 0 : tree.first(end) + tree.length(end) - 1;
     }
@@ -165,15 +181,14 @@ final class ActivePaths implements AutoCloseable {
     /**
      * Takes one request of a slot from every run of a path.
      *
-     * @param run what {@link #endRun} said when it entered
+     * @param array what {@link #endArray} said when it entered
      * @param place what {@link #endPlace} said when it entered
      * @return how many blocks the slot does not use any more
      */
-    int leave(int slot, int run, int place) {
-        if (run == tree.root()) {
-            return 0;
-        }
-        final int freed = leaveUpward(slot, tree.pieceAt(run, place));
+    int leave(int slot, int array, int place) {
+        final int run = array == tree.root() ? array : tree.pieceAt(array, place);
+        tree.unheld(run, tree.unheld(run) - 1);
+        final int freed = leaveUpward(slot, run);
         used.add(-freed);
         return freed;
     }
@@ -181,6 +196,7 @@ final class ActivePaths implements AutoCloseable {
     private int leaveUpward(int slot, int bottom) {
         int freed = 0;
         int run = bottom;
+        boolean gone = true;
         while (run != tree.root()) {
             final int above = tree.parent(run);
             final int cover = hints.find(run, slot);
@@ -192,6 +208,14 @@ final class ActivePaths implements AutoCloseable {
                 hints.remove(run, cover);
                 if (tree.covers(run) == 0) {
                     tree.remove(run);
+                    run = above;
+                    continue;
+                }
+            }
+            if (gone) { // what has gone is below: this is where an end or a branch was
+                gone = false;
+                if (tree.covers(run) <= MAX_JOINED_COVERS && isNeedlesslySplit(run)) {
+                    tree.join(run);
                 }
             }
             run = above;

@@ -83,8 +83,8 @@ final class BookedLoads implements AutoCloseable {
             return false;
         }
         final int underWay =
-                LoadCellDescriptor.begun(word)
-                        - LoadCellDescriptor.takenBack(word)
+                LoadBoardDescriptor.begun(word)
+                        - LoadBoardDescriptor.takenBack(word)
                         - (int) get(slot, BookedLoadDescriptor.SETTLED_OFFSET)
                         - (int) get(slot, BookedLoadDescriptor.LOST_OFFSET);
         watch(slot, underWay, nowNs);

@@ -6,20 +6,22 @@ import io.kvasir.core.memory.OffHeap;
 import java.util.Objects;
 
 /**
- * Load of every worker slot, in off-heap cells that any thread adds to atomically.
+ * Load of every worker slot, in off-heap cells that any thread adds to atomically, and which slots
+ * take requests.
  *
  * <p>A caller adds what it expects of a request before the request is booked, so that concurrent
  * callers see each other; the {@link SlotTable} corrects the difference when it knows. The three
- * values of a cell are exact each by itself, not as a snapshot of all three. Callers who use {@link
- * #addProvisional} let the table find and correct what has gone wrong with a cell. Every method
- * throws {@link IndexOutOfBoundsException} for a slot out of range.
+ * values of a slot are exact each by itself, not as a snapshot of all three. Callers who use {@link
+ * #addProvisional} let the table find and correct what has gone wrong with a slot. Who looks at
+ * many slots keeps a {@link LoadBoardMirror}: every change is followed by a new version of its
+ * group. Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
  */
 public final class LoadBoard implements AutoCloseable {
     private final int slots;
     private final OffHeap memory;
 
     /**
-     * Allocates cells of zeros.
+     * Allocates zeros; all slots are closed.
      *
      * @param maxWorkerSlots worker slots
      * @throws IllegalArgumentException if {@code maxWorkerSlots} is outside 1..{@value
@@ -34,7 +36,25 @@ public final class LoadBoard implements AutoCloseable {
                             + PrefixIndexConfig.MAX_WORKER_SLOTS);
         }
         this.slots = maxWorkerSlots;
-        this.memory = OffHeap.allocate(LoadCellDescriptor.cellOffset(maxWorkerSlots));
+        this.memory =
+                OffHeap.allocate(
+                        LoadBoardDescriptor.groupOffset(
+                                LoadBoardDescriptor.groups(maxWorkerSlots)));
+    }
+
+    /**
+     * Adds to all three values of a slot: what a booking costs, or its opposite. Any thread.
+     *
+     * @param prefillTokens tokens to prefill, more or less
+     * @param activeBlocks blocks in use, more or less
+     * @param activeRequests running requests, more or less
+     */
+    public void add(int slot, long prefillTokens, long activeBlocks, long activeRequests) {
+        final long group = group(slot);
+        addTo(group, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, slot, prefillTokens);
+        addTo(group, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, slot, activeBlocks);
+        addTo(group, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, slot, activeRequests);
+        changed(group);
     }
 
     /**
@@ -47,10 +67,12 @@ public final class LoadBoard implements AutoCloseable {
      */
     public void addProvisional(int slot, long prefillTokens, long blocks) {
         // counted before it is added: see BookedLoads
-        add(slot, LoadCellDescriptor.PROVISIONS_OFFSET, LoadCellDescriptor.ONE_BEGUN);
-        add(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET, prefillTokens);
-        add(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, blocks);
-        add(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, 1);
+        addTo(
+                group(slot),
+                LoadBoardDescriptor.PROVISIONS_OFFSET,
+                slot,
+                LoadBoardDescriptor.ONE_BEGUN);
+        add(slot, prefillTokens, blocks, 1);
     }
 
     /**
@@ -61,55 +83,80 @@ public final class LoadBoard implements AutoCloseable {
      * @param blocks the same as there
      */
     public void takeBackProvisional(int slot, long prefillTokens, long blocks) {
-        add(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET, -prefillTokens);
-        add(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, -blocks);
-        add(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, -1);
-        add(slot, LoadCellDescriptor.PROVISIONS_OFFSET, LoadCellDescriptor.ONE_TAKEN_BACK);
+        add(slot, -prefillTokens, -blocks, -1);
+        addTo(
+                group(slot),
+                LoadBoardDescriptor.PROVISIONS_OFFSET,
+                slot,
+                LoadBoardDescriptor.ONE_TAKEN_BACK);
     }
 
     /** Adds to the tokens still to be prefilled on a slot; returns the new value. Any thread. */
     public long addPrefillTokens(int slot, long delta) {
-        return add(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET, delta);
+        return add(slot, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, delta);
     }
 
     /** Adds to the blocks in use on a slot; returns the new value. Any thread. */
     public long addActiveBlocks(int slot, long delta) {
-        return add(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, delta);
+        return add(slot, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, delta);
     }
 
     /** Adds to the running requests of a slot; returns the new value. Any thread. */
     public long addActiveRequests(int slot, long delta) {
-        return add(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, delta);
+        return add(slot, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, delta);
     }
 
     /** Tokens still to be prefilled on a slot. Any thread. */
     public long prefillTokens(int slot) {
-        return get(slot, LoadCellDescriptor.PREFILL_TOKENS_OFFSET);
+        return get(slot, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET);
     }
 
     /** Blocks in use by running requests of a slot, shared ones counted once. Any thread. */
     public long activeBlocks(int slot) {
-        return get(slot, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET);
+        return get(slot, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET);
     }
 
     /** Running requests of a slot. Any thread. */
     public long activeRequests(int slot) {
-        return get(slot, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET);
+        return get(slot, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET);
+    }
+
+    /**
+     * Says whether a slot takes requests. Any thread; takes a lock, which nothing else here does.
+     *
+     * @param open false for a slot without a worker, or whose worker is not to be chosen
+     */
+    public synchronized void open(int slot, boolean open) {
+        final long group = group(slot);
+        final long bit = 1L << slot;
+        final long before = memory.getLong(group + LoadBoardDescriptor.OPEN_SLOTS_OFFSET);
+        memory.putLongRelease(
+                group + LoadBoardDescriptor.OPEN_SLOTS_OFFSET, open ? before | bit : before & ~bit);
+        changed(group);
+    }
+
+    /** Whether a slot takes requests. Any thread. */
+    public boolean isOpen(int slot) {
+        return (memory.getLongAcquire(group(slot) + LoadBoardDescriptor.OPEN_SLOTS_OFFSET) >>> slot
+                        & 1)
+                != 0;
     }
 
     /** Provisional loads of a slot, begun and taken back; what is read after it is not older. */
     long provisions(int slot) {
-        return get(slot, LoadCellDescriptor.PROVISIONS_OFFSET);
+        return get(slot, LoadBoardDescriptor.PROVISIONS_OFFSET);
     }
 
     /** Puts the blocks in use of the first slots into an array, with something added to each. */
     void activeBlocks(long[] out, int count, long more) {
-        for (int slot = 0; slot < count; slot++) {
-            out[slot] =
-                    memory.getLongOpaque(
-                                    LoadCellDescriptor.cellOffset(slot)
-                                            + LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET)
-                            + more;
+        for (int first = 0; first < count; first += LoadBoardDescriptor.GROUP_SLOTS) {
+            final long values =
+                    LoadBoardDescriptor.groupOffsetOf(first)
+                            + LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET;
+            final int slots = Math.min(LoadBoardDescriptor.GROUP_SLOTS, count - first);
+            for (int i = 0; i < slots; i++) {
+                out[first + i] = memory.getLongOpaque(values + (long) i * Long.BYTES) + more;
+            }
         }
     }
 
@@ -118,10 +165,12 @@ public final class LoadBoard implements AutoCloseable {
      * slot meanwhile, and that nothing booked on it is freed later.
      */
     public void reset(int slot) {
-        final long cell = cell(slot);
-        memory.putLongRelease(cell + LoadCellDescriptor.PREFILL_TOKENS_OFFSET, 0);
-        memory.putLongRelease(cell + LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET, 0);
-        memory.putLongRelease(cell + LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET, 0);
+        final long group = group(slot);
+        final long value = group + LoadBoardDescriptor.valueOffset(slot);
+        memory.putLongRelease(value + LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, 0);
+        memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, 0);
+        memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, 0);
+        changed(group);
     }
 
     /** Number of slots. */
@@ -140,15 +189,51 @@ public final class LoadBoard implements AutoCloseable {
         memory.close();
     }
 
+    /** Version of a group; what is read after it is not older. */
+    long version(int group) {
+        return memory.getLongAcquire(
+                LoadBoardDescriptor.groupOffset(group) + LoadBoardDescriptor.VERSION_OFFSET);
+    }
+
+    /** Slots of a group that take requests, lowest first. */
+    long openSlots(int group) {
+        return memory.getLong(
+                LoadBoardDescriptor.groupOffset(group) + LoadBoardDescriptor.OPEN_SLOTS_OFFSET);
+    }
+
+    /** Copies one field of all slots of a group to where the group's slots are in an array. */
+    void copy(int group, int fieldOffset, long[] out) {
+        memory.getLongs(
+                LoadBoardDescriptor.groupOffset(group) + fieldOffset,
+                out,
+                group * LoadBoardDescriptor.GROUP_SLOTS,
+                LoadBoardDescriptor.GROUP_SLOTS);
+    }
+
     private long add(int slot, int fieldOffset, long delta) {
-        return memory.getAndAddLong(cell(slot) + fieldOffset, delta) + delta;
+        final long group = group(slot);
+        final long value = addTo(group, fieldOffset, slot, delta);
+        changed(group);
+        return value;
+    }
+
+    private long addTo(long group, int fieldOffset, int slot, long delta) {
+        return memory.getAndAddLong(
+                        group + fieldOffset + LoadBoardDescriptor.valueOffset(slot), delta)
+                + delta;
+    }
+
+    /** Behind the change: who sees the new version sees the change. */
+    private void changed(long group) {
+        memory.getAndAddLong(group + LoadBoardDescriptor.VERSION_OFFSET, 1);
     }
 
     private long get(int slot, int fieldOffset) {
-        return memory.getLongAcquire(cell(slot) + fieldOffset);
+        return memory.getLongAcquire(
+                group(slot) + fieldOffset + LoadBoardDescriptor.valueOffset(slot));
     }
 
-    private long cell(int slot) {
-        return LoadCellDescriptor.cellOffset(Objects.checkIndex(slot, slots));
+    private long group(int slot) {
+        return LoadBoardDescriptor.groupOffsetOf(Objects.checkIndex(slot, slots));
     }
 }

@@ -16,9 +16,8 @@ import io.kvasir.core.memory.EntryChains;
  *   |        | blocks |     |     | ation    | next |before| next |before|
  *   +--------+--------+-----+-----+----------+------+------+------+------+
  *   prefill tokens  Long.MIN_VALUE = none any more: the request generates
- *   run, place      end of the path: place in the run's array of the last prompt block followed. The
- *                   run is the one that ended there at the time of booking; when it is split, the
- *                   place is in a later piece of the same array. Run 0 = no block followed
+ *   run, place      end of the path: place in an array of runs of the last prompt block followed;
+ *                   the run is the array's first piece. The root = no block followed
  *   timer           1 + bucket of the deadline wheel, 0 = no deadline
  *   generation      +1 when the entry is handed out, +1 when it is given back: odd = running
  * </pre>
@@ -36,7 +35,7 @@ public final class RequestDescriptor {
     /** Time in ns when the request ends of itself. */
     public static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
 
-    /** Run in whose array the path ends. */
+    /** First piece of the array in which the path ends. */
     public static final int RUN_OFFSET = DEADLINE_OFFSET + Long.BYTES;
 
     /** Blocks that no other request can share: output and prompt blocks not followed. */

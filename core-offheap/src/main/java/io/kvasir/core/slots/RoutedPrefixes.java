@@ -74,7 +74,7 @@ public final class RoutedPrefixes implements AutoCloseable {
         final long at = VisitDescriptor.offset(place((int) remembered.get()));
         visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
         visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
-        visits.putInt(at + VisitDescriptor.RUN_OFFSET, paths.endRun());
+        visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
         visits.putInt(at + VisitDescriptor.PLACE_OFFSET, paths.endPlace());
         remembered.add(1);
         if (paths.used() > config.maxBlocks()) {
@@ -131,7 +131,7 @@ public final class RoutedPrefixes implements AutoCloseable {
             visits.putInt(at + VisitDescriptor.SLOT_OFFSET, VisitDescriptor.NO_SLOT);
             paths.leave(
                     slot,
-                    visits.getInt(at + VisitDescriptor.RUN_OFFSET),
+                    visits.getInt(at + VisitDescriptor.ARRAY_OFFSET),
                     visits.getInt(at + VisitDescriptor.PLACE_OFFSET));
         }
     }

@@ -138,7 +138,7 @@ public final class SlotTable implements AutoCloseable {
             return FULL;
         }
         final int request = requests.insert(requestId, slot, prefillTokens, deadlineNs);
-        requests.path(request, active.endRun(), active.endPlace(), count - followed);
+        requests.path(request, active.endArray(), active.endPlace(), count - followed);
         lastAdded = used + count - followed;
         booked.book(slot, prefillTokens, lastAdded, provisionalBlocks);
         return requests.handle(request);

@@ -6,16 +6,16 @@ package io.kvasir.core.slots;
  * <pre>
  *   0              8          12         16         20         24
  *   +--------------+----------+----------+----------+----------+
- *   | time         | slot     | end run  | end place| free     |
+ *   | time         | slot     | end array| end place| free     |
  *   +--------------+----------+----------+----------+----------+
  *   slot   -1 = taken back already
- *   end    run at whose end the path ended, and the place of its last block in the run's array
+ *   end    first piece of the array in which the path ends, and the place of its last block there
  * </pre>
  */
 final class VisitDescriptor {
     static final int TIME_OFFSET = 0;
     static final int SLOT_OFFSET = 8;
-    static final int RUN_OFFSET = 12;
+    static final int ARRAY_OFFSET = 12;
     static final int PLACE_OFFSET = 16;
     static final int LENGTH = 24;
     static final int NO_SLOT = -1;

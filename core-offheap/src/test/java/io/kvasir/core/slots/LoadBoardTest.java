@@ -1,7 +1,9 @@
 package io.kvasir.core.slots;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,16 +15,42 @@ import java.util.concurrent.Future;
 
 class LoadBoardTest {
     @ParameterizedTest
-    @CsvSource({"0, 0", "1, 128", "3, 384"})
-    void cellsAreTwoCacheLinesApart(int slot, long offset) {
-        assertEquals(offset, LoadCellDescriptor.cellOffset(slot));
+    @CsvSource({"0, 0, 0", "63, 0, 504", "64, 2176, 0", "130, 4352, 16"})
+    void groupsOf64SlotsFollowEachOther(int slot, long group, long value) {
+        assertEquals(group, LoadBoardDescriptor.groupOffsetOf(slot));
+        assertEquals(value, LoadBoardDescriptor.valueOffset(slot));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1", "64, 1", "65, 2", "10000, 157"})
+    void aBoardHasAsManyGroupsAsItsSlotsNeed(int slots, int groups) {
+        assertEquals(groups, LoadBoardDescriptor.groups(slots));
     }
 
     @Test
-    void valuesOfACellFollowEachOther() {
-        assertEquals(0, LoadCellDescriptor.PREFILL_TOKENS_OFFSET);
-        assertEquals(8, LoadCellDescriptor.ACTIVE_BLOCKS_OFFSET);
-        assertEquals(16, LoadCellDescriptor.ACTIVE_REQUESTS_OFFSET);
+    void valuesOfOneKindAreSideBySideBehindAHeaderOfTwoLines() {
+        assertEquals(0, LoadBoardDescriptor.VERSION_OFFSET);
+        assertEquals(8, LoadBoardDescriptor.OPEN_SLOTS_OFFSET);
+        assertEquals(128, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET);
+        assertEquals(640, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET);
+        assertEquals(1_152, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET);
+        assertEquals(1_664, LoadBoardDescriptor.PROVISIONS_OFFSET);
+        assertEquals(2_176, LoadBoardDescriptor.GROUP_LENGTH);
+    }
+
+    @Test
+    void slotsAreClosedUntilTheyAreOpened() {
+        try (LoadBoard board = new LoadBoard(70)) {
+            assertFalse(board.isOpen(3));
+            board.open(3, true);
+            board.open(69, true);
+            assertTrue(board.isOpen(3));
+            assertTrue(board.isOpen(69));
+            assertFalse(board.isOpen(5));
+            board.open(3, false);
+            assertFalse(board.isOpen(3));
+            assertTrue(board.isOpen(69));
+        }
     }
 
     @Test
@@ -57,6 +85,10 @@ class LoadBoardTest {
             board.addPrefillTokens(0, 9);
             board.addActiveRequests(0, 1);
             board.addActiveRequests(1, 1);
+            board.add(0, 1, 2, 3);
+            assertEquals(10, board.prefillTokens(0));
+            assertEquals(5, board.activeBlocks(0));
+            assertEquals(4, board.activeRequests(0));
             board.reset(0);
             assertEquals(0, board.activeBlocks(0));
             assertEquals(0, board.prefillTokens(0));
@@ -70,6 +102,8 @@ class LoadBoardTest {
         assertThrows(IllegalArgumentException.class, () -> new LoadBoard(0));
         try (LoadBoard board = new LoadBoard(2)) {
             assertThrows(IndexOutOfBoundsException.class, () -> board.addActiveBlocks(2, 1));
+            assertThrows(IndexOutOfBoundsException.class, () -> board.add(2, 1, 1, 1));
+            assertThrows(IndexOutOfBoundsException.class, () -> board.open(-1, true));
             assertThrows(IndexOutOfBoundsException.class, () -> board.prefillTokens(-1));
         }
     }

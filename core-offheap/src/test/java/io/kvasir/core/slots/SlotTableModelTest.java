@@ -139,7 +139,7 @@ class SlotTableModelTest {
                             prefillTokens,
                             provisional,
                             deadlineNs);
-            assertTrue(handle > 0 || table.runs() == runs, "a refusal has split a run");
+            assertTrue(handle > 0 || table.runs() <= runs, "a refusal has split a run");
             if (handle == SlotTable.FULL && expected >= 0) {
                 assertTrue(
                         table.usedBytes() > table.config().budgetBytes() / 2,

@@ -198,19 +198,40 @@ class SlotTableTest {
         assertEquals(0, book(4, 0, new long[] {11}, 0, 0)); // splits behind 11
         assertEquals(2, table.runs());
         table.free(1);
-        table.free(4);
-        assertLoad(0, 0, 4, 1);
+        assertLoad(0, 0, 4, 2);
         assertEquals(0, book(5, 0, new long[] {11, 12, 13}, 0, 0)); // splits the lower piece
         assertEquals(3, table.runs());
         table.free(2);
-        assertLoad(0, 0, 3, 1);
+        assertLoad(0, 0, 3, 2);
         table.matchActive(PROMPT, 4, scores);
         assertEquals("{0=3, 1=4}", scores.toString());
+        table.free(4); // nothing ends behind 11 any more
+        assertEquals(2, table.runs());
+        assertLoad(0, 0, 3, 1);
         table.free(5);
-        assertEquals(3, table.runs());
+        assertEquals(1, table.runs());
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{1=4}", scores.toString());
         table.free(3);
         assertEquals(0, table.runs());
         assertEquals(0, table.activeBlocks());
+    }
+
+    @Test
+    void piecesAreJoinedWhenTheBranchBetweenThemIsGone() {
+        book(1, 0, PROMPT, 0, 4);
+        book(2, 0, new long[] {11, 12, 15}, 0, 3);
+        assertEquals(3, table.runs());
+        book(3, 2, new long[] {11, 12, 13, 14}, 0, 4); // ends in the lower piece
+        table.free(2);
+        assertEquals(1, table.runs());
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{0=4, 2=4}", scores.toString());
+        table.free(3);
+        table.matchActive(PROMPT, 4, scores);
+        assertEquals("{0=4}", scores.toString());
+        table.free(1);
+        assertEquals(0, table.runs());
     }
 
     @Test

@@ -2,8 +2,6 @@ package io.kvasir.bench.alternatives.flat;
 
 import static io.kvasir.core.memory.EntryChains.NONE;
 
-import io.kvasir.bench.kvops.AnswerChecksum;
-import io.kvasir.bench.kvops.BlockIndex;
 import io.kvasir.core.hash.BlockHasher;
 
 /**
@@ -11,8 +9,7 @@ import io.kvasir.core.hash.BlockHasher;
  * block. Exact and simple, with a chain hash and a random access per block; what the run arena is
  * measured against.
  */
-public final class FlatIndex implements BlockIndex {
-    private final int workers;
+public final class FlatIndex implements AutoCloseable {
     private final boolean countCopies;
     private final FlatBlocks blocks;
     private final FlatNames members;
@@ -42,7 +39,6 @@ public final class FlatIndex implements BlockIndex {
      * @param maxHeldBlocks (worker, name) pairs
      */
     public FlatIndex(int workers, boolean countCopies, long maxBlocks, long maxHeldBlocks) {
-        this.workers = workers;
         this.countCopies = countCopies;
         this.blocks = new FlatBlocks("maxBlocks", workers, maxBlocks);
         this.members = new FlatNames(workers, maxHeldBlocks);
@@ -50,7 +46,17 @@ public final class FlatIndex implements BlockIndex {
         this.furtherNames = new PairTable("maxHeldBlocks / 2", Math.max(1, maxHeldBlocks / 2));
     }
 
-    @Override
+    /**
+     * Notes that a worker holds a run of blocks.
+     *
+     * @param worker number of the worker
+     * @param root whether the run starts a prompt; {@code parent} means nothing then
+     * @param parent the worker's name of the block before the run
+     * @param names the worker's names of the blocks, [count]
+     * @param localHashes local hashes of the blocks, [count]
+     * @param count blocks
+     * @return whether it was stored; false when the parent is unknown or there is no room
+     */
     public boolean store(
             int worker, boolean root, long parent, long[] names, long[] localHashes, int count) {
         if (!plan(worker, root, parent, names, localHashes, count)) {
@@ -126,7 +132,7 @@ public final class FlatIndex implements BlockIndex {
         }
     }
 
-    @Override
+    /** Notes that blocks are gone; unknown names change nothing. */
     public void remove(int worker, long[] names, int count) {
         for (int i = 0; i < count; i++) {
             final int member = members.find(worker, names[i]);
@@ -138,41 +144,45 @@ public final class FlatIndex implements BlockIndex {
         }
     }
 
-    @Override
+    /** Forgets everything that a worker holds. */
     public void clear(int worker) {
         for (int m = members.firstOf(worker); m != NONE; m = members.firstOf(worker)) {
             drop(worker, m);
         }
     }
 
-    @Override
-    public Reader reader() {
-        final FlatBlocks.Match match = blocks.new Match();
-        return new Reader() {
-            @Override
-            public int match(long[] localHashes, int count) {
-                return match.match(localHashes, count);
-            }
+    /** A lookup with memory for its answer; one thread at a time, any thread. */
+    public final class Reader {
+        private final FlatBlocks.Match match = blocks.new Match();
 
-            @Override
-            public long checksum() {
-                long sum = 0;
-                for (int worker = 0; worker < workers; worker++) {
-                    if (match.depth(worker) > 0) {
-                        sum += AnswerChecksum.of(worker, match.depth(worker));
-                    }
-                }
-                return sum;
-            }
-        };
+        /**
+         * Finds how many leading blocks of a prompt each worker holds.
+         *
+         * @param localHashes local hashes of the prompt's blocks, [count]
+         * @param count blocks
+         * @return deepest match in blocks
+         */
+        public int match(long[] localHashes, int count) {
+            return match.match(localHashes, count);
+        }
+
+        /** Leading blocks that a worker holds, by the last match. */
+        public int depth(int worker) {
+            return match.depth(worker);
+        }
     }
 
-    @Override
+    /** A new reader. */
+    public Reader reader() {
+        return new Reader();
+    }
+
+    /** (Worker, name) pairs held. */
     public long heldBlocks() {
         return members.used();
     }
 
-    @Override
+    /** Off-heap bytes allocated. */
     public long bytes() {
         return blocks.bytes() + members.bytes() + furtherNames.bytes();
     }

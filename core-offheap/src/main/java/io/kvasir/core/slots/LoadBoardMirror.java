@@ -1,0 +1,200 @@
+package io.kvasir.core.slots;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/**
+ * One reader's copy of a {@link LoadBoard}, with the least loaded slots of each group of 64. Owned
+ * and reused by the caller; one thread at a time.
+ *
+ * <p>{@link #refresh} copies only groups that have changed since the last time, so its cost grows
+ * with the changes and a sixty-fourth of the slots. Between two refreshes the numbers stand still:
+ * what was chosen by can be looked at afterwards.
+ *
+ * <p>The weighted load of a slot is {@code tokenWeight · prefillTokens + activeBlocks}; infinite
+ * where the slot is closed.
+ */
+public final class LoadBoardMirror {
+    private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
+    private static final long NEVER = -1;
+
+    private final int slots;
+    private final int groups;
+    private final long[] versions;
+    private final long[] openSlots;
+    private final long[] prefillTokens;
+    private final long[] activeBlocks;
+    private final long[] activeRequests;
+    private final double[] weighted;
+    private final double[] least;
+    private final long[] leastSlots;
+    private LoadBoard board;
+    private double tokenWeight;
+
+    /**
+     * Makes an empty mirror.
+     *
+     * @param maxSlots most slots of a board that it can follow
+     */
+    public LoadBoardMirror(int maxSlots) {
+        slots = maxSlots;
+        groups = LoadBoardDescriptor.groups(maxSlots);
+        versions = new long[groups];
+        openSlots = new long[groups];
+        prefillTokens = new long[groups * GROUP_SLOTS];
+        activeBlocks = new long[groups * GROUP_SLOTS];
+        activeRequests = new long[groups * GROUP_SLOTS];
+        weighted = new double[groups * GROUP_SLOTS];
+        least = new double[groups];
+        leastSlots = new long[groups];
+    }
+
+    /**
+     * Takes over what has changed.
+     *
+     * @param source the board; another one than last time is copied as a whole
+     * @param weight blocks that a token to prefill counts; another one than last time costs a copy
+     *     of the whole board
+     * @throws IllegalArgumentException if the board has another number of slots than this mirror
+     */
+    public void refresh(LoadBoard source, double weight) {
+        if (source != board || weight != tokenWeight) {
+            if (source.slots() != slots) {
+                throw new IllegalArgumentException(
+                        "mirror of " + slots + " slots for a board of " + source.slots());
+            }
+            Arrays.fill(versions, NEVER);
+            board = source;
+            tokenWeight = weight;
+        }
+        for (int group = 0; group < groups; group++) {
+            final long version = source.version(group);
+            if (version != versions[group]) {
+                copy(source, group);
+                versions[group] = version; // a change during the copy shows at the next refresh
+            }
+        }
+    }
+
+    private void copy(LoadBoard source, int group) {
+        source.copy(group, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, prefillTokens);
+        source.copy(group, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, activeBlocks);
+        source.copy(group, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, activeRequests);
+        openSlots[group] = source.openSlots(group);
+        final int from = group * GROUP_SLOTS;
+        weigh(from);
+        for (long closed = ~openSlots[group]; closed != 0; closed &= closed - 1) {
+            weighted[from + Long.numberOfTrailingZeros(closed)] = Double.POSITIVE_INFINITY;
+        }
+        least[group] = minimum(from);
+        leastSlots[group] = equal(from, least[group]) & openSlots[group];
+    }
+
+    // three short loops without branches instead of one: the compiler makes vectors of the first
+
+    private void weigh(int from) {
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            weighted[i] = tokenWeight * prefillTokens[i] + activeBlocks[i];
+        }
+    }
+
+    private double minimum(int from) {
+        double minimum = Double.POSITIVE_INFINITY;
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            minimum = weighted[i] < minimum ? weighted[i] : minimum;
+        }
+        return minimum;
+    }
+
+    private long equal(int from, double value) {
+        long equal = 0;
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            equal |= (weighted[i] == value ? 1L : 0L) << i;
+        }
+        return equal;
+    }
+
+    /** Number of groups of 64 slots. */
+    public int groups() {
+        return groups;
+    }
+
+    /** Open slots of a group, one bit each, lowest first. */
+    public long openSlots(int group) {
+        return openSlots[group];
+    }
+
+    /** Lowest weighted load in a group; infinite when all are closed. */
+    public double least(int group) {
+        return least[group];
+    }
+
+    /**
+     * Lowest weighted load of some slots of a group. Costs a look at each only if none of them is
+     * among the group's least loaded.
+     *
+     * @param among the slots, one bit each
+     * @return infinite when none of them is open
+     */
+    public double leastAmong(int group, long among) {
+        if ((leastSlots[group] & among) != 0) {
+            return least[group];
+        }
+        double lowest = Double.POSITIVE_INFINITY;
+        for (long rest = openSlots[group] & among; rest != 0; rest &= rest - 1) {
+            lowest =
+                    Math.min(
+                            lowest,
+                            weighted[group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest)]);
+        }
+        return lowest;
+    }
+
+    /**
+     * Those of some slots of a group whose weighted load is a given one.
+     *
+     * @param among the slots, one bit each
+     * @param load a value that {@link #leastAmong} gave
+     * @return one bit each
+     */
+    public long slotsWith(int group, long among, double load) {
+        return load == least[group]
+                ? leastSlots[group] & among
+                : equal(group * GROUP_SLOTS, load) & openSlots[group] & among;
+    }
+
+    /** Weighted load of a slot; infinite when it is closed. */
+    public double weighted(int slot) {
+        return weighted[Objects.checkIndex(slot, slots)];
+    }
+
+    /** Copies the weighted loads of a group to where its slots are in an array. */
+    public void copyWeighted(int group, double[] out) {
+        System.arraycopy(weighted, group * GROUP_SLOTS, out, group * GROUP_SLOTS, GROUP_SLOTS);
+    }
+
+    /** Whether a slot took requests. */
+    public boolean isOpen(int slot) {
+        return (openSlots[Objects.checkIndex(slot, slots) / GROUP_SLOTS] >>> slot & 1) != 0;
+    }
+
+    /** Tokens that were to be prefilled on a slot. */
+    public long prefillTokens(int slot) {
+        return prefillTokens[Objects.checkIndex(slot, slots)];
+    }
+
+    /** Blocks that were in use on a slot. */
+    public long activeBlocks(int slot) {
+        return activeBlocks[Objects.checkIndex(slot, slots)];
+    }
+
+    /** Requests that were running on a slot. */
+    public long activeRequests(int slot) {
+        return activeRequests[Objects.checkIndex(slot, slots)];
+    }
+
+    /** Number of slots. */
+    public int slots() {
+        return slots;
+    }
+}

@@ -1,0 +1,104 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.slots.LoadBoard;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Picks a worker from what was matched and what is booked. Any thread, each with its own {@link
+ * Decision}.
+ *
+ * <p>With the linear cost and no temperature, workers that hold nothing of the prompt differ by
+ * their load alone, and the decision's mirror knows the least loaded of every 64. So only groups of
+ * 64 with a matched worker are looked at one by one. Any other cost or a temperature looks at all.
+ */
+final class Chooser {
+    private final CostModel costModel;
+    private final boolean linear;
+    private final Picker picker;
+    private final LoadBoard board;
+    private final double degradedCredit;
+    private final AtomicLong turn = new AtomicLong();
+
+    Chooser(CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
+        this.costModel = costModel;
+        this.linear = costModel.equals(CostModel.LINEAR);
+        this.picker = new Picker(random);
+        this.board = board;
+        this.degradedCredit = degradedCredit;
+    }
+
+    /** Records the workers' loads and what the matches found; the numbers of events stay. */
+    void look(RouteRequest request, OverlapScores cached, OverlapScores active, Decision out) {
+        out.look(request, cached, active, board, degradedCredit);
+    }
+
+    /**
+     * Chooses by what was recorded.
+     *
+     * @throws RouteException if no worker can be chosen
+     */
+    void choose(Decision out) throws RouteException {
+        if (out.eligibleCount() == 0) {
+            throw out.noCandidate();
+        }
+        final boolean sampled = out.mode() == RoutingMode.KV && out.temperature() > 0;
+        if (!linear || sampled) {
+            out.price(costModel);
+        }
+        out.choose(
+                switch (out.mode()) {
+                    case KV -> cheapest(out);
+                    case ROUND_ROBIN ->
+                            out.nthEligible(
+                                    (int)
+                                            Long.remainderUnsigned(
+                                                    turn.getAndIncrement(), out.eligibleCount()));
+                    case RANDOM -> out.nthEligible(picker.anyOf(out.eligibleCount()));
+                    case DIRECT -> out.pinnedSlot();
+                });
+    }
+
+    private int cheapest(Decision out) {
+        return out.prices() == null
+                ? leastRelative(out)
+                : picker.cheapest(out.prices(), out.roster().slotEnd(), out.temperature());
+    }
+
+    private int leastRelative(Decision out) {
+        final double lowest = out.lowestRelative();
+        int ties = 0;
+        int slot = -1;
+        for (int group = 0; group < out.groups(); group++) {
+            final long tied = out.slotsWith(group, lowest);
+            if (tied != 0) {
+                ties += Long.bitCount(tied);
+                slot = group * Long.SIZE + Long.numberOfTrailingZeros(tied);
+            }
+        }
+        return ties == 1 ? slot : nthWith(out, lowest, picker.anyOf(ties));
+    }
+
+    private static int nthWith(Decision out, double cost, int n) {
+        int left = n;
+        for (int group = 0; group < out.groups(); group++) {
+            final long tied = out.slotsWith(group, cost);
+            final int count = Long.bitCount(tied);
+            if (left < count) {
+                return group * Long.SIZE + nthBit(tied, left);
+            }
+            left -= count;
+        }
+        throw new AssertionError("counted more ties than there are: n=" + n + ", cost=" + cost);
+    }
+
+    /** Place of the n-th set bit, counted from 0. */
+    static int nthBit(long bits, int n) {
+        long rest = bits;
+        for (int i = 0; i < n; i++) {
+            rest &= rest - 1;
+        }
+        return Long.numberOfTrailingZeros(rest);
+    }
+}

@@ -1,0 +1,274 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/** The chooser against a plain look at every worker. */
+class ChooserTest {
+    private static final int BLOCK_SIZE = 16;
+    private static final int SLOTS = 300;
+    private static final int SAMPLES = 30_000;
+
+    private final long seed = Seeds.next("ChooserTest");
+    private final Random random = new Random(seed);
+    private final OverlapScores cached = new OverlapScores(SLOTS);
+    private final OverlapScores active = new OverlapScores(SLOTS);
+    private final Decision decision = new Decision();
+    private final List<Worker> workers = new ArrayList<>();
+    private KvRouter router = build(CostModel.LINEAR);
+
+    private KvRouter build(CostModel model) {
+        return KvRouter.builder()
+                .blockSize(BLOCK_SIZE)
+                .maxWorkers(SLOTS)
+                .maxBlocks(1_024, 1_024)
+                .maxActiveRequests(64)
+                .costModel(model)
+                .random(RandomSource.seeded(seed))
+                .build();
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private void register(int count) {
+        for (int i = 0; i < count; i++) {
+            workers.add(router.addWorker(WorkerSpec.of(i, "w" + i, "http://w" + i)));
+        }
+    }
+
+    /** Gives a worker events, so that its overlaps count in full and not by half. */
+    private void trust(Worker worker) {
+        router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
+    }
+
+    private RouteRequest request(int blocks) {
+        final int[] tokens =
+                random.ints((long) blocks * BLOCK_SIZE + random.nextInt(BLOCK_SIZE)).toArray();
+        return router.newRequest().tokens(tokens, tokens.length);
+    }
+
+    private void load(Worker worker, long tokens, long blocks) {
+        router.board().add(worker.slot(), tokens, blocks, 1);
+    }
+
+    /** What each worker would cost, by the formula, from what the accessors of a worker say. */
+    private Map<Worker, Double> naive(RouteRequest request, double weight, List<Worker> excluded) {
+        final Map<Worker, Double> costs = new HashMap<>();
+        for (Worker worker : router.workers()) {
+            if (!worker.available() || excluded.contains(worker)) {
+                continue;
+            }
+            final int blocks = request.tokenCount() / BLOCK_SIZE;
+            final int reusable =
+                    Math.min(cached.depth(worker.slot()), (request.tokenCount() - 1) / BLOCK_SIZE);
+            final double credit = worker.state() == IndexState.DEGRADED ? 0.5 : 1;
+            final double prefill =
+                    (worker.prefillTokens() + request.tokenCount() - credit * reusable * BLOCK_SIZE)
+                            / BLOCK_SIZE;
+            final long decode = worker.activeBlocks() + blocks - active.depth(worker.slot());
+            costs.put(worker, weight * prefill + decode);
+        }
+        return costs;
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 7, 64, 65, 290})
+    void itPicksWhatALookAtEveryWorkerPicks(int count) throws RouteException {
+        register(count);
+        workers.stream().filter(w -> random.nextBoolean()).forEach(this::trust);
+        for (int round = 0; round < 1_500; round++) {
+            changeSomething();
+            final RouteRequest request = request(1 + random.nextInt(40));
+            match(random.nextInt(4) == 0 ? random.nextInt(2 * count) : random.nextInt(5), request);
+            final double weight = random.nextInt(10) == 0 ? random.nextInt(4) * 0.5 : 1;
+            final List<Worker> excluded = exclude(request.overlapWeight(weight));
+            final Map<Worker, Double> costs = naive(request, weight, excluded);
+            if (costs.isEmpty()) {
+                assertThrows(
+                        RouteException.class,
+                        () -> router.select(request, cached, active, decision));
+                continue;
+            }
+            router.select(request, cached, active, decision);
+            final double least = costs.values().stream().mapToDouble(c -> c).min().orElseThrow();
+            assertEquals(least, costs.get(decision.worker()));
+            checkExplanation(costs, excluded);
+        }
+    }
+
+    private void changeSomething() {
+        for (int i = random.nextInt(4); i > 0; i--) {
+            final Worker worker = workers.get(random.nextInt(workers.size()));
+            load(worker, random.nextInt(64), random.nextInt(4));
+        }
+        final Worker worker = workers.get(random.nextInt(workers.size()));
+        if (random.nextInt(20) == 0) {
+            worker.available(random.nextInt(3) > 0);
+        }
+    }
+
+    private void match(int matched, RouteRequest request) {
+        cached.clear();
+        active.clear();
+        final int blocks = request.tokenCount() / BLOCK_SIZE;
+        for (int i = 0; i < matched; i++) {
+            final int slot = random.nextInt(workers.size());
+            if (cached.depth(slot) == 0 && random.nextInt(4) > 0) {
+                cached.add(slot, 1 + random.nextInt(blocks));
+            }
+            if (active.depth(slot) == 0 && random.nextInt(2) > 0) {
+                active.add(slot, 1 + random.nextInt(blocks));
+            }
+        }
+    }
+
+    private List<Worker> exclude(RouteRequest request) {
+        final List<Worker> excluded = new ArrayList<>();
+        for (int i = random.nextInt(4) - 1; i > 0; i--) {
+            final Worker worker = workers.get(random.nextInt(workers.size()));
+            excluded.add(worker);
+            request.exclude(worker);
+        }
+        return excluded;
+    }
+
+    private void checkExplanation(Map<Worker, Double> costs, List<Worker> excluded) {
+        assertEquals(workers.size(), decision.candidateCount());
+        for (int i = 0; i < decision.candidateCount(); i++) {
+            final Worker worker = decision.candidate(i);
+            assertEquals(costs.getOrDefault(worker, Double.NaN), decision.cost(i));
+            assertEquals(cached.depth(worker.slot()), decision.overlapBlocks(i));
+            assertEquals(active.depth(worker.slot()), decision.activePrefixBlocks(i));
+            assertEquals(worker.activeRequests(), decision.activeRequests(i));
+            assertEquals(-1, decision.eventSequence(i));
+            assertEquals(
+                    excluded.contains(worker)
+                            ? Decision.Exclusion.EXCLUDED
+                            : worker.available()
+                                    ? Decision.Exclusion.NONE
+                                    : Decision.Exclusion.UNAVAILABLE,
+                    decision.exclusion(i));
+        }
+    }
+
+    @Test
+    void aCostModelOfOnesOwnIsAskedForEveryCandidate() throws RouteException {
+        router.close();
+        router = build((weight, prefill, decode, requests) -> -requests);
+        register(130);
+        load(workers.get(99), 0, 0);
+        load(workers.get(99), 0, 0);
+        load(workers.get(7), 0, 0);
+        router.select(request(3), cached, active, decision);
+        assertSame(workers.get(99), decision.worker());
+        assertEquals(-2, decision.cost());
+        assertEquals(-1, decision.cost(7));
+        assertEquals(0, decision.cost(8));
+    }
+
+    /**
+     * Ties among matched and unmatched workers, over several groups, with a hole and a closed one.
+     */
+    @Test
+    void tiesAreBrokenUniformly() throws RouteException {
+        register(200);
+        final RouteRequest request = request(8).tokens(new int[8 * BLOCK_SIZE], 8 * BLOCK_SIZE);
+        for (Worker worker : workers) {
+            load(worker, 0, 50);
+        }
+        final int[] tied = {3, 17, 63, 64, 150, 151, 199};
+        for (int i : tied) {
+            load(workers.get(i), 0, -20);
+        }
+        cached.add(workers.get(80).slot(), 4); // 4 blocks at half credit: 2 less to prefill
+        load(workers.get(80), 0, -18);
+        active.add(workers.get(81).slot(), 5);
+        load(workers.get(81), 0, -15);
+        load(workers.get(100), 0, -30);
+        workers.get(100).available(false);
+        load(workers.get(101), 0, -30);
+        request.exclude(workers.get(101));
+
+        final int[] chosen = new int[200];
+        for (int i = 0; i < SAMPLES; i++) {
+            router.select(request, cached, active, decision);
+            chosen[(int) decision.worker().id()]++;
+        }
+
+        final int[] expected = IntStream.concat(IntStream.of(tied), IntStream.of(80, 81)).toArray();
+        assertEquals(SAMPLES, IntStream.of(expected).map(i -> chosen[i]).sum());
+        for (int i : expected) {
+            // five standard deviations of a binomial with p = 1/9
+            assertEquals(SAMPLES / 9.0, chosen[i], 5 * Math.sqrt(SAMPLES * 8 / 81.0), "w" + i);
+        }
+    }
+
+    @Test
+    void ofManyIdleWorkersEachIsAsLikely() throws RouteException {
+        register(SLOTS);
+        final RouteRequest request = request(8);
+        final int[] chosen = new int[SLOTS];
+        final int samples = 100 * SLOTS;
+        for (int i = 0; i < samples; i++) {
+            router.select(request, cached, active, decision);
+            chosen[(int) decision.worker().id()]++;
+        }
+        double chiSquare = 0;
+        for (int count : chosen) {
+            chiSquare += (count - 100) * (count - 100) / 100.0;
+        }
+        // mean SLOTS - 1, standard deviation √(2 (SLOTS - 1)): five of them
+        assertEquals(SLOTS - 1, chiSquare, 5 * Math.sqrt(2 * (SLOTS - 1)));
+    }
+
+    @Test
+    void aDecisionServesSeveralRoutersInTurn() throws RouteException {
+        register(3);
+        load(workers.get(0), 0, 5);
+        load(workers.get(1), 0, 5);
+        try (KvRouter other = build(CostModel.LINEAR)) {
+            final Worker only = other.addWorker(WorkerSpec.of(9, "other", "http://other"));
+            for (int i = 0; i < 3; i++) {
+                router.select(request(2), cached, active, decision);
+                assertSame(workers.get(2), decision.worker());
+                other.select(other.newRequest(), cached, active, decision);
+                assertSame(only, decision.worker());
+                assertEquals(1, decision.candidateCount());
+            }
+        }
+    }
+
+    @Test
+    void theExplanationNamesTheChoiceAndItsReasons() throws RouteException {
+        register(3);
+        load(workers.get(0), 0, 8);
+        workers.get(2).available(false);
+        router.select(
+                router.newRequest().tokens(new int[80], 80).pin(null), cached, active, decision);
+        final String text = decision.explain();
+        assertTrue(text.contains(" -> w1/0: cost 10.000"), text);
+        assertTrue(text.contains("    w0/0: cost 18.000"), text);
+        assertTrue(text.contains("w2/0: not a candidate, UNAVAILABLE"), text);
+    }
+}

@@ -1,0 +1,105 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.kvasir.testsupport.Allocations;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.SplittableRandom;
+
+/** Heap bytes of the calling thread, the router warmed up: none. */
+class RoutingAllocationTest {
+    private static final int CALLS = 5_000;
+    private static final int PROMPTS = 16;
+
+    private final Decision decision = new Decision();
+    private final Lease lease = new Lease();
+    private final int[][] prompts = new int[PROMPTS][];
+    private KvRouter router;
+    private RouteRequest request;
+    private int next;
+
+    @BeforeEach
+    void fill() {
+        router =
+                KvRouter.builder()
+                        .maxWorkers(100)
+                        .maxBlocks(4_096, 16_384)
+                        .maxActiveRequests(32)
+                        .random(RandomSource.seeded(1337))
+                        .build();
+        request = router.newRequest();
+        final SplittableRandom random = new SplittableRandom(1337);
+        for (int p = 0; p < PROMPTS; p++) {
+            prompts[p] = random.ints(128 * 16, 0, 150_000).toArray();
+        }
+        for (int w = 0; w < 100; w++) {
+            final Worker worker = router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+            router.openDirect(worker, EngineMessages.source(worker.name(), 16))
+                    .onMessage(
+                            0,
+                            EngineMessages.stored(prompts[w % PROMPTS], 128, 16, w * 1_000_000L));
+            EngineMessages.await(() -> worker.eventSequence() == 0, () -> "events of " + worker);
+        }
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private RouteRequest next() {
+        next = (next + 1) % PROMPTS;
+        return request.reset().tokens(prompts[next], prompts[next].length);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"KV, 0", "KV, 0.5", "ROUND_ROBIN, 0", "RANDOM, 0"})
+    void selectingAllocatesNothing(RoutingMode mode, double temperature) {
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            try {
+                                router.select(next().mode(mode).temperature(temperature), decision);
+                            } catch (RouteException e) {
+                                throw new AssertionError(e);
+                            }
+                        }));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true", "false"})
+    void reservingAndReleasingAllocatesNothing(boolean deadline) {
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            final RouteRequest prompt = next();
+                            if (deadline) {
+                                prompt.deadline(1);
+                            }
+                            reserve(prompt);
+                            lease.prefillComplete();
+                            lease.outputTokens(20);
+                            lease.close();
+                        }));
+    }
+
+    private void reserve(RouteRequest prompt) {
+        while (router.lifePipeline().backlog() > 32) {
+            Thread.onSpinWait(); // an open loop without engines fills any ring
+        }
+        try {
+            router.reserve(prompt, decision, lease);
+        } catch (RouteException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
