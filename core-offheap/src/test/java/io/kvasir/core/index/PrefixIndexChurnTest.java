@@ -29,7 +29,17 @@ class PrefixIndexChurnTest {
     private static final long MAX_GROWTH_KIB = 48 << 10;
     private static final Path STATUS = Path.of("/proc/self/status");
 
-    private record Prompt(int slot, long[] locals, long[] names) {}
+    private static final class Prompt {
+        final int slot;
+        final long[] locals;
+        final long[] names;
+
+        Prompt(int slot, long[] locals, long[] names) {
+            this.slot = slot;
+            this.locals = locals;
+            this.names = names;
+        }
+    }
 
     private final Deque<Prompt> live = new ArrayDeque<>();
     private long blocks;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -46,9 +47,9 @@ final class WatchedIndex implements AutoCloseable {
     }
 
     /** The reader of the index, which tells of its steps. */
-    private final class Reader extends RunReader {
+    private static final class Reader extends RunReader {
         Consumer<Step> listener = step -> {};
-        final int[] steps = new int[Step.values().length];
+        final Map<Step, Integer> steps = new EnumMap<>(Step.class);
 
         Reader(PrefixIndex index, int slots) {
             super(index.arena().memory(), index.tree().root(), slots);
@@ -56,7 +57,7 @@ final class WatchedIndex implements AutoCloseable {
 
         @Override
         void at(Step step) {
-            steps[step.ordinal()]++;
+            steps.merge(step, 1, Integer::sum);
             listener.accept(step);
         }
     }
@@ -289,7 +290,7 @@ final class WatchedIndex implements AutoCloseable {
      */
     OverlapScores match(long[] prompt, Consumer<RunReader.Step> listener) {
         firstMoment = moment;
-        Arrays.fill(reader.steps, 0);
+        reader.steps.clear();
         reader.listener = listener;
         final int deepest = reader.match(prompt, prompt.length, scores);
         reader.listener = step -> {};
@@ -337,7 +338,7 @@ final class WatchedIndex implements AutoCloseable {
 
     /** How often the last match took a step. */
     int taken(RunReader.Step step) {
-        return reader.steps[step.ordinal()];
+        return reader.steps.getOrDefault(step, 0);
     }
 
     @Override
