@@ -47,9 +47,7 @@ final class BookedLoads implements AutoCloseable {
     /** A booking was refused, and its provisional load goes. */
     void refuse(int slot, long prefillTokens, int provisionalBlocks) {
         add(slot, BookedLoadDescriptor.SETTLED_OFFSET, 1);
-        board.addPrefillTokens(slot, -prefillTokens);
-        board.addActiveBlocks(slot, -provisionalBlocks);
-        board.addActiveRequests(slot, -1);
+        board.add(slot, -prefillTokens, -provisionalBlocks, -1);
     }
 
     void addPrefillTokens(int slot, long delta) {
@@ -65,10 +63,10 @@ final class BookedLoads implements AutoCloseable {
     }
 
     void endRequest(int slot, long prefillTokens, long blocks) {
-        addPrefillTokens(slot, -prefillTokens);
-        addActiveBlocks(slot, -blocks);
+        add(slot, BookedLoadDescriptor.PREFILL_TOKENS_OFFSET, -prefillTokens);
+        add(slot, BookedLoadDescriptor.ACTIVE_BLOCKS_OFFSET, -blocks);
         add(slot, BookedLoadDescriptor.ACTIVE_REQUESTS_OFFSET, -1);
-        board.addActiveRequests(slot, -1);
+        board.add(slot, -prefillTokens, -blocks, -1);
     }
 
     /**
@@ -101,9 +99,7 @@ final class BookedLoads implements AutoCloseable {
             return false; // a caller came: the values may have some of its load
         }
         if ((tokens | blocks | requests) != 0) {
-            board.addPrefillTokens(slot, tokens);
-            board.addActiveBlocks(slot, blocks);
-            board.addActiveRequests(slot, requests);
+            board.add(slot, tokens, blocks, requests);
             corrections.add(1);
         }
         return true;

@@ -153,10 +153,11 @@ public final class LoadBoard implements AutoCloseable {
             final long values =
                     LoadBoardDescriptor.groupOffsetOf(first)
                             + LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET;
-            final int slots = Math.min(LoadBoardDescriptor.GROUP_SLOTS, count - first);
-            for (int i = 0; i < slots; i++) {
-                out[first + i] = memory.getLongOpaque(values + (long) i * Long.BYTES) + more;
-            }
+            memory.getLongs(
+                    values, out, first, Math.min(LoadBoardDescriptor.GROUP_SLOTS, count - first));
+        }
+        for (int slot = 0; slot < count; slot++) {
+            out[slot] += more;
         }
     }
 

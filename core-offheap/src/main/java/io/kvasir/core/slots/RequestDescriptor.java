@@ -12,12 +12,12 @@ import io.kvasir.core.memory.EntryChains;
  *   +--------+--------+----------------+----------------+----------------+
  *   32       36       40    42    44         48     52     56     60     64
  *   +--------+--------+-----+-----+----------+------+------+------+------+
- *   | run    | own    |place|timer| gener-   |slot's|slot's|timer |timer |
+ *   | array  | own    |place|timer| gener-   |slot's|slot's|timer |timer |
  *   |        | blocks |     |     | ation    | next |before| next |before|
  *   +--------+--------+-----+-----+----------+------+------+------+------+
  *   prefill tokens  Long.MIN_VALUE = none any more: the request generates
- *   run, place      end of the path: place in an array of runs of the last prompt block followed;
- *                   the run is the array's first piece. The root = no block followed
+ *   array, place    end of the path: first piece of the array that has the last prompt block
+ *                   followed, and its place there. The root = no block followed
  *   timer           1 + bucket of the deadline wheel, 0 = no deadline
  *   generation      +1 when the entry is handed out, +1 when it is given back: odd = running
  * </pre>
@@ -36,10 +36,10 @@ public final class RequestDescriptor {
     public static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
 
     /** First piece of the array in which the path ends. */
-    public static final int RUN_OFFSET = DEADLINE_OFFSET + Long.BYTES;
+    public static final int ARRAY_OFFSET = DEADLINE_OFFSET + Long.BYTES;
 
     /** Blocks that no other request can share: output and prompt blocks not followed. */
-    public static final int OWN_BLOCKS_OFFSET = RUN_OFFSET + Integer.BYTES;
+    public static final int OWN_BLOCKS_OFFSET = ARRAY_OFFSET + Integer.BYTES;
 
     /** Place in the array of the last block of the path. */
     public static final int PLACE_OFFSET = OWN_BLOCKS_OFFSET + Integer.BYTES;

@@ -77,9 +77,9 @@ final class RequestTable implements AutoCloseable {
     }
 
     /** Notes where a request's path ends, and how many blocks it has beside it. */
-    void path(int entry, int run, int place, int ownBlocks) {
+    void path(int entry, int array, int place, int ownBlocks) {
         final long offset = chains.offset(entry);
-        memory.putInt(offset + RequestDescriptor.RUN_OFFSET, run);
+        memory.putInt(offset + RequestDescriptor.ARRAY_OFFSET, array);
         memory.putShort(offset + RequestDescriptor.PLACE_OFFSET, (short) place);
         memory.putInt(offset + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks);
     }
@@ -105,8 +105,8 @@ final class RequestTable implements AutoCloseable {
         return memory.getInt(chains.offset(entry) + RequestDescriptor.SLOT_OFFSET);
     }
 
-    int run(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.RUN_OFFSET);
+    int array(int entry) {
+        return memory.getInt(chains.offset(entry) + RequestDescriptor.ARRAY_OFFSET);
     }
 
     int place(int entry) {

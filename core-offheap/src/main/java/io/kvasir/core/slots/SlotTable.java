@@ -263,7 +263,7 @@ public final class SlotTable implements AutoCloseable {
 
     private void end(int request) {
         final int slot = requests.slot(request);
-        final int blocks = active.leave(slot, requests.run(request), requests.place(request));
+        final int blocks = active.leave(slot, requests.array(request), requests.place(request));
         booked.endRequest(
                 slot, requests.prefillTokens(request), blocks + requests.ownBlocks(request));
         requests.remove(request);

@@ -11,7 +11,7 @@ class RequestDescriptorTest {
         assertEquals(8, RequestDescriptor.REQUEST_ID_OFFSET);
         assertEquals(16, RequestDescriptor.PREFILL_TOKENS_OFFSET);
         assertEquals(24, RequestDescriptor.DEADLINE_OFFSET);
-        assertEquals(32, RequestDescriptor.RUN_OFFSET);
+        assertEquals(32, RequestDescriptor.ARRAY_OFFSET);
         assertEquals(36, RequestDescriptor.OWN_BLOCKS_OFFSET);
         assertEquals(40, RequestDescriptor.PLACE_OFFSET);
         assertEquals(42, RequestDescriptor.TIMER_OFFSET);
