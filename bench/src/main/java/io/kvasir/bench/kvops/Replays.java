@@ -15,7 +15,7 @@ final class Replays {
      */
     static ForkResult run(ReplayPlan plan, LiveMaximum live) throws IOException {
         final KvopsStream stream = KvopsStream.read(plan.file());
-        if (plan.warmUp() > 0) {
+        for (int round = 0; plan.warmUp() > 0 && round < ReplayPlan.WARM_UP_ROUNDS; round++) {
             try (BlockIndex index = Indexes.make(plan.index(), stream.header(), live)) {
                 final int operations = (int) Math.min(stream.size(), plan.warmUp());
                 new InOrderReplay(stream, operations, index, ThreadUsage.ofCurrentThread()).run();
