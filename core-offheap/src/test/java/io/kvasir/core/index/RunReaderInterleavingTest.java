@@ -13,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
  * The reader stops at one step, the writer acts, the reader goes on; each letter is a block. What
@@ -48,7 +49,7 @@ class RunReaderInterleavingTest {
 
     @AfterEach
     void everythingAgreesAfterwards() {
-        imitations.forEach(index.index().arena()::free);
+        giveBackImitations();
         IndexInvariants.check(index.index());
         index.close();
     }
@@ -139,6 +140,32 @@ class RunReaderInterleavingTest {
         assertEquals("{0=10, 1=10}", found.toString());
     }
 
+    @Test
+    void blocksAppendedToARunWhoseSplitCameToNothingAreNotTheOldOnes() {
+        index.store(0, "abcdefghijklmnopqrst");
+        index.store(1, "abcdefghij");
+        final RunTree tree = index.index().tree();
+        final int run = run("a");
+        final OverlapScores found =
+                index.match(
+                        "abcdefghijklmnopqrst",
+                        Step.COMPARED,
+                        1,
+                        () -> {
+                            // a split that no child follows, so that no table comes and goes
+                            imitateTables('-');
+                            final long[] other = WatchedIndex.prompt("abcdefghij-");
+                            assertEquals(StoreResult.CAPACITY, index.store(1, other));
+                            assertEquals(10, tree.length(run));
+                            assertEquals(1, tree.childCount(run));
+                            giveBackImitations();
+                            index.drop(0, "abcdefghijklmnopqrst", 10);
+                            index.store(1, "abcdefghijKLMNOP");
+                            assertEquals(16, tree.length(run));
+                        });
+        assertEquals("{0=10, 1=10}", found.toString());
+    }
+
     // -- lengths ----------------------------------------------------------------------------
 
     @Test
@@ -215,7 +242,7 @@ class RunReaderInterleavingTest {
     }
 
     @Test
-    void aCoverPageThatGrewAndServesAnotherRunIsReadAgain() {
+    void aCoverPageThatGrewAndIsOtherMemoryNowIsReadAgain() {
         store(0, 16, "abcd");
         final OverlapScores found =
                 index.match(
@@ -224,14 +251,14 @@ class RunReaderInterleavingTest {
                         1,
                         () -> {
                             store(16, 17, "abcd");
-                            store(40, 56, "ABCD");
+                            imitateCovers(4);
                         });
         assertEquals(17, found.matchedSlots());
         assertEquals(2, index.taken(Step.IDENTIFIED));
     }
 
     @Test
-    void theCutPartOfACoverPageThatServesAnotherRunIsReadAgain() {
+    void theCutPartOfACoverPageThatIsOtherMemoryNowIsReadAgain() {
         store(0, 20, "abcd");
         final OverlapScores found =
                 index.match(
@@ -240,7 +267,7 @@ class RunReaderInterleavingTest {
                         1,
                         () -> {
                             drop(8, 20, "abcd");
-                            store(40, 56, "ABCD");
+                            imitateCovers(4);
                         });
         assertEquals(8, found.matchedSlots());
         assertEquals(2, index.taken(Step.IDENTIFIED));
@@ -431,16 +458,29 @@ class RunReaderInterleavingTest {
 
     /** Uses all free lines for what reads as entries of that child, of no run there is. */
     private void imitateTables(long child) {
+        final long noRun = Integer.MAX_VALUE;
+        imitate(child, noRun, child, noRun, child, noRun, child, noRun);
+    }
+
+    /** Uses all free lines for what reads as covers by the slots 40 to 47. */
+    private void imitateCovers(int leading) {
+        imitate(
+                IntStream.range(40, 48)
+                        .mapToLong(s -> RunDescriptor.cover(s, leading, 0))
+                        .toArray());
+    }
+
+    private void imitate(long... words) {
         final LineArena arena = index.index().arena();
         for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
-            for (int entry = 0; entry < RunDescriptor.TABLE_ENTRIES_PER_LINE; entry++) {
-                final long at =
-                        LineArena.offset(line) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
-                arena.memory().putLong(at, child);
-                arena.memory().putLong(at + Long.BYTES, Integer.MAX_VALUE);
-            }
+            arena.memory().putLongs(LineArena.offset(line), words, 0, words.length);
             imitations.add(line);
         }
+    }
+
+    private void giveBackImitations() {
+        imitations.forEach(index.index().arena()::free);
+        imitations.clear();
     }
 
     // -- slots ------------------------------------------------------------------------------
