@@ -336,7 +336,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Stores a block that the slot holds: one more copy, or one more name. */
     private boolean storeAgain(int done, int position) {
         final long name = names[done];
-        final int known = position(name);
+        final int known = mine.name(position) == name ? position : position(name);
         if (known != NONE && known != position) {
             conflict = true;
             return false;
@@ -476,7 +476,7 @@ public final class PrefixIndex implements AutoCloseable {
         int unknown = 0;
         int i = 0;
         while (i < count) {
-            final int position = noted ? position(names[i]) : myNames.findExpected(names[i]);
+            final int position = orNoted(names[i], myNames.findExpected(names[i]));
             if (position == NONE) {
                 unknown++;
                 i++;
@@ -484,6 +484,7 @@ public final class PrefixIndex implements AutoCloseable {
                 i += removeFrom(i, position);
             } else {
                 removeNoted(names[i], position, rule);
+                myNames.expect(position - 1);
                 i++;
             }
         }
@@ -610,9 +611,13 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Position of what a name stands for, or {@link Holdings#NONE}. */
     private int position(long name) {
-        final int position = myNames.find(name);
-        if (position != NONE || myNames.further() == 0) {
-            return position;
+        return orNoted(name, myNames.find(name));
+    }
+
+    /** The position found, or else that of a further name. */
+    private int orNoted(long name, int found) {
+        if (found != NONE || myNames.further() == 0) {
+            return found;
         }
         final int note = notes.find(slot, name);
         return note == EntryChains.NONE ? NONE : notes.position(note);

@@ -8,11 +8,11 @@ package io.kvasir.core.index;
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
  *   | version | parent  | extent  | children| covers  | cover 0 … cover 4, when no more   |
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
- *   80      84      88          92          96       100      104                   128
- *   +-------+-------+-----------+-----------+--------+--------+---------------------+
- *   | depth | child | next piece| previous  | unheld | stamp  | free                |
- *   |       | count |           | piece     |        |        |                     |
- *   +-------+-------+-----------+-----------+--------+--------+---------------------+
+ *   80      84      88          92          96       100                            128
+ *   +-------+-------+-----------+-----------+--------+------------------------------+
+ *   | depth | child | next piece| previous  | unheld | free                         |
+ *   |       | count |           | piece     |        |                              |
+ *   +-------+-------+-----------+-----------+--------+------------------------------+
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
  *   parent    [ structure version of the parent:32 | run:32 ], 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
@@ -39,7 +39,6 @@ final class RunDescriptor {
     static final int NEXT_PIECE_OFFSET = 88;
     static final int PREVIOUS_PIECE_OFFSET = 92;
     static final int UNHELD_OFFSET = 96;
-    static final int STAMP_OFFSET = 100;
 
     static final int MAX_RUN = 512;
     static final int TABLE_ENTRY_LENGTH = 16;
