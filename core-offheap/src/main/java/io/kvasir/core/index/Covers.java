@@ -37,16 +37,13 @@ final class Covers {
         tree.unheld(run, tree.unheld(run) + count);
     }
 
-    /** Place of a slot among the covers of a run, or -1. */
+    /** Cover of a run by a slot, or {@link RunTree#NO_COVER}. */
     private int cover(int run, int slot) {
-        if (run != seenRun
-                || seenCover >= tree.covers(run)
-                || tree.coverSlot(run, seenCover) != slot) {
+        if (run != seenRun || !tree.isCover(run, seenCover, slot)) {
             seenRun = run;
             seenCover = tree.findCover(run, slot);
-            if (seenCover < 0) {
+            if (seenCover == RunTree.NO_COVER) {
                 seenRun = RunTree.NONE;
-                return -1;
             }
         }
         return seenCover;
@@ -84,12 +81,9 @@ final class Covers {
     }
 
     private boolean addCover(int run, int slot, int holding) {
-        if (!tree.addCover(run, slot, 0, holding)) {
-            return false;
-        }
-        seenRun = run;
-        seenCover = tree.covers(run) - 1;
-        return true;
+        seenCover = tree.addCover(run, slot, 0, holding);
+        seenRun = seenCover == RunTree.NO_COVER ? RunTree.NONE : run;
+        return seenCover != RunTree.NO_COVER;
     }
 
     /**
@@ -104,6 +98,7 @@ final class Covers {
         final int end = first + tree.length(run);
         if (cover >= 0 && mine.next(holding, first, end, true) == end) {
             tree.removeCover(run, cover);
+            tree.fitCovers(run);
         }
         return freeIfEmpty(mine, holding);
     }
@@ -185,6 +180,7 @@ final class Covers {
         final int cover = cover(run, slot);
         if (mine.next(holding, first, end, true) == end) {
             tree.removeCover(run, cover);
+            tree.fitCovers(run);
             if (mine.run(holding) == run && mine.held(holding) > 0) {
                 mine.run(holding, tree.pieceAt(run, mine.low(holding)));
             }
@@ -222,8 +218,10 @@ final class Covers {
     /** Blocks of a run up to the last one that a slot holds. */
     private int heldLength(int run, int length) {
         int longest = 0;
-        for (int i = 0; i < tree.covers(run) && longest < length; i++) {
-            final int high = slots[tree.coverSlot(run, i)].high(tree.coverTag(run, i));
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER && longest < length;
+                cover = tree.previousCover(run, cover)) {
+            final int high = slots[tree.coverSlot(run, cover)].high(tree.coverTag(run, cover));
             longest = Math.max(longest, Math.min(length, high - tree.first(run)));
         }
         return longest;
@@ -233,13 +231,15 @@ final class Covers {
     private int heldByOthers(int run, int from, int to, int slot) {
         final int first = tree.first(run);
         boolean some = false;
-        for (int i = 0; i < tree.covers(run); i++) {
-            final int other = tree.coverSlot(run, i);
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int other = tree.coverSlot(run, cover);
             if (other != slot) {
-                if (tree.coverLeading(run, i) >= to) {
+                if (tree.coverLeading(run, cover) >= to) {
                     return to - from;
                 }
-                final int holding = tree.coverTag(run, i);
+                final int holding = tree.coverTag(run, cover);
                 some |= slots[other].next(holding, first + from, first + to, true) < first + to;
             }
         }
@@ -256,9 +256,11 @@ final class Covers {
     }
 
     private boolean isHeldByOther(int run, int place, int slot) {
-        for (int i = 0; i < tree.covers(run); i++) {
-            final int other = tree.coverSlot(run, i);
-            if (other != slot && slots[other].holds(tree.coverTag(run, i), place)) {
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int other = tree.coverSlot(run, cover);
+            if (other != slot && slots[other].holds(tree.coverTag(run, cover), place)) {
                 return true;
             }
         }
@@ -277,11 +279,14 @@ final class Covers {
         }
         final int first = tree.first(lower);
         final int end = first + tree.length(lower);
-        for (int i = 0; i < tree.covers(run); i++) {
-            final int slot = tree.coverSlot(run, i);
-            final int holding = tree.coverTag(run, i);
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int slot = tree.coverSlot(run, cover);
+            final int holding = tree.coverTag(run, cover);
             if (slots[slot].next(holding, first, end, true) < end
-                    && !tree.addCover(lower, slot, leading(lower, slots[slot], holding), holding)) {
+                    && tree.addCover(lower, slot, leading(lower, slots[slot], holding), holding)
+                            == RunTree.NO_COVER) {
                 tree.cancelSplit(lower);
                 return false;
             }
@@ -292,17 +297,20 @@ final class Covers {
             tree.unheld(run, tree.unheld(run) - unheld);
         }
         tree.finishSplit(run, lower);
-        for (int i = tree.covers(run) - 1; i >= 0; i--) {
-            final int slot = tree.coverSlot(run, i);
-            final int holding = tree.coverTag(run, i);
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int slot = tree.coverSlot(run, cover);
+            final int holding = tree.coverTag(run, cover);
             final Holdings mine = slots[slot];
             if (mine.next(holding, tree.first(run), first, true) == first) {
-                tree.removeCover(run, i);
+                tree.removeCover(run, cover);
                 mine.run(holding, lower);
             } else {
-                tree.setCover(run, i, slot, leading(run, mine, holding), holding);
+                tree.setCover(run, cover, slot, leading(run, mine, holding), holding);
             }
         }
+        tree.fitCovers(run);
         return true;
     }
 

@@ -1,25 +1,55 @@
 package io.kvasir.core.index;
 
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * How many leading blocks of one prompt each worker slot holds: the result of a match. Owned and
  * reused by the caller; one thread at a time.
+ *
+ * <p>Where many slots hold the same, as of a system prompt, they are a <em>set</em> with one depth:
+ * bits, not numbers. The other slots are listed. {@link #depth}, {@link #matchedSlots} and {@link
+ * #slotAt} do not tell the difference; who looks at all slots is faster with {@link #sets} and
+ * {@link #listedSlots}.
  */
 public final class OverlapScores {
+    /** Slots in a word of a set. */
+    public static final int GROUP_SLOTS = Long.SIZE;
+
     /** From a sixteenth of the slots on, clearing all of them is faster than one by one. */
     private static final int FILL_SHIFT = 4;
 
-    final int[] depths;
-    final int[] slots;
-    int matched;
+    private static final int MAX_SETS = 8;
+
+    /** As many slots are listed faster than kept as a set. */
+    private static final int FEW = 8;
+
+    final int[] depths; // of the listed
+    final int[] slots; // the listed
+    int listed;
     int deepest;
+    private int matched;
+
+    private final int groups;
+    private final long[] bits; // row s has set s; behind them the slots that are left, and the next
+    private final int[] setDepths = new int[MAX_SETS];
+    private int sets;
 
     /** Without meaning; keeps loads alive that only warm the cache. */
     long touched;
 
-    /** Slots that hold everything up to the end of the run just read, while a match runs. */
+    // -- while a match runs: the run that is read now
+
+    /** Whether the slots that held everything so far are a set, in row {@link #sets}. */
+    boolean shared;
+
+    /** Slots that hold everything up to the end of the run. */
     int fullHolders;
+
+    private int sharedDepth;
+    private int runDepth;
+    private int listedBefore;
+    private boolean mapRead;
 
     /**
      * Makes an empty result.
@@ -38,23 +68,28 @@ public final class OverlapScores {
         }
         depths = new int[maxSlots];
         slots = new int[maxSlots];
+        groups = (maxSlots + GROUP_SLOTS - 1) / GROUP_SLOTS;
+        bits = new long[(MAX_SETS + 1) * groups];
     }
 
     /** Forgets everything. */
     public void clear() {
-        if (matched > depths.length >> FILL_SHIFT) {
+        if (listed > depths.length >> FILL_SHIFT) {
             Arrays.fill(depths, 0);
         } else {
-            for (int i = 0; i < matched; i++) {
+            for (int i = 0; i < listed; i++) {
                 depths[slots[i]] = 0;
             }
         }
+        listed = 0;
         matched = 0;
         deepest = 0;
+        sets = 0;
+        shared = false;
     }
 
     /**
-     * Records a slot; what a match does for each slot that it finds.
+     * Records a slot that was not found by a match, as a listed one.
      *
      * @param slot worker slot, not recorded yet
      * @param depth leading blocks that it holds, at least 1
@@ -62,23 +97,34 @@ public final class OverlapScores {
      *     positive
      */
     public void add(int slot, int depth) {
-        if (depth < 1 || depths[slot] != 0) {
+        if (depth < 1 || depth(slot) != 0) {
             throw new IllegalArgumentException(
                     "slot is recorded once, with a positive depth: slot="
                             + slot
                             + ", depth="
                             + depth
                             + ", recorded="
-                            + depths[slot]);
+                            + depth(slot));
         }
+        list(slot, depth);
+        matched++;
+    }
+
+    private void list(int slot, int depth) {
         depths[slot] = depth;
-        slots[matched++] = slot;
+        slots[listed++] = slot;
         deepest = Math.max(deepest, depth);
     }
 
     /** Leading blocks that a slot holds; 0 when it does not hold the first one. */
     public int depth(int slot) {
-        return depths[slot];
+        int depth = depths[slot];
+        for (int set = 0; depth == 0 && set < sets; set++) {
+            if ((bits[set * groups + (slot >> 6)] >>> slot & 1) != 0) {
+                depth = setDepths[set];
+            }
+        }
+        return depth;
     }
 
     /** Largest depth of any slot. */
@@ -92,7 +138,8 @@ public final class OverlapScores {
     }
 
     /**
-     * A slot with a depth above 0; in no particular order.
+     * A slot with a depth above 0; in no particular order. From the first call for one of a set on,
+     * all slots are listed ones.
      *
      * @param i 0..{@link #matchedSlots()} - 1
      */
@@ -100,7 +147,56 @@ public final class OverlapScores {
         if (i >= matched) {
             throw new IndexOutOfBoundsException("i=" + i + ", matchedSlots=" + matched);
         }
+        if (i >= listed) {
+            listAll();
+        }
         return slots[i];
+    }
+
+    private void listAll() {
+        for (int set = 0; set < sets; set++) {
+            listSet(set, setDepths[set]);
+        }
+        sets = 0;
+    }
+
+    private void listSet(int row, int depth) {
+        for (int group = 0; group < groups; group++) {
+            for (long rest = bits[row * groups + group]; rest != 0; rest &= rest - 1) {
+                list(group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest), depth);
+            }
+        }
+    }
+
+    /** Number of sets of slots that hold the same; they have no slot in common. */
+    public int sets() {
+        return sets;
+    }
+
+    /**
+     * Leading blocks that each slot of a set holds.
+     *
+     * @param set 0..{@link #sets()} - 1
+     */
+    public int setDepth(int set) {
+        return setDepths[Objects.checkIndex(set, sets)];
+    }
+
+    /**
+     * Slots of a set among 64.
+     *
+     * @param set 0..{@link #sets()} - 1
+     * @param group the slots from 64 · group on
+     * @return one bit each, lowest first
+     */
+    public long setSlots(int set, int group) {
+        Objects.checkIndex(set, sets);
+        return group < groups ? bits[set * groups + group] : 0;
+    }
+
+    /** Number of slots with a depth above 0 that are in no set: the first of {@link #slotAt}. */
+    public int listedSlots() {
+        return listed;
     }
 
     /** Number of slots that it has room for. */
@@ -111,14 +207,14 @@ public final class OverlapScores {
     @Override
     public String toString() {
         final StringBuilder text = new StringBuilder("{");
-        Arrays.stream(slots, 0, matched)
-                .sorted()
-                .forEach(
-                        slot ->
-                                text.append(text.length() == 1 ? "" : ", ")
-                                        .append(slot)
-                                        .append('=')
-                                        .append(depths[slot]));
+        for (int slot = 0; slot < depths.length; slot++) {
+            if (depth(slot) > 0) {
+                text.append(text.length() == 1 ? "" : ", ")
+                        .append(slot)
+                        .append('=')
+                        .append(depth(slot));
+            }
+        }
         return text.append('}').toString();
     }
 
@@ -134,15 +230,126 @@ public final class OverlapScores {
         clear();
     }
 
-    /** Takes back what was recorded beyond a depth. */
-    void takeBack(int depth) {
-        if (depth == 0) {
-            clear();
+    /** Notes the depth at which a run begins, before anything of it is credited. */
+    void beginRun(int depth) {
+        runDepth = depth;
+        listedBefore = listed;
+        fullHolders = 0;
+        mapRead = false;
+    }
+
+    /**
+     * Gives a slot blocks of the run, if it held everything before.
+     *
+     * @param held leading blocks, 1..{@code all}
+     * @param all blocks of the run that match
+     */
+    void credit(int slot, int held, int all) {
+        if (shared) {
+            final int word = sets * groups + (slot >> 6);
+            if ((bits[word] >>> slot & 1) == 0) {
+                return;
+            }
+            bits[word] &= ~(1L << slot);
+        } else if (depths[slot] != runDepth) {
             return;
         }
-        for (int i = 0; i < matched; i++) {
-            depths[slots[i]] = Math.min(depths[slots[i]], depth);
+        if (shared || runDepth == 0) {
+            slots[listed++] = slot;
         }
-        deepest = Math.min(deepest, depth);
+        depths[slot] = runDepth + held;
+        fullHolders += held == all ? 1 : 0;
+        deepest = Math.max(deepest, runDepth + held);
+    }
+
+    /** Slots of a group that held everything before the run. */
+    long candidates(int group) {
+        return runDepth == 0 ? -1 : bits[sets * groups + group];
+    }
+
+    /** Notes which of the candidates of a group hold all of the run that matches. */
+    void keep(int group, long kept) {
+        bits[nextRow() + group] = kept;
+        fullHolders += Long.bitCount(kept);
+    }
+
+    /** After all groups of a map were kept. */
+    void kept(int mapGroups, int all) {
+        Arrays.fill(bits, nextRow() + mapGroups, nextRow() + groups, 0);
+        mapRead = true;
+        if (fullHolders > 0) {
+            deepest = Math.max(deepest, runDepth + all);
+        }
+    }
+
+    private int nextRow() {
+        return (shared ? sets + 1 : sets) * groups;
+    }
+
+    /** Makes what was credited of the run final. */
+    void endRun(int all) {
+        if (all == 0) {
+            return;
+        }
+        if (shared) {
+            if (mapRead) {
+                leave();
+            } else {
+                endSet(); // who goes on is listed
+            }
+        }
+        shared = mapRead && fullHolders > 0;
+        sharedDepth = runDepth + all;
+    }
+
+    /** Parts the slots that are left from those that held everything up to this run only. */
+    private void leave() {
+        final int row = sets * groups;
+        int gone = 0;
+        for (int i = row; i < row + groups; i++) {
+            bits[i] &= ~bits[i + groups];
+            gone += Long.bitCount(bits[i]);
+        }
+        if (gone > FEW && sets < MAX_SETS - 1) {
+            endSet();
+            return;
+        }
+        if (gone > 0) {
+            listSet(sets, sharedDepth);
+        }
+        System.arraycopy(bits, row + groups, bits, row, groups);
+    }
+
+    private void endSet() {
+        setDepths[sets++] = sharedDepth;
+    }
+
+    /** Takes back what was credited of the run. */
+    void takeBack() {
+        for (int i = listedBefore; i < listed; i++) {
+            final int slot = slots[i];
+            depths[slot] = 0;
+            if (shared) {
+                bits[sets * groups + (slot >> 6)] |= 1L << slot;
+            }
+        }
+        listed = listedBefore;
+        for (int i = 0; !shared && i < listed; i++) {
+            depths[slots[i]] = Math.min(depths[slots[i]], runDepth);
+        }
+        deepest = Math.min(deepest, runDepth);
+        fullHolders = 0;
+    }
+
+    /** Completes a match. */
+    void finish() {
+        if (shared) {
+            endSet();
+            shared = false;
+        }
+        matched = listed;
+        for (int i = 0; i < sets * groups; i++) {
+            matched += Long.bitCount(bits[i]);
+        }
     }
 }

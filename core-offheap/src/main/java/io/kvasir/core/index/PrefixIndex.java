@@ -732,9 +732,11 @@ public final class PrefixIndex implements AutoCloseable {
 
     private void showHolders(int shown, int block, long sequence, BlockVisitor visitor) {
         final int place = tree.first(shown) + block;
-        for (int i = 0; i < tree.covers(shown); i++) {
-            final int holder = tree.coverSlot(shown, i);
-            final int held = tree.coverTag(shown, i);
+        for (int cover = tree.lastCover(shown);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(shown, cover)) {
+            final int holder = tree.coverSlot(shown, cover);
+            final int held = tree.coverTag(shown, cover);
             if (!slots[holder].holds(held, place)) {
                 continue;
             }

@@ -17,9 +17,22 @@ package io.kvasir.core.index;
  *   parent    [ structure version of the parent:32 | run:32 ], 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
  *   children  0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | order:24 | line of the table:32 ]
- *   covers    [ line of the page, 0 = in the header:32 | count:32 ]
+ *   covers    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
  *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
  *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty
+ * </pre>
+ *
+ * <p>The covers of a run that few slots hold are a list in the header or on a page. Where many do,
+ * the page is a map with a place for every slot, in groups of 64:
+ *
+ * <pre>
+ *    0      8         16     24                   16 g              272 g                    400 g
+ *   +------+---------+------+---------+-- … ----+-----------------+-----------------------+
+ *   | full | partial | full | partial |         | tag:32 per slot | leading:16 per slot   |
+ *   | of slots 0..63 | of slots 64..127         |                 | where partial is set  |
+ *   +------+---------+------+---------+-- … ----+-----------------+-----------------------+
+ *   full      one bit per slot: holds the whole run
+ *   partial   one bit per slot: holds some of it; where both are set, full is the newer one
  * </pre>
  *
  * <p>A run is named by its byte offset over the header length. Headers are handed out from blocks
@@ -39,6 +52,11 @@ final class RunDescriptor {
     static final int NEXT_PIECE_OFFSET = 88;
     static final int PREVIOUS_PIECE_OFFSET = 92;
     static final int UNHELD_OFFSET = 96;
+
+    static final int COVER_MAP = 1 << 31;
+    static final int MAP_GROUP_SLOTS = Long.SIZE;
+    static final int MAP_GROUP_LENGTH = 2 * Long.BYTES;
+    static final int PARTIAL_OFFSET = 8;
 
     static final int MAX_RUN = 512;
     static final int TABLE_ENTRY_LENGTH = 16;
@@ -92,6 +110,39 @@ final class RunDescriptor {
 
     static long childTable(int line, int order) {
         return (long) CHILD_TABLE << 56 | (long) order << 32 | line;
+    }
+
+    static long covers(int line, int count) {
+        return (long) line << 32 | count;
+    }
+
+    static long coverMap(int line, int count) {
+        return (long) line << 32 | ((count | COVER_MAP) & 0xFFFF_FFFFL);
+    }
+
+    static boolean isMap(long covers) {
+        return (int) covers < 0;
+    }
+
+    static int count(long covers) {
+        return (int) covers & ~COVER_MAP;
+    }
+
+    /** Groups of 64 slots in a map of covers. */
+    static int mapGroups(int slots) {
+        return (slots + MAP_GROUP_SLOTS - 1) / MAP_GROUP_SLOTS;
+    }
+
+    static long mapTags(int groups) {
+        return (long) groups * MAP_GROUP_LENGTH;
+    }
+
+    static long mapLeadings(int groups) {
+        return mapTags(groups) + (long) groups * MAP_GROUP_SLOTS * Integer.BYTES;
+    }
+
+    static long mapLength(int groups) {
+        return mapLeadings(groups) + (long) groups * MAP_GROUP_SLOTS * Short.BYTES;
     }
 
     static int childKind(long children) {

@@ -31,6 +31,8 @@ class RunReader {
         COMPARED,
         /** Where the covers are is read, the covers not. */
         COVERS_LOCATED,
+        /** Of 64 slots it is known who holds some of the run, not who holds all of it. */
+        PARTIAL_READ,
         /** The covers are read, the version not checked. */
         CREDITED
     }
@@ -42,11 +44,13 @@ class RunReader {
     private final OffHeap memory;
     private final int root;
     private final int slots;
+    private final int mapGroups;
 
     RunReader(OffHeap memory, int root, int slots) {
         this.memory = memory;
         this.root = root;
         this.slots = slots;
+        this.mapGroups = RunDescriptor.mapGroups(slots);
     }
 
     /** Does nothing; see {@link Step}. */
@@ -59,6 +63,7 @@ class RunReader {
                 break;
             }
         }
+        out.finish();
         return out.deepest;
     }
 
@@ -97,7 +102,7 @@ class RunReader {
                                 depth,
                                 Math.min(length, count - depth));
                 at(Step.COMPARED);
-                out.fullHolders = 0;
+                out.beginRun(depth);
                 if (matched > 0) {
                     credit(at, depth, matched, out);
                 }
@@ -105,10 +110,11 @@ class RunReader {
                 VarHandle.loadLoadFence(); // all of the run is read before its version again
                 if (versionOpaque(child) == childVersion) {
                     sound = true;
+                    out.endRun(matched);
                     run = child;
                     version = childVersion;
                 } else {
-                    out.takeBack(depth);
+                    out.takeBack();
                     Thread.onSpinWait();
                 }
             }
@@ -129,28 +135,74 @@ class RunReader {
         final int line = RunDescriptor.line(covers);
         final long first =
                 line == NONE ? at + RunDescriptor.INLINE_COVERS_OFFSET : LineArena.offset(line);
-        final int count = (int) covers;
         at(Step.COVERS_LOCATED);
-        final int[] depths = out.depths;
-        int alive = 0;
-        int deepest = 0;
+        if (!RunDescriptor.isMap(covers)) {
+            creditList(first, (int) covers, matched, out);
+        } else if (depth == 0 || out.shared) {
+            creditMap(first, matched, out);
+        } else {
+            creditListed(first, matched, out);
+        }
+    }
+
+    private void creditList(long first, int count, int matched, OverlapScores out) {
         for (int i = 0; i < count; i++) {
             final long cover = memory.getLongOpaque(first + (long) i * Long.BYTES);
             final int slot = RunDescriptor.slot(cover);
             final int held = Math.min(RunDescriptor.leading(cover), matched);
-            if (held > 0 && slot < slots && depths[slot] == depth) {
-                depths[slot] = depth + held;
-                if (depth == 0) {
-                    out.slots[out.matched++] = slot;
-                }
-                alive += held == matched ? 1 : 0;
-                deepest = Math.max(deepest, held);
+            if (held > 0 && slot < slots) {
+                out.credit(slot, held, matched);
             }
         }
-        out.fullHolders = alive;
-        if (deepest > 0) {
-            out.deepest = depth + deepest;
+    }
+
+    /** Those that are left are few, though many cover this run: each is looked up in the map. */
+    private void creditListed(long map, int matched, OverlapScores out) {
+        for (int i = 0; i < out.listed; i++) {
+            final int slot = out.slots[i];
+            final long group = map + (long) (slot >> 6) * RunDescriptor.MAP_GROUP_LENGTH;
+            final long partial = memory.getLongAcquire(group + RunDescriptor.PARTIAL_OFFSET);
+            at(Step.PARTIAL_READ);
+            final long full = memory.getLongOpaque(group);
+            int held = 0;
+            if ((full >>> slot & 1) != 0) {
+                held = matched;
+            } else if ((partial >>> slot & 1) != 0) {
+                held = Math.min(mapLeading(map, slot), matched);
+            }
+            if (held > 0) {
+                out.credit(slot, held, matched);
+            }
         }
+    }
+
+    private void creditMap(long map, int matched, OverlapScores out) {
+        for (int group = 0; group < mapGroups; group++) {
+            final long word = map + (long) group * RunDescriptor.MAP_GROUP_LENGTH;
+            final long candidates = out.candidates(group);
+            // partial first: who leaves it for full is seen in one of them
+            final long partial = memory.getLongAcquire(word + RunDescriptor.PARTIAL_OFFSET);
+            at(Step.PARTIAL_READ);
+            final long full = memory.getLongOpaque(word);
+            long kept = full & candidates;
+            for (long rest = partial & ~full & candidates; rest != 0; rest &= rest - 1) {
+                final int slot =
+                        group * RunDescriptor.MAP_GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
+                final int held = Math.min(mapLeading(map, slot), matched);
+                if (held == matched) {
+                    kept |= 1L << slot;
+                } else if (held > 0 && slot < slots) {
+                    out.credit(slot, held, matched);
+                }
+            }
+            out.keep(group, kept);
+        }
+        out.kept(mapGroups, matched);
+    }
+
+    private int mapLeading(long map, int slot) {
+        return memory.getShortOpaque(
+                map + RunDescriptor.mapLeadings(mapGroups) + (long) slot * Short.BYTES);
     }
 
     /**

@@ -4,15 +4,13 @@ import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
-import java.lang.invoke.VarHandle;
-
 /**
  * A radix tree over local hashes whose edges are runs of up to 512 hashes, each a contiguous array,
  * with the worker slots that cover each run. All memory comes from one {@link LineArena}.
  *
  * <p>A run that is split becomes two headers over the same array, its <em>pieces</em>; hashes never
  * move. Children leave at the end of a run only, so a run with children has its final length. The
- * last piece of an array may grow in place while it has no children.
+ * last piece of an array may grow in place while it has no children and few slots cover it.
  *
  * <p>One writer thread calls everything but {@link #match}; what a reader needs to stay right is
  * the order of the stores here and the checks in {@link RunReader}: whatever a reader may still be
@@ -21,6 +19,9 @@ import java.lang.invoke.VarHandle;
 public final class RunTree {
     /** No run. */
     public static final int NONE = 0;
+
+    /** No cover. */
+    public static final int NO_COVER = RunCovers.NONE;
 
     /** Longest run in blocks. */
     public static final int MAX_RUN = RunDescriptor.MAX_RUN;
@@ -37,6 +38,8 @@ public final class RunTree {
 
     private final LineArena arena;
     private final OffHeap memory;
+    private final RunVersions versions;
+    private final RunCovers covers;
     private final RunReader reader;
     private final int root;
     private final WriterCounter runs = new WriterCounter();
@@ -53,6 +56,8 @@ public final class RunTree {
     public RunTree(LineArena arena, int slots) {
         this.arena = arena;
         this.memory = arena.memory();
+        this.versions = new RunVersions(memory);
+        this.covers = new RunCovers(arena, versions, slots);
         this.root = newRun();
         if (root == NONE) {
             throw new IllegalArgumentException(
@@ -202,112 +207,89 @@ public final class RunTree {
 
     /** Slots that cover a run. */
     public int covers(int run) {
-        return (int) memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
+        return covers.count(run);
     }
 
-    /** Place of a slot among the covers of a run, or -1. */
+    /** Whether {@link #findCover} finds a slot at once, without a search. */
+    public boolean hasCoverMap(int run) {
+        return covers.isMap(run);
+    }
+
+    /**
+     * Finds the cover of a slot.
+     *
+     * @return its name until a cover of the run is added or removed; {@link #NO_COVER} = none
+     */
     public int findCover(int run, int slot) {
-        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
-        final long first = firstCover(run, covers);
-        for (int i = 0; i < (int) covers; i++) {
-            if (memory.getLong(first + (long) i * Long.BYTES) >>> 48 == slot) {
-                return i;
-            }
-        }
-        return -1;
+        return covers.find(run, slot);
+    }
+
+    /** Whether a slot has the cover of that name. */
+    public boolean isCover(int run, int cover, int slot) {
+        return covers.is(run, cover, slot);
+    }
+
+    /** The last cover of a run, or {@link #NO_COVER}; the others follow by previousCover. */
+    public int lastCover(int run) {
+        return covers.last(run);
+    }
+
+    /** The cover before another, which may have been removed since; or {@link #NO_COVER}. */
+    public int previousCover(int run, int cover) {
+        return covers.previous(run, cover);
     }
 
     /** Slot of a cover. */
     public int coverSlot(int run, int cover) {
-        return RunDescriptor.slot(memory.getLong(coverOffset(run, cover)));
+        return covers.slot(run, cover);
     }
 
     /** Leading blocks of the run that the slot of a cover holds. */
     public int coverLeading(int run, int cover) {
-        return RunDescriptor.leading(memory.getLong(coverOffset(run, cover)));
+        return covers.leading(run, cover);
     }
 
     /** What the owner has noted with a cover. */
     public int coverTag(int run, int cover) {
-        return RunDescriptor.tag(memory.getLong(coverOffset(run, cover)));
+        return covers.tag(run, cover);
     }
 
-    /** Changes a cover: one store, no version. */
+    /** Changes a cover. */
     public void setCover(int run, int cover, int slot, int leading, int tag) {
-        memory.putLongRelease(coverOffset(run, cover), RunDescriptor.cover(slot, leading, tag));
+        covers.set(run, cover, slot, leading, tag);
     }
 
     /**
      * Adds a slot that does not cover the run yet.
      *
-     * @return false when there is no memory for one more
+     * @return its cover, or {@link #NO_COVER} when there is no memory for one more
      */
-    public boolean addCover(int run, int slot, int leading, int tag) {
-        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
-        final int count = (int) covers;
-        final int line = RunDescriptor.line(covers);
-        final int capacity =
-                line == NONE ? RunDescriptor.INLINE_COVERS : HASHES_PER_LINE << arena.order(line);
-        int target = line;
-        if (count == capacity) {
-            target = arena.allocate(line == NONE ? 1 : arena.order(line) + 1);
-            if (target == LineArena.NONE) {
-                return false;
-            }
-            memory.copy(
-                    firstCover(run, covers), LineArena.offset(target), (long) count * Long.BYTES);
-        }
-        final long first =
-                target == NONE
-                        ? at(run) + RunDescriptor.INLINE_COVERS_OFFSET
-                        : LineArena.offset(target);
-        memory.putLongOpaque(
-                first + (long) count * Long.BYTES, RunDescriptor.cover(slot, leading, tag));
-        memory.putLongRelease(
-                at(run) + RunDescriptor.COVERS_OFFSET, (long) target << 32 | (count + 1));
-        if (target != line && line != NONE) {
-            pagesChanged(run);
-            arena.free(line);
-        }
-        return true;
+    public int addCover(int run, int slot, int leading, int tag) {
+        return covers.add(run, slot, leading, tag);
     }
 
-    /** Takes a slot from the covers of a run; the last cover takes its place. */
+    /** Takes a slot from the covers of a run; another one may have its name then. */
     public void removeCover(int run, int cover) {
-        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
-        final int last = (int) covers - 1;
-        final int line = RunDescriptor.line(covers);
-        final long first = firstCover(run, covers);
-        if (cover != last) {
-            memory.putLongOpaque(
-                    first + (long) cover * Long.BYTES,
-                    memory.getLong(first + (long) last * Long.BYTES));
-        }
-        if (line == NONE || last > RunDescriptor.INLINE_COVERS - 2) {
-            memory.putLongRelease(at(run) + RunDescriptor.COVERS_OFFSET, (long) line << 32 | last);
-            if (line != NONE && last * 4 <= HASHES_PER_LINE << arena.order(line)) {
-                pagesChanged(run);
-                arena.shrink(line, arena.order(line) - 1);
-            }
-            return;
-        }
-        memory.copy(first, at(run) + RunDescriptor.INLINE_COVERS_OFFSET, (long) last * Long.BYTES);
-        memory.putLongRelease(at(run) + RunDescriptor.COVERS_OFFSET, last);
-        pagesChanged(run);
-        arena.free(line);
+        covers.remove(run, cover);
+    }
+
+    /** After removals: keeps the covers that are left in as little memory; renames them. */
+    public void fitCovers(int run) {
+        covers.fit(run);
     }
 
     // -- growing ----------------------------------------------------------------------------
 
     /**
-     * Appends to a run in place, as far as it has no children and its array has room.
+     * Appends to a run in place, as far as it has no children, its array has room and its covers
+     * are few.
      *
      * @return blocks appended
      */
     public int append(int run, long[] hashes, int from, int count) {
         final long extent = extent(run);
         final int line = RunDescriptor.line(extent);
-        if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE) {
+        if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE || covers.isMap(run)) {
             return 0;
         }
         final int length = RunDescriptor.length(extent);
@@ -395,9 +377,7 @@ public final class RunTree {
 
     /** Drops a piece that {@link #beginSplit} has made, with its covers. */
     public void cancelSplit(int lower) {
-        while (covers(lower) > 0) {
-            removeCover(lower, covers(lower) - 1);
-        }
+        covers.clear(lower);
         freeRun(lower);
     }
 
@@ -413,13 +393,13 @@ public final class RunTree {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, lower);
         }
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, lower);
-        structureChanged(run);
+        versions.structureChanged(run);
         final long extent = extent(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - length(lower));
         adopt(lower, children);
         memory.putLongRelease(
                 at(lower) + RunDescriptor.PARENT_OFFSET,
-                RunDescriptor.parentWord(version(run), run));
+                RunDescriptor.parentWord(versions.of(run), run));
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, 1);
         memory.putLongRelease(
                 at(run) + RunDescriptor.CHILDREN_OFFSET, RunDescriptor.oneChild(lower));
@@ -427,14 +407,15 @@ public final class RunTree {
 
     /**
      * Undoes a split: a run takes the blocks and the children of its next piece, which is its only
-     * child and covered by the same slots. The covers of the run stay, those of the piece go.
+     * child; the same slots cover the whole of both. The covers of the run stay, those of the piece
+     * go.
      */
     public void join(int run) {
         final int lower = nextPiece(run);
         final long children = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
         final int next = nextPiece(lower);
         assert childCount(run) == 1 && parent(lower) == run && covers(lower) == covers(run);
-        structureChanged(run);
+        versions.structureChanged(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
         adopt(run, children);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
@@ -448,7 +429,7 @@ public final class RunTree {
     }
 
     private void adopt(int run, long children) {
-        final long parent = RunDescriptor.parentWord(version(run), run);
+        final long parent = RunDescriptor.parentWord(versions.of(run), run);
         if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
             memory.putLongRelease(at((int) children) + RunDescriptor.PARENT_OFFSET, parent);
         } else if (children != 0) {
@@ -469,7 +450,7 @@ public final class RunTree {
         final int gone = RunDescriptor.length(extent) - length;
         assert childCount(run) == 0 && nextPiece(run) == NONE && length > 0;
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - gone);
-        structureChanged(run);
+        versions.structureChanged(run);
         blocks.add(-gone);
         shrinkArray(extent, RunDescriptor.first(extent) + length);
     }
@@ -515,7 +496,7 @@ public final class RunTree {
         }
         memory.putLongRelease(
                 at(child) + RunDescriptor.PARENT_OFFSET,
-                RunDescriptor.parentWord(version(parent), parent));
+                RunDescriptor.parentWord(versions.of(parent), parent));
         if (count > 0) {
             putEntry(linked, hash, child);
         }
@@ -615,7 +596,7 @@ public final class RunTree {
 
     private void freeTable(int run, long before, long after) {
         if (before != after && RunDescriptor.childKind(before) == RunDescriptor.CHILD_TABLE) {
-            pagesChanged(run);
+            versions.pagesChanged(run);
             arena.free((int) before);
         }
     }
@@ -686,45 +667,14 @@ public final class RunTree {
     /** Gives a header back: from here on no reader believes anything that it reads of it. */
     private void freeRun(int run) {
         memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
-        structureChanged(run);
+        versions.structureChanged(run);
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
         freeRun = run;
         runs.add(-1);
     }
 
-    private void structureChanged(int run) {
-        changeVersion(run, version(run) + (1L << 32));
-    }
-
-    private void pagesChanged(int run) {
-        final long version = version(run);
-        changeVersion(
-                run,
-                (version & RunDescriptor.STRUCTURE) | ((version + 1) & ~RunDescriptor.STRUCTURE));
-    }
-
-    private void changeVersion(int run, long version) {
-        // who sees the new version sees what led to it ...
-        memory.putLongRelease(at(run) + RunDescriptor.VERSION_OFFSET, version);
-        VarHandle.storeStoreFence(); // ... and sees it before what the memory is used for next
-    }
-
-    private long version(int run) {
-        return memory.getLong(at(run) + RunDescriptor.VERSION_OFFSET);
-    }
-
     private long extent(int run) {
         return memory.getLong(at(run) + RunDescriptor.EXTENT_OFFSET);
-    }
-
-    private long coverOffset(int run, int cover) {
-        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
-        return firstCover(run, covers) + (long) cover * Long.BYTES;
-    }
-
-    private static long firstCover(int run, long covers) {
-        final int line = RunDescriptor.line(covers);
-        return line == NONE ? at(run) + RunDescriptor.INLINE_COVERS_OFFSET : LineArena.offset(line);
     }
 
     private static long hashOffset(long extent, int block) {

@@ -120,6 +120,16 @@ public final class OffHeap implements AutoCloseable {
         return (short) SHORT.get(memory(), base + offset);
     }
 
+    /** Reads a short in opaque mode. */
+    public short getShortOpaque(long offset) {
+        return (short) SHORT.getOpaque(memory(), base + offset);
+    }
+
+    /** Writes a short in opaque mode. */
+    public void putShortOpaque(long offset, short value) {
+        SHORT.setOpaque(memory(), base + offset, value);
+    }
+
     /** Writes a short. */
     public void putShort(long offset, short value) {
         SHORT.set(memory(), base + offset, value);

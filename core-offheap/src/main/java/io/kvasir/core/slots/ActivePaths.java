@@ -107,7 +107,7 @@ final class ActivePaths implements AutoCloseable {
         int done = 0;
         while (done < count) {
             run = tree.child(run, hashes[done]);
-            if (run == RunTree.NONE || hints.find(run, slot) < 0) {
+            if (run == RunTree.NONE || hints.find(run, slot) == RunTree.NO_COVER) {
                 return done;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
@@ -121,11 +121,11 @@ final class ActivePaths implements AutoCloseable {
 
     private boolean use(int run, int slot) {
         // who did not use the run above before does not use this one
-        final int cover = usesEnd ? hints.find(run, slot) : -1;
-        usesEnd = cover >= 0;
+        final int cover = usesEnd ? hints.find(run, slot) : RunTree.NO_COVER;
+        usesEnd = cover != RunTree.NO_COVER;
         if (usesEnd) {
             tree.setCover(run, cover, slot, WHOLE, tree.coverTag(run, cover) + 1);
-        } else if (tree.addCover(run, slot, WHOLE, 1)) {
+        } else if (tree.addCover(run, slot, WHOLE, 1) != RunTree.NO_COVER) {
             firstUses += tree.length(run);
         } else {
             return false;
@@ -140,8 +140,11 @@ final class ActivePaths implements AutoCloseable {
         if (lower == RunTree.NONE) {
             return false;
         }
-        for (int i = 0; i < tree.covers(run); i++) {
-            if (!tree.addCover(lower, tree.coverSlot(run, i), WHOLE, tree.coverTag(run, i))) {
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int slot = tree.coverSlot(run, cover);
+            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover)) == RunTree.NO_COVER) {
                 tree.cancelSplit(lower);
                 return false;
             }

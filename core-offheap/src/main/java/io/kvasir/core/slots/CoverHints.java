@@ -32,12 +32,12 @@ final class CoverHints implements AutoCloseable {
     /** The same as {@link RunTree#findCover}. */
     int find(int run, int slot) {
         final int covers = tree.covers(run);
-        if (covers <= FEW) {
+        if (covers <= FEW || tree.hasCoverMap(run)) {
             return tree.findCover(run, slot);
         }
         final long hint = hint(run, slot);
         final int last = hints.getInt(hint);
-        if (last < covers && tree.coverSlot(run, last) == slot) {
+        if (tree.isCover(run, last, slot)) {
             return last;
         }
         final int found = tree.findCover(run, slot);
@@ -50,10 +50,11 @@ final class CoverHints implements AutoCloseable {
     /** The same as {@link RunTree#removeCover}. */
     void remove(int run, int cover) {
         final int last = tree.covers(run) - 1;
-        if (last > FEW) {
+        if (last > FEW && !tree.hasCoverMap(run)) {
             hints.putInt(hint(run, tree.coverSlot(run, last)), cover);
         }
         tree.removeCover(run, cover);
+        tree.fitCovers(run);
     }
 
     private long hint(int run, int slot) {

@@ -158,24 +158,31 @@ final class IndexInvariants {
     private void checkCovers(int run) {
         final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
         final int line = RunDescriptor.line(covers);
-        final int count = (int) covers;
+        final int count = RunDescriptor.count(covers);
         assertTrue(count > 0 || tree.childCount(run) > 0, () -> "nobody needs run " + run);
         if (line == LineArena.NONE) {
             assertTrue(count <= RunDescriptor.INLINE_COVERS);
         } else {
             claim(line, "covers of run " + run);
-            assertTrue(count <= LONGS_PER_LINE << arena.order(line));
-            assertTrue(count * 4 > LONGS_PER_LINE << arena.order(line), "page is too large");
+            if (RunDescriptor.isMap(covers)) {
+                checkMap(run, line, count);
+            } else {
+                assertTrue(count <= LONGS_PER_LINE << arena.order(line));
+                assertTrue(count * 4 > LONGS_PER_LINE << arena.order(line), "page is too large");
+            }
         }
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         final Set<Integer> slots = new HashSet<>();
-        for (int i = 0; i < count; i++) {
-            final int slot = tree.coverSlot(run, i);
-            final int holding = tree.coverTag(run, i);
+        for (int cover = tree.lastCover(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCover(run, cover)) {
+            final int slot = tree.coverSlot(run, cover);
+            final int holding = tree.coverTag(run, cover);
             final Holdings held = index.holdings(slot);
             assertTrue(slots.add(slot), "two covers of a slot");
-            assertEquals(i, tree.findCover(run, slot));
+            assertEquals(cover, tree.findCover(run, slot));
+            assertTrue(tree.isCover(run, cover, slot));
             assertTrue(holding < held.end() && held.isUsed(holding), "cover without a holding");
             assertTrue(isPieceOf(held.run(holding), run), "cover of a holding of another array");
             int leading = 0;
@@ -185,8 +192,28 @@ final class IndexInvariants {
                 leading += leading == place - first && held.holds(holding, place) ? 1 : 0;
             }
             assertTrue(blocks > 0, "cover without a block");
-            assertEquals(leading, tree.coverLeading(run, i), "leading blocks of a cover");
+            assertEquals(leading, tree.coverLeading(run, cover), "leading blocks of a cover");
             coveredBlocks.merge(List.of(slot, holding), blocks, Integer::sum);
+        }
+        assertEquals(count, slots.size(), "covers");
+    }
+
+    private void checkMap(int run, int line, int count) {
+        final int groups = RunDescriptor.mapGroups(index.config().maxWorkerSlots());
+        final long offset = LineArena.offset(line);
+        assertEquals(
+                LineArena.orderFor(RunDescriptor.mapLength(groups)), arena.order(line), "map size");
+        assertTrue(count > RunDescriptor.INLINE_COVERS, "map for few");
+        for (int slot = 0; slot < groups * Long.SIZE; slot++) {
+            final long group = offset + (long) (slot / Long.SIZE) * RunDescriptor.MAP_GROUP_LENGTH;
+            final boolean full = (memory.getLong(group) >>> slot & 1) != 0;
+            final boolean partial =
+                    (memory.getLong(group + RunDescriptor.PARTIAL_OFFSET) >>> slot & 1) != 0;
+            final int leading =
+                    memory.getShort(offset + RunDescriptor.mapLeadings(groups) + 2L * slot);
+            assertFalse(full && partial, "full and partial");
+            assertTrue(slot < index.config().maxWorkerSlots() || !(full || partial));
+            assertTrue(!full || leading == tree.length(run), "full holder of less");
         }
     }
 
@@ -209,9 +236,12 @@ final class IndexInvariants {
         boolean lastHeld = false;
         for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
             lastHeld = false;
-            for (int i = 0; i < tree.covers(run) && !lastHeld; i++) {
+            for (int cover = tree.lastCover(run);
+                    cover != RunTree.NO_COVER && !lastHeld;
+                    cover = tree.previousCover(run, cover)) {
                 lastHeld =
-                        index.holdings(tree.coverSlot(run, i)).holds(tree.coverTag(run, i), place);
+                        index.holdings(tree.coverSlot(run, cover))
+                                .holds(tree.coverTag(run, cover), place);
             }
             held += lastHeld ? 1 : 0;
         }

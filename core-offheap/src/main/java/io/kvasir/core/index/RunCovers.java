@@ -1,0 +1,369 @@
+package io.kvasir.core.index;
+
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
+
+/**
+ * Which worker slots cover each run, and how many of its leading blocks: a list while they are few,
+ * a map with a place for every slot when they are many. Writer thread only; readers see each change
+ * as one store, or notice it by the version of the run. A run with a map does not grow: bits that
+ * say "all of it" would say too much.
+ *
+ * <p>A cover is named by its place: the index in a list, the slot in a map. The name lasts until a
+ * cover of the run is added or removed, or {@link #fit} is called.
+ */
+final class RunCovers {
+    /** No cover. */
+    static final int NONE = -1;
+
+    private static final int COVERS_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
+
+    /** A list gives way to a map when it would grow to this fraction of the map's size: 2^-2. */
+    private static final int LIST_SHARE = 2;
+
+    private final LineArena arena;
+    private final OffHeap memory;
+    private final RunVersions versions;
+    private final int groups;
+    private final int mapOrder;
+
+    /** Order of the largest page that is a list. */
+    private final int lastListOrder;
+
+    RunCovers(LineArena arena, RunVersions versions, int slots) {
+        this.arena = arena;
+        this.memory = arena.memory();
+        this.versions = versions;
+        this.groups = RunDescriptor.mapGroups(slots);
+        this.mapOrder = LineArena.orderFor(RunDescriptor.mapLength(groups));
+        this.lastListOrder = Math.max(1, mapOrder - LIST_SHARE - 1);
+    }
+
+    /** Slots that cover a run. */
+    int count(int run) {
+        return RunDescriptor.count(covers(run));
+    }
+
+    /** Whether the covers of a run are a map, where every slot is found at once. */
+    boolean isMap(int run) {
+        return RunDescriptor.isMap(covers(run));
+    }
+
+    /** The cover of a slot, or {@link #NONE}. */
+    int find(int run, int slot) {
+        final long covers = covers(run);
+        if (RunDescriptor.isMap(covers)) {
+            return isSet(covers, slot) ? slot : NONE;
+        }
+        final long first = firstOfList(run, covers);
+        for (int i = 0; i < (int) covers; i++) {
+            if (RunDescriptor.slot(memory.getLong(first + (long) i * Long.BYTES)) == slot) {
+                return i;
+            }
+        }
+        return NONE;
+    }
+
+    /** Whether a slot has the cover of that name. */
+    boolean is(int run, int cover, int slot) {
+        final long covers = covers(run);
+        if (RunDescriptor.isMap(covers)) {
+            return cover == slot && isSet(covers, slot);
+        }
+        return cover < (int) covers
+                && RunDescriptor.slot(memory.getLong(listOffset(run, covers, cover))) == slot;
+    }
+
+    /** The last cover of a run, or {@link #NONE}; the others follow by {@link #previous}. */
+    int last(int run) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers)
+                ? lastBelow(covers, groups * RunDescriptor.MAP_GROUP_SLOTS)
+                : (int) covers - 1;
+    }
+
+    /** The cover before another, which may have been removed since; or {@link #NONE}. */
+    int previous(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers) ? lastBelow(covers, cover) : cover - 1;
+    }
+
+    private int lastBelow(long covers, int end) {
+        for (int group = (end - 1) >> 6; end > 0 && group >= 0; group--) {
+            final long set = full(covers, group) | partial(covers, group);
+            final int left = end - group * RunDescriptor.MAP_GROUP_SLOTS;
+            final long below = left >= Long.SIZE ? set : set & ((1L << left) - 1);
+            if (below != 0) {
+                return group * RunDescriptor.MAP_GROUP_SLOTS
+                        + Long.SIZE
+                        - 1
+                        - Long.numberOfLeadingZeros(below);
+            }
+        }
+        return NONE;
+    }
+
+    /** Slot of a cover. */
+    int slot(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers)
+                ? cover
+                : RunDescriptor.slot(memory.getLong(listOffset(run, covers, cover)));
+    }
+
+    /** Leading blocks of a cover. */
+    int leading(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers)
+                ? memory.getShort(leadingOffset(covers, cover))
+                : RunDescriptor.leading(memory.getLong(listOffset(run, covers, cover)));
+    }
+
+    /** What the owner has noted with a cover. */
+    int tag(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers)
+                ? memory.getInt(tagOffset(covers, cover))
+                : RunDescriptor.tag(memory.getLong(listOffset(run, covers, cover)));
+    }
+
+    /** Changes a cover. */
+    void set(int run, int cover, int slot, int leading, int tag) {
+        final long covers = covers(run);
+        if (RunDescriptor.isMap(covers)) {
+            setInMap(run, covers, slot, leading, tag);
+        } else {
+            memory.putLongRelease(
+                    listOffset(run, covers, cover), RunDescriptor.cover(slot, leading, tag));
+        }
+    }
+
+    private void setInMap(int run, long covers, int slot, int leading, int tag) {
+        final long group = groupOffset(covers, slot >> 6);
+        final long bit = 1L << slot;
+        final long full = memory.getLong(group);
+        final long partial = memory.getLong(group + RunDescriptor.PARTIAL_OFFSET);
+        memory.putInt(tagOffset(covers, slot), tag);
+        memory.putShortOpaque(leadingOffset(covers, slot), (short) leading);
+        if (leading >= length(run)) {
+            if ((full & bit) == 0) {
+                memory.putLongRelease(group, full | bit);
+            }
+            if ((partial & bit) != 0) { // behind: who misses it here finds it there
+                memory.putLongRelease(group + RunDescriptor.PARTIAL_OFFSET, partial & ~bit);
+            }
+            return;
+        }
+        if ((partial & bit) == 0) {
+            memory.putLongRelease(group + RunDescriptor.PARTIAL_OFFSET, partial | bit);
+        }
+        if ((full & bit) != 0) {
+            versions.pagesChanged(run); // who has looked for it there already looks again
+            memory.putLongOpaque(group, full & ~bit);
+        }
+    }
+
+    /**
+     * Adds a slot that does not cover the run yet.
+     *
+     * @return its cover, or {@link #NONE} when there is no memory for one more
+     */
+    int add(int run, int slot, int leading, int tag) {
+        long covers = covers(run);
+        if (!RunDescriptor.isMap(covers) && isFull(covers)) {
+            covers = grow(run, covers);
+        }
+        if (RunDescriptor.isMap(covers)) {
+            setInMap(run, covers, slot, leading, tag);
+            memory.putLongRelease(coversOffset(run), covers + 1);
+            return slot;
+        }
+        if (isFull(covers)) {
+            return NONE;
+        }
+        final int count = (int) covers;
+        memory.putLongOpaque(
+                listOffset(run, covers, count), RunDescriptor.cover(slot, leading, tag));
+        memory.putLongRelease(coversOffset(run), covers + 1);
+        return count;
+    }
+
+    private boolean isFull(long covers) {
+        final int line = RunDescriptor.line(covers);
+        return (int) covers
+                == (line == LineArena.NONE
+                        ? RunDescriptor.INLINE_COVERS
+                        : COVERS_PER_LINE << arena.order(line));
+    }
+
+    /** Makes room for one more in a full list, if there is memory. */
+    private long grow(int run, long covers) {
+        final int line = RunDescriptor.line(covers);
+        final int order = line == LineArena.NONE ? 1 : arena.order(line) + 1;
+        if (order > lastListOrder && toMap(run, covers)) {
+            return covers(run);
+        }
+        final int target = arena.allocate(order);
+        if (target == LineArena.NONE) {
+            return covers;
+        }
+        memory.copy(
+                firstOfList(run, covers),
+                LineArena.offset(target),
+                (long) (int) covers * Long.BYTES);
+        replace(run, covers, RunDescriptor.covers(target, (int) covers));
+        return covers(run);
+    }
+
+    private boolean toMap(int run, long list) {
+        final int line = arena.allocate(mapOrder);
+        if (line == LineArena.NONE) {
+            return false;
+        }
+        final long map = RunDescriptor.coverMap(line, (int) list);
+        final int length = length(run);
+        memory.zero(LineArena.offset(line), RunDescriptor.mapTags(groups));
+        for (int i = 0; i < (int) list; i++) {
+            final long cover = memory.getLong(listOffset(run, list, i));
+            final int slot = RunDescriptor.slot(cover);
+            final int leading = RunDescriptor.leading(cover);
+            final long word =
+                    groupOffset(map, slot >> 6)
+                            + (leading >= length ? 0 : RunDescriptor.PARTIAL_OFFSET);
+            memory.putInt(tagOffset(map, slot), RunDescriptor.tag(cover));
+            memory.putShortOpaque(leadingOffset(map, slot), (short) leading);
+            memory.putLongOpaque(word, memory.getLong(word) | 1L << slot);
+        }
+        replace(run, list, map);
+        return true;
+    }
+
+    /** Shows the readers other covers and gives the page of the old ones back. */
+    private void replace(int run, long before, long after) {
+        final int line = RunDescriptor.line(before);
+        memory.putLongRelease(coversOffset(run), after);
+        if (line != LineArena.NONE) {
+            versions.pagesChanged(run);
+            arena.free(line);
+        }
+    }
+
+    /** Removes a cover; in a list the last one takes its name. */
+    void remove(int run, int cover) {
+        final long covers = covers(run);
+        if (RunDescriptor.isMap(covers)) {
+            final long group = groupOffset(covers, cover >> 6);
+            final long bit = 1L << cover;
+            final long partial = group + RunDescriptor.PARTIAL_OFFSET;
+            memory.putLongOpaque(group, memory.getLong(group) & ~bit);
+            memory.putLongOpaque(partial, memory.getLong(partial) & ~bit);
+            memory.putLongRelease(coversOffset(run), covers - 1);
+        } else {
+            removeFromList(run, covers, cover);
+        }
+    }
+
+    private void removeFromList(int run, long covers, int cover) {
+        final int last = (int) covers - 1;
+        final int line = RunDescriptor.line(covers);
+        if (cover != last) {
+            memory.putLongOpaque(
+                    listOffset(run, covers, cover), memory.getLong(listOffset(run, covers, last)));
+        }
+        if (line == LineArena.NONE || last > RunDescriptor.INLINE_COVERS - 2) {
+            memory.putLongRelease(coversOffset(run), covers - 1);
+            if (line != LineArena.NONE && last * 4 <= COVERS_PER_LINE << arena.order(line)) {
+                versions.pagesChanged(run);
+                arena.shrink(line, arena.order(line) - 1);
+            }
+            return;
+        }
+        memory.copy(
+                firstOfList(run, covers),
+                RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET,
+                (long) last * Long.BYTES);
+        replace(run, covers, RunDescriptor.covers(LineArena.NONE, last));
+    }
+
+    /** Makes a list of a map that has few covers left, if there is memory; renames the covers. */
+    void fit(int run) {
+        final long map = covers(run);
+        final int count = RunDescriptor.count(map);
+        if (!RunDescriptor.isMap(map) || count * 2 > COVERS_PER_LINE << lastListOrder) {
+            return;
+        }
+        int line = LineArena.NONE;
+        if (count >= RunDescriptor.INLINE_COVERS) {
+            line = arena.allocate(LineArena.orderFor(2L * count * Long.BYTES));
+            if (line == LineArena.NONE) {
+                return;
+            }
+        }
+        final long list = RunDescriptor.covers(line, count);
+        int next = 0;
+        for (int cover = last(run); cover != NONE; cover = previous(run, cover)) {
+            memory.putLongOpaque(
+                    listOffset(run, list, next++),
+                    RunDescriptor.cover(cover, leading(run, cover), tag(run, cover)));
+        }
+        replace(run, map, list);
+    }
+
+    /** Removes all covers of a run. */
+    void clear(int run) {
+        replace(run, covers(run), 0);
+    }
+
+    private boolean isSet(long covers, int slot) {
+        return ((full(covers, slot >> 6) | partial(covers, slot >> 6)) >>> slot & 1) != 0;
+    }
+
+    private long full(long covers, int group) {
+        return memory.getLong(groupOffset(covers, group));
+    }
+
+    private long partial(long covers, int group) {
+        return memory.getLong(groupOffset(covers, group) + RunDescriptor.PARTIAL_OFFSET);
+    }
+
+    private static long groupOffset(long covers, int group) {
+        return LineArena.offset(RunDescriptor.line(covers))
+                + (long) group * RunDescriptor.MAP_GROUP_LENGTH;
+    }
+
+    private long tagOffset(long covers, int slot) {
+        return LineArena.offset(RunDescriptor.line(covers))
+                + RunDescriptor.mapTags(groups)
+                + (long) slot * Integer.BYTES;
+    }
+
+    private long leadingOffset(long covers, int slot) {
+        return LineArena.offset(RunDescriptor.line(covers))
+                + RunDescriptor.mapLeadings(groups)
+                + (long) slot * Short.BYTES;
+    }
+
+    private static long firstOfList(int run, long covers) {
+        final int line = RunDescriptor.line(covers);
+        return line == LineArena.NONE
+                ? RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET
+                : LineArena.offset(line);
+    }
+
+    private static long listOffset(int run, long covers, int cover) {
+        return firstOfList(run, covers) + (long) cover * Long.BYTES;
+    }
+
+    private long covers(int run) {
+        return memory.getLong(coversOffset(run));
+    }
+
+    private static long coversOffset(int run) {
+        return RunDescriptor.headerOffset(run) + RunDescriptor.COVERS_OFFSET;
+    }
+
+    private int length(int run) {
+        return RunDescriptor.length(
+                memory.getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET));
+    }
+}

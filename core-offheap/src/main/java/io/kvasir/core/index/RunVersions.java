@@ -1,0 +1,42 @@
+package io.kvasir.core.index;
+
+import io.kvasir.core.memory.OffHeap;
+
+import java.lang.invoke.VarHandle;
+
+/**
+ * The versions of runs: a reader believes what it has read of a run when the version is the same
+ * afterwards. Writer thread only.
+ */
+final class RunVersions {
+    private final OffHeap memory;
+
+    RunVersions(OffHeap memory) {
+        this.memory = memory;
+    }
+
+    /** Version of a run. */
+    long of(int run) {
+        return memory.getLong(RunDescriptor.headerOffset(run) + RunDescriptor.VERSION_OFFSET);
+    }
+
+    /** The path through a run, or its length, is another one from here on. */
+    void structureChanged(int run) {
+        change(run, of(run) + (1L << 32));
+    }
+
+    /** What a page of a run says is about to become wrong. */
+    void pagesChanged(int run) {
+        final long version = of(run);
+        change(
+                run,
+                (version & RunDescriptor.STRUCTURE) | ((version + 1) & ~RunDescriptor.STRUCTURE));
+    }
+
+    private void change(int run, long version) {
+        // who sees the new version sees what led to it ...
+        memory.putLongRelease(
+                RunDescriptor.headerOffset(run) + RunDescriptor.VERSION_OFFSET, version);
+        VarHandle.storeStoreFence(); // ... and sees it before what the memory is used for next
+    }
+}
