@@ -175,6 +175,14 @@ final class ServeCommand implements Callable<Integer> {
     private Integer upstreamIdleTimeoutMs;
 
     @Option(
+            names = "--booking-timeout-ms",
+            paramLabel = "MS",
+            description =
+                    "How long a request counts as load of its worker at most; its answer goes on."
+                            + " Default: 0, as long as it runs.")
+    private Integer bookingTimeoutMs;
+
+    @Option(
             names = "--drain-timeout-ms",
             paramLabel = "MS",
             description = "How long ctrl-C waits for running requests. Default: 10000.")
@@ -224,6 +232,7 @@ final class ServeCommand implements Callable<Integer> {
         setIfGiven(maxBodyBytes, b::maxBodyBytes);
         setIfGiven(retries, b::retries);
         setIfGiven(millis(upstreamIdleTimeoutMs), b::upstreamIdleTimeout);
+        setIfGiven(millis(bookingTimeoutMs), b::bookingTimeout);
         setIfGiven(millis(drainTimeoutMs), b::drainTimeout);
         final GatewayConfig effective = b.build();
         if (effective.workers().isEmpty()) {

@@ -22,6 +22,7 @@ final class LifeEvent {
     int provisionalBlocks;
     long timeNs; // of an ADD its deadline, of a TICK now
     long[] hashes;
+    Runnable whenGone; // of a WORKER_GONE
 
     LifeEvent(int initialHashes) {
         hashes = new long[initialHashes];
@@ -49,10 +50,17 @@ final class LifeEvent {
         }
     }
 
-    void step(Kind step, long request, int workerSlot) {
+    void step(Kind step, long request) {
         kind = step;
         requestId = request;
+        count = 0;
+    }
+
+    void workerGone(int workerSlot, Runnable after) {
+        kind = Kind.WORKER_GONE;
+        requestId = 0;
         slot = workerSlot;
+        whenGone = after;
         count = 0;
     }
 
@@ -64,6 +72,7 @@ final class LifeEvent {
     }
 
     void release(int retainedHashes) {
+        whenGone = null;
         if (hashes.length > retainedHashes) {
             hashes = new long[retainedHashes];
         }

@@ -46,15 +46,16 @@ public final class LifePipeline implements AutoCloseable {
      *
      * @param config sizes
      * @param table the table to write; not closed by this class
-     * @param expired told the id of each request that its deadline has ended; on the writer thread,
-     *     must not wait
+     * @param ended told the id of each request that has ended without a {@link #free}: at its
+     *     deadline, because its worker is gone, or because the table had no room for it; on the
+     *     writer thread, must not wait
      */
-    public LifePipeline(LifePipelineConfig config, SlotTable table, LongConsumer expired) {
+    public LifePipeline(LifePipelineConfig config, SlotTable table, LongConsumer ended) {
         this.writer =
                 new SlotWriter(
                         Objects.requireNonNull(table),
                         config.retainedHashes(),
-                        Objects.requireNonNull(expired));
+                        Objects.requireNonNull(ended));
         this.disruptor =
                 new Disruptor<>(
                         () -> new LifeEvent(config.initialHashes()),
@@ -149,7 +150,7 @@ public final class LifePipeline implements AutoCloseable {
      * @return false if the ring has no room, which booked requests cannot cause
      */
     public boolean prefillComplete(long requestId) {
-        return step(LifeEvent.Kind.PREFILL_COMPLETE, requestId, 0);
+        return step(LifeEvent.Kind.PREFILL_COMPLETE, requestId);
     }
 
     /**
@@ -163,7 +164,7 @@ public final class LifePipeline implements AutoCloseable {
             refused.getAndIncrement();
             return false;
         }
-        return step(LifeEvent.Kind.OUTPUT_BLOCK, requestId, 0);
+        return step(LifeEvent.Kind.OUTPUT_BLOCK, requestId);
     }
 
     /**
@@ -173,21 +174,31 @@ public final class LifePipeline implements AutoCloseable {
      * @return false if the ring has no room, which booked requests cannot cause
      */
     public boolean free(long requestId) {
-        return step(LifeEvent.Kind.FREE, requestId, 0);
+        return step(LifeEvent.Kind.FREE, requestId);
     }
 
     /**
      * All requests of a worker slot have ended. Waits while the ring is full.
      *
      * @param slot worker slot
+     * @param whenGone called on the writer thread once nothing is booked on the slot any more by
+     *     what was published before; must not wait
      * @return false if the pipeline is closed
      */
-    public boolean workerGone(int slot) {
-        while (!step(LifeEvent.Kind.WORKER_GONE, 0, slot)) {
+    public boolean workerGone(int slot, Runnable whenGone) {
+        Objects.requireNonNull(whenGone, "whenGone");
+        long sequence = claim();
+        while (sequence < 0) {
             if (closed) {
                 return false;
             }
             LockSupport.parkNanos(PARK_NS);
+            sequence = claim();
+        }
+        try {
+            ring.get(sequence).workerGone(slot, whenGone);
+        } finally {
+            ring.publish(sequence);
         }
         return true;
     }
@@ -212,14 +223,14 @@ public final class LifePipeline implements AutoCloseable {
         return true;
     }
 
-    private boolean step(LifeEvent.Kind kind, long requestId, int slot) {
+    private boolean step(LifeEvent.Kind kind, long requestId) {
         final long sequence = claim();
         if (sequence < 0) {
             refused.getAndIncrement();
             return false;
         }
         try {
-            ring.get(sequence).step(kind, requestId, slot);
+            ring.get(sequence).step(kind, requestId);
         } finally {
             ring.publish(sequence);
         }

@@ -26,20 +26,33 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
 
     private final SlotTable table;
     private final int retainedHashes;
-    private final LongConsumer expired;
+    private final LongConsumer ended;
     private final AtomicLong failures = new AtomicLong();
-    private final CountDownLatch ended = new CountDownLatch(1);
+    private final CountDownLatch stopped = new CountDownLatch(1);
 
-    SlotWriter(SlotTable table, int retainedHashes, LongConsumer expired) {
+    SlotWriter(SlotTable table, int retainedHashes, LongConsumer ended) {
         this.table = table;
         this.retainedHashes = retainedHashes;
-        this.expired = expired;
+        this.ended = ended;
     }
 
     @Override
     public void onEvent(LifeEvent event, long sequence, boolean endOfBatch) {
         switch (event.kind) {
-            case ADD -> {
+            case ADD -> add(event);
+            case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
+            case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
+            case FREE -> table.free(event.requestId);
+            case WORKER_GONE -> workerGone(event);
+            case TICK -> {
+                table.expire(event.timeNs, ended);
+                table.reconcile(event.timeNs, SLOTS_PER_TICK);
+            }
+        }
+    }
+
+    private void add(LifeEvent event) {
+        final long handle =
                 table.book(
                         event.requestId,
                         event.slot,
@@ -48,22 +61,21 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
                         event.prefillTokens,
                         event.provisionalBlocks,
                         event.timeNs);
-                event.release(retainedHashes);
-            }
-            case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
-            case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
-            case FREE -> table.free(event.requestId);
-            case WORKER_GONE -> table.workerGone(event.slot);
-            case TICK -> {
-                table.expire(event.timeNs, expired);
-                table.reconcile(event.timeNs, SLOTS_PER_TICK);
-            }
+        if (handle == SlotTable.FULL) {
+            ended.accept(event.requestId); // nothing is booked that a deadline could end
         }
+        event.release(retainedHashes);
+    }
+
+    private void workerGone(LifeEvent event) {
+        table.workerGone(event.slot, ended);
+        event.whenGone.run();
+        event.release(retainedHashes);
     }
 
     @Override
     public void onShutdown() {
-        ended.countDown();
+        stopped.countDown();
     }
 
     @Override
@@ -89,7 +101,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
 
     void awaitEnd(long timeoutMs) {
         try {
-            if (!ended.await(timeoutMs, TimeUnit.MILLISECONDS)) {
+            if (!stopped.await(timeoutMs, TimeUnit.MILLISECONDS)) {
                 LOG.warn("slot writer did not end within {} ms", timeoutMs);
             }
         } catch (InterruptedException e) {

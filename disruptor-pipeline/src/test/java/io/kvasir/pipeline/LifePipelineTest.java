@@ -76,7 +76,7 @@ class LifePipelineTest {
             assertTrue(pipeline.free(7));
             await(() -> table.activeRequests() == 1);
             assertEquals(3, board.activeBlocks(2));
-            assertTrue(pipeline.workerGone(2));
+            assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> table.activeRequests() == 0);
             assertEquals(0, pipeline.failures());
             assertEquals(0, pipeline.refused());
@@ -154,6 +154,38 @@ class LifePipelineTest {
     }
 
     @Test
+    void theCallerIsToldOfRequestsThatEndWithTheirWorker() {
+        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
+        final AtomicInteger gone = new AtomicInteger(-1);
+        try (LifePipeline pipeline =
+                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, ended::add)) {
+            provisional(2, 16, 1);
+            assertTrue(pipeline.tryAdd(7, 2, new long[] {1}, 1, 16, 1));
+            provisional(3, 16, 1);
+            assertTrue(pipeline.tryAdd(8, 3, new long[] {1}, 1, 16, 1));
+            assertTrue(pipeline.workerGone(2, () -> gone.set(table.activeRequests())));
+            await(() -> gone.get() >= 0);
+            assertEquals(1, gone.get(), "called when they have ended");
+            assertEquals(List.of(7L), List.copyOf(ended));
+        }
+    }
+
+    @Test
+    void theCallerIsToldOfARequestThatDoesNotFit() {
+        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
+        try (LoadBoard own = new LoadBoard(1);
+                SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
+                LifePipeline pipeline =
+                        new LifePipeline(LifePipelineConfig.of(4), small, ended::add)) {
+            own.addProvisional(0, 48, 3);
+            assertTrue(pipeline.tryAdd(9, 0, new long[] {1, 2, 3}, 3, 48, 3));
+            await(() -> ended.contains(9L));
+            assertEquals(1, small.refusals());
+            assertEquals(0, own.activeRequests(0));
+        }
+    }
+
+    @Test
     void loadThatAnErrorLeftBehindGoesAtATick() {
         try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
             provisional(1, 16, 1);
@@ -198,7 +230,7 @@ class LifePipelineTest {
 
         assertEquals(100, table.activeRequests());
         assertFalse(pipeline.free(1));
-        assertFalse(pipeline.workerGone(1));
+        assertFalse(pipeline.workerGone(1, () -> {}));
     }
 
     @Test

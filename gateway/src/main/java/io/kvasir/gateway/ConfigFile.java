@@ -50,6 +50,7 @@ final class ConfigFile {
                     "upstream-idle-timeout-ms",
                     "client-idle-timeout-ms",
                     "health-interval-ms",
+                    "booking-timeout-ms",
                     "drain-timeout-ms",
                     "decision-log-size");
 
@@ -125,8 +126,8 @@ final class ConfigFile {
             case "upstream-idle-timeout-ms" -> builder.upstreamIdleTimeout(millis(value));
             case "client-idle-timeout-ms" -> builder.clientIdleTimeout(millis(value));
             case "health-interval-ms" -> builder.healthInterval(millis(value));
-            case "drain-timeout-ms" ->
-                    builder.drainTimeout(Duration.ofMillis(number(value, 0, Integer.MAX_VALUE)));
+            case "booking-timeout-ms" -> builder.bookingTimeout(millisOrZero(value));
+            case "drain-timeout-ms" -> builder.drainTimeout(millisOrZero(value));
             case "decision-log-size" -> builder.decisionLogSize(integer(value));
             default -> throw new AssertionError("key " + key + " is listed but not read");
         }
@@ -188,6 +189,10 @@ final class ConfigFile {
 
     private Duration millis(Node node) {
         return Duration.ofMillis(integer(node));
+    }
+
+    private Duration millisOrZero(Node node) {
+        return Duration.ofMillis(number(node, 0, Integer.MAX_VALUE));
     }
 
     private long number(Node node, long least, long most) {

@@ -41,6 +41,8 @@ import java.util.Set;
  * @param clientIdleTimeout longest silence of a client while its request is read or its answer is
  *     written
  * @param healthInterval time between two probes of a worker
+ * @param bookingTimeout how long a request counts as load of its worker at most, whatever became of
+ *     it; zero for as long as it runs
  * @param drainTimeout how long {@link GatewayServer#close} waits for running requests
  * @param decisionLogSize decisions kept for {@code GET /debug/decisions}
  */
@@ -67,6 +69,7 @@ public record GatewayConfig(
         Duration upstreamIdleTimeout,
         Duration clientIdleTimeout,
         Duration healthInterval,
+        Duration bookingTimeout,
         Duration drainTimeout,
         int decisionLogSize) {
 
@@ -92,10 +95,8 @@ public record GatewayConfig(
         positive("upstream-idle-timeout-ms", upstreamIdleTimeout);
         positive("client-idle-timeout-ms", clientIdleTimeout);
         positive("health-interval-ms", healthInterval);
-        if (drainTimeout.isNegative()) {
-            throw new IllegalArgumentException(
-                    "drain-timeout-ms=" + drainTimeout.toMillis() + " is negative");
-        }
+        notNegative("booking-timeout-ms", bookingTimeout);
+        notNegative("drain-timeout-ms", drainTimeout);
         int ranks = 0;
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : workers) {
@@ -119,6 +120,12 @@ public record GatewayConfig(
     private static void atLeast(String key, int value, int least) {
         if (value < least) {
             throw new IllegalArgumentException(key + "=" + value + " must be at least " + least);
+        }
+    }
+
+    private static void notNegative(String key, Duration value) {
+        if (value.isNegative()) {
+            throw new IllegalArgumentException(key + "=" + value.toMillis() + " is negative");
         }
     }
 
@@ -181,6 +188,7 @@ public record GatewayConfig(
         b.upstreamIdleTimeout = upstreamIdleTimeout;
         b.clientIdleTimeout = clientIdleTimeout;
         b.healthInterval = healthInterval;
+        b.bookingTimeout = bookingTimeout;
         b.drainTimeout = drainTimeout;
         b.decisionLogSize = decisionLogSize;
         return b;
@@ -210,6 +218,7 @@ public record GatewayConfig(
         private Duration upstreamIdleTimeout = Duration.ofMinutes(5);
         private Duration clientIdleTimeout = Duration.ofMinutes(1);
         private Duration healthInterval = Duration.ofSeconds(2);
+        private Duration bookingTimeout = Duration.ZERO;
         private Duration drainTimeout = Duration.ofSeconds(10);
         private int decisionLogSize = 256;
 
@@ -414,6 +423,18 @@ public record GatewayConfig(
         }
 
         /**
+         * How long a request counts as load of its worker at most. The answer goes on; only its
+         * booking ends.
+         *
+         * @param value zero, the default, for as long as the request runs
+         * @return this
+         */
+        public Builder bookingTimeout(Duration value) {
+            bookingTimeout = value;
+            return this;
+        }
+
+        /**
          * How long closing waits for running requests.
          *
          * @param value default 10 s
@@ -513,6 +534,7 @@ public record GatewayConfig(
                     upstreamIdleTimeout,
                     clientIdleTimeout,
                     healthInterval,
+                    bookingTimeout,
                     drainTimeout,
                     decisionLogSize);
         }

@@ -2,6 +2,7 @@ package io.kvasir.gateway;
 
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
@@ -244,6 +245,15 @@ final class GatewayMetrics {
                                 }
                             }
                         })
+                .register(registry);
+    }
+
+    /** Adds what is read from the router when the page is asked for. */
+    void watch(KvRouter router) {
+        CounterWithCallback.builder()
+                .name("kvasir_bookings_expired_total")
+                .help("Bookings that booking-timeout-ms has ended")
+                .callback(out -> out.call((double) router.expiredLeases()))
                 .register(registry);
     }
 

@@ -49,6 +49,7 @@ public final class GatewayServer implements AutoCloseable {
     private final Server server;
     private final ServerConnector connector;
     private final EngineProbe probe;
+    private final Housekeeper housekeeper;
 
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
@@ -66,12 +67,18 @@ public final class GatewayServer implements AutoCloseable {
         final GatewayMetrics metrics = new GatewayMetrics();
         final Fleet fleet = new Fleet(config, router);
         metrics.watch(fleet);
+        metrics.watch(router);
         final ProxyExchange.Shared shared =
                 new ProxyExchange.Shared(
                         config,
                         client,
                         new AnsweredConnections(),
-                        new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
+                        new RoutingDesk(
+                                router,
+                                decisions,
+                                metrics,
+                                Clock.systemUTC(),
+                                config.bookingTimeout()),
                         fleet,
                         metrics);
         server.setErrorHandler(GatewayHandler::serverError);
@@ -89,6 +96,7 @@ public final class GatewayServer implements AutoCloseable {
                                         Clock.systemUTC().instant()))));
         server.setStopTimeout(config.drainTimeout().toMillis());
         probe = new EngineProbe(client, fleet, config, encoder);
+        housekeeper = new Housekeeper(router);
     }
 
     private ServerConnector newConnector() {
@@ -189,6 +197,7 @@ public final class GatewayServer implements AutoCloseable {
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         probe.start();
+        housekeeper.start();
         LOG.info(
                 "listening on {}:{}, model {}, {} workers, mode {}",
                 config.host(),
@@ -277,6 +286,7 @@ public final class GatewayServer implements AutoCloseable {
                     e.toString());
         }
         awaitLeases();
+        housekeeper.close();
         router.close();
         if (encoder != null) {
             encoder.close();

@@ -54,6 +54,7 @@ class ConfigFileTest {
                                 upstream-idle-timeout-ms: 12
                                 client-idle-timeout-ms: 13
                                 health-interval-ms: 14
+                                booking-timeout-ms: 16
                                 drain-timeout-ms: 0
                                 decision-log-size: 15
                                 """));
@@ -82,6 +83,7 @@ class ConfigFileTest {
         assertEquals(Duration.ofMillis(12), config.upstreamIdleTimeout());
         assertEquals(Duration.ofMillis(13), config.clientIdleTimeout());
         assertEquals(Duration.ofMillis(14), config.healthInterval());
+        assertEquals(Duration.ofMillis(16), config.bookingTimeout());
         assertEquals(Duration.ZERO, config.drainTimeout());
         assertEquals(15, config.decisionLogSize());
         assertEquals(config, config.toBuilder().build());
@@ -99,6 +101,7 @@ class ConfigFileTest {
                 "'model: m\nport: 70000'           | :2: 70000 is not in 0..65535",
                 "'model: m\nmode: fast'            | :2: mode: unknown routing mode 'fast'",
                 "'model: m\ninject-include-usage: maybe' | :2: 'maybe' must be true or false",
+                "'model: m\nbooking-timeout-ms: -1' | :2: -1 is not in 0..2147483647",
                 "'model: m\ntemperature: -1'       | :2: -1 must be finite and not negative",
                 "'model: m\nworkers: http://h:1'   | :2: workers must be a list",
                 "'workers:\n- url: http://h\n  evnts: x' | :3: unknown key 'evnts'; known",

@@ -7,12 +7,16 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.Worker;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 
 class GatewayFaultsTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
@@ -79,6 +83,36 @@ class GatewayFaultsTest {
             }
             assertEquals(2, again.calls.size());
         }
+    }
+
+    @Test
+    void aRequestThatOutlivesItsBookingIsNoLoadButGetsItsAnswer() throws Exception {
+        final CountDownLatch released = new CountDownLatch(1);
+        good.script =
+                call -> {
+                    released.await();
+                    call.json(200, ANSWER);
+                };
+        start(Gateways.config(good.worker("good")).bookingTimeout(Duration.ofMillis(1)));
+        Gateways.awaitContact(gateway);
+        final Worker worker = gateway.router().workers().get(0);
+        final CompletableFuture<HttpResponse<String>> answer =
+                CompletableFuture.supplyAsync(
+                        () -> {
+                            try {
+                                return Gateways.post(gateway, "/v1/completions", WHOLE);
+                            } catch (Exception e) {
+                                throw new IllegalStateException(e);
+                            }
+                        });
+        Eventually.holds("expiry", () -> gateway.router().expiredLeases() == 1);
+        Eventually.holds("no load", () -> worker.activeRequests() == 0);
+        Eventually.holds("no lease", () -> gateway.router().activeLeases() == 0);
+        released.countDown();
+        assertEquals(200, answer.get().statusCode());
+        assertEquals(0, worker.activeRequests());
+        final String page = Gateways.get(gateway, "/metrics").body();
+        assertTrue(page.contains("kvasir_bookings_expired_total 1.0"), page);
     }
 
     @Test

@@ -17,7 +17,7 @@ import io.kvasir.pipeline.WaitMode;
 
 import java.util.BitSet;
 import java.util.List;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
@@ -38,7 +38,6 @@ public final class KvRouter implements AutoCloseable {
     private final EventPipeline events;
     private final LifePipeline life;
     private final LeaseTable leases;
-    private final LongAdder expired = new LongAdder();
     private final BitSet usedSlots = new BitSet();
     private volatile RoutingMode mode;
     private volatile Roster roster = Roster.EMPTY;
@@ -73,7 +72,8 @@ public final class KvRouter implements AutoCloseable {
                                 builder.bookingWait,
                                 usual.initialHashes(),
                                 usual.retainedHashes()),
-                        slotTable);
+                        slotTable,
+                        leases::end);
     }
 
     /**
@@ -166,8 +166,9 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Takes a worker out: no new decision names it, its events stop, its blocks leave the index,
-     * its bookings end. Its slot is reused only after the index has swept it. Unknown workers are
-     * ignored.
+     * its bookings end, and with them their leases. Its slot is reused only after the writers of
+     * index and bookings have swept it. A booking that was decided before and is made after it
+     * counts on the slot until its lease or deadline ends it. Unknown workers are ignored.
      *
      * @param worker the worker
      */
@@ -181,14 +182,21 @@ public final class KvRouter implements AutoCloseable {
         if (source != null) {
             source.close();
         }
-        life.workerGone(worker.slot());
-        events.retire(
-                worker.slot(),
-                () -> {
-                    synchronized (usedSlots) {
-                        usedSlots.clear(worker.slot());
-                    }
-                });
+        final Runnable swept = whenBothSwept(worker.slot());
+        life.workerGone(worker.slot(), swept);
+        events.retire(worker.slot(), swept);
+    }
+
+    /** Gives a slot to the next worker at the second call: index and bookings are swept. */
+    private Runnable whenBothSwept(int slot) {
+        final AtomicInteger left = new AtomicInteger(2);
+        return () -> {
+            if (left.decrementAndGet() == 0) {
+                synchronized (usedSlots) {
+                    usedSlots.clear(slot);
+                }
+            }
+        };
     }
 
     /**
@@ -308,12 +316,8 @@ public final class KvRouter implements AutoCloseable {
             booked = true;
         } finally {
             if (!booked) {
-                leases.close(requestId);
-                leases.recycle(requestId);
+                leases.end(requestId);
             }
-        }
-        if (request.hasDeadline()) {
-            leases.deadline(requestId, request.deadlineNs());
         }
         lease.hold(this, out.worker(), requestId, request.tokenCount(), settings.blockSize());
     }
@@ -325,7 +329,13 @@ public final class KvRouter implements AutoCloseable {
         final int newBlocks = request.blockCount - decision.activePrefixOf(slot);
         board.addProvisional(slot, newTokens, newBlocks);
         if (!life.tryAdd(
-                requestId, slot, request.localHashes, request.blockCount, newTokens, newBlocks)) {
+                requestId,
+                slot,
+                request.localHashes,
+                request.blockCount,
+                newTokens,
+                newBlocks,
+                request.deadlineNs())) {
             board.takeBackProvisional(slot, newTokens, newBlocks);
             throw overloaded();
         }
@@ -369,32 +379,28 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Releases bookings whose {@link RouteRequest#deadline} has come: their leases were forgotten,
-     * or their requests hang. For a housekeeping thread to call once in a while; O({@code
-     * maxActiveRequests}), some microseconds per ten thousand.
+     * Lets time pass: bookings end whose {@link RouteRequest#deadline} has come, because their
+     * leases were forgotten or their requests hang, and the load of the next 64 workers is compared
+     * with what is booked on them. For a housekeeping thread to call a few times a second.
      *
-     * @param nowNs the time by the clock of the deadlines
-     * @return how many were released
+     * <p>The thread that applies bookings does the work, in time proportional to what ends; a
+     * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits: a
+     * tick that finds too many bookings under way is left out, and the next makes up for it. Does
+     * nothing once the router is closed.
+     *
+     * @param nowNs the time by the clock of the deadlines, such as {@link System#nanoTime}
      */
-    public int releaseExpired(long nowNs) {
-        int released = 0;
-        for (int place = 0; place < leases.capacity(); place++) {
-            final long requestId = leases.expired(place, nowNs);
-            if (requestId != LeaseTable.NONE && release(requestId)) {
-                released++;
-            }
-        }
-        expired.add(released);
-        return released;
+    public void tick(long nowNs) {
+        life.tick(nowNs);
     }
 
     /**
-     * Bookings that were released by their deadline.
+     * Bookings that their deadline has ended.
      *
      * @return how many since the start
      */
     public long expiredLeases() {
-        return expired.sum();
+        return slotTable.expiredLeases();
     }
 
     /**

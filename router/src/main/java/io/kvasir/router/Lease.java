@@ -47,8 +47,9 @@ public final class Lease implements AutoCloseable {
     /**
      * Whether the booking counts as load.
      *
-     * @return false before the first booking, after {@link #close}, and once its deadline has
-     *     passed
+     * @return false before the first booking, after {@link #close}, at a {@link KvRouter#tick}
+     *     behind its deadline, once its worker has been removed, and if the running prompts fill
+     *     the memory that is kept for them
      */
     public boolean isOpen() {
         return router != null && router.isOpen(requestId);

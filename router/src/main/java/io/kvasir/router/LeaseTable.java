@@ -27,15 +27,11 @@ final class LeaseTable {
     private static final long PLACE_MASK = 0xFFFFFFFFL;
 
     private final AtomicLongArray words;
-    private final AtomicLongArray deadlines; // valid where the flag of the same place is 1
-    private final AtomicIntegerArray withDeadline;
     private final AtomicIntegerArray next; // place + 1 of the next free one, 0 at the end
     private final AtomicLong head; // [counter:32 | place + 1:32]
 
     LeaseTable(int capacity) {
         words = new AtomicLongArray(capacity);
-        deadlines = new AtomicLongArray(capacity);
-        withDeadline = new AtomicIntegerArray(capacity);
         next = new AtomicIntegerArray(capacity);
         for (int place = 0; place < capacity - 1; place++) {
             next.set(place, place + 2);
@@ -56,15 +52,8 @@ final class LeaseTable {
         final long generation = ((words.getPlain(place) >>> PHASE_BITS) + 1) & PLACE_MASK;
         // 0 is left out: no number is NONE
         final long used = generation == 0 ? 1 : generation;
-        withDeadline.setPlain(place, 0);
         words.setRelease(place, used << PHASE_BITS | PREFILL);
         return used << Integer.SIZE | place;
-    }
-
-    /** Sets when a booking ends of itself; by the thread that has just opened it. */
-    void deadline(long number, long timeNs) {
-        deadlines.setPlain(place(number), timeNs);
-        withDeadline.setRelease(place(number), 1);
     }
 
     boolean isOpen(long number) {
@@ -108,21 +97,11 @@ final class LeaseTable {
         }
     }
 
-    /** The open booking at a place if its deadline has come, else {@link #NONE}. */
-    long expired(int place, long nowNs) {
-        final long word = words.getAcquire(place);
-        final boolean due =
-                (word & PHASE_MASK) != FREE
-                        && withDeadline.getAcquire(place) != 0
-                        && deadlines.getAcquire(place) - nowNs <= 0;
-        // read again: the deadline may be of the place's next booking
-        return due && words.getAcquire(place) == word
-                ? word >>> PHASE_BITS << Integer.SIZE | place
-                : NONE;
-    }
-
-    int capacity() {
-        return words.length();
+    /** Ends a booking that nothing is kept of elsewhere, unless it has ended before. */
+    void end(long number) {
+        if (close(number)) {
+            recycle(number);
+        }
     }
 
     /** Counts the open bookings; O(capacity). */

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.slots.SlotTable;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -28,8 +29,7 @@ public final class RouteRequest {
     private double overlapWeight = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
-    private long deadlineNs;
-    private boolean hasDeadline;
+    private long deadlineNs = SlotTable.NO_DEADLINE;
 
     final OverlapScores cached;
     final OverlapScores active;
@@ -59,7 +59,7 @@ public final class RouteRequest {
         temperature = Double.NaN;
         pinned = null;
         excluded.clear();
-        hasDeadline = false;
+        deadlineNs = SlotTable.NO_DEADLINE;
         hashed = false;
         return this;
     }
@@ -164,14 +164,15 @@ public final class RouteRequest {
 
     /**
      * Says when the booking ends if nobody releases it: what keeps a forgotten lease from loading
-     * its worker for ever. Without one it ends when it is released.
+     * its worker for ever. Without one it ends when it is released or its worker is removed.
      *
-     * @param timeNs a time by the clock of {@link KvRouter#releaseExpired}
+     * @param timeNs a time by the clock of {@link KvRouter#tick}; one in the past ends the booking
+     *     at the next tick
      * @return this
      */
     public RouteRequest deadline(long timeNs) {
-        deadlineNs = timeNs;
-        hasDeadline = true;
+        // a nanosecond is below the resolution, and this one means none
+        deadlineNs = timeNs == SlotTable.NO_DEADLINE ? timeNs + 1 : timeNs;
         return this;
     }
 
@@ -208,12 +209,9 @@ public final class RouteRequest {
         return excluded.get(i);
     }
 
+    /** {@link SlotTable#NO_DEADLINE} when there is none. */
     long deadlineNs() {
         return deadlineNs;
-    }
-
-    boolean hasDeadline() {
-        return hasDeadline;
     }
 
     /**

@@ -13,6 +13,8 @@ import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -301,23 +303,152 @@ class KvRouterTest {
         awaitLoad(worker, 0, 0, 0);
     }
 
-    @Test
-    void aForgottenLeaseEndsAtItsDeadline() throws RouteException {
+    /** All that was published before is applied: steps of bookings and events. */
+    private void awaitApplied() {
+        EngineMessages.await(
+                () -> router.lifePipeline().backlog() + router.eventPipeline().backlog() == 0,
+                "empty rings");
+    }
+
+    private void tick(long nowMs) {
+        router.tick(TimeUnit.MILLISECONDS.toNanos(nowMs));
+        awaitApplied();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1_000_000_000, 1_000, 1_002", "0, 0, 2", "-5_000_000_000, -5_000, -4_998"})
+    void aForgottenLeaseEndsBehindItsDeadline(long deadlineNs, long nowMs, long laterMs)
+            throws RouteException {
         final Worker worker = worker(1);
-        final Lease forgotten = router.reserve(request(prompt(2)).deadline(1_000), decision);
+        final Lease forgotten = router.reserve(request(prompt(2)).deadline(deadlineNs), decision);
         final Lease kept = router.reserve(request(prompt(4)), decision);
-        assertEquals(0, router.releaseExpired(999));
-        assertEquals(1, router.releaseExpired(1_000));
-        assertEquals(0, router.releaseExpired(2_000));
-        assertEquals(1, router.expiredLeases());
+        tick(nowMs);
+        assertTrue(forgotten.isOpen());
+        tick(laterMs);
         assertFalse(forgotten.isOpen());
         assertTrue(kept.isOpen());
+        assertEquals(1, router.expiredLeases());
         forgotten.prefillComplete();
+        forgotten.outputTokens(64);
         forgotten.close();
         awaitLoad(worker, 4, 64, 1);
         assertEquals(1, router.activeLeases());
         kept.close();
         awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void aDeadlineInThePastEndsTheBookingAtTheNextTick() throws RouteException {
+        final Worker worker = worker(1);
+        tick(5_000);
+        final Lease late = router.reserve(request(prompt(2)).deadline(1_000_000), decision);
+        assertTrue(late.isOpen());
+        tick(5_200);
+        assertFalse(late.isOpen());
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void aRequestThatIsResetHasNoDeadline() throws RouteException {
+        worker(1);
+        final int[] prompt = prompt(2);
+        final RouteRequest reused = request(prompt).deadline(1).reset();
+        try (Lease lease = router.reserve(reused.tokens(prompt, prompt.length), decision)) {
+            tick(60_000);
+            assertTrue(lease.isOpen());
+        }
+    }
+
+    @Test
+    void aLateCloseOfAnExpiredLeaseLeavesThePlacesNextBookingAlone() throws RouteException {
+        router.close();
+        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(1).build();
+        final Worker worker = worker(1);
+        final Lease old = router.reserve(request(prompt(2)).deadline(1), decision);
+        tick(1_000);
+        final Lease next = router.reserve(request(prompt(3)), decision);
+        assertEquals((int) old.requestId(), (int) next.requestId(), "the same place");
+        old.prefillComplete();
+        old.close();
+        assertTrue(next.isOpen());
+        awaitLoad(worker, 3, 48, 1);
+        next.close();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void aLeaseThatIsClosedWhileItExpiresGivesItsPlaceBackOnce() throws Exception {
+        router.close();
+        final int places = 4;
+        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(places).build();
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(3);
+        try (ExecutorService ticker = Executors.newSingleThreadExecutor()) {
+            for (int round = 1; round <= 2_000; round++) {
+                final long now = round * 10_000_000L;
+                final List<Lease> leases = new ArrayList<>();
+                for (int i = 0; i < places; i++) {
+                    leases.add(router.reserve(request(prompt).deadline(now), decision));
+                }
+                final Future<?> ticked = ticker.submit(() -> router.tick(now + 5_000_000));
+                leases.forEach(Lease::close);
+                ticked.get();
+                awaitApplied();
+                assertEquals(0, router.activeLeases());
+            }
+        }
+        awaitLoad(worker, 0, 0, 0);
+        assertEquals(0, router.lifePipeline().failures());
+    }
+
+    @Test
+    void theLeasesOfARemovedWorkerEndWithIt() throws RouteException {
+        router.close();
+        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(2).build();
+        final Worker gone = worker(1);
+        final Lease held = reserveOn(gone, prompt(2));
+        router.reserve(request(prompt(2)).deadline(1), decision); // nobody closes it
+        router.removeWorker(gone);
+        awaitApplied();
+        assertFalse(held.isOpen());
+        assertEquals(0, router.activeLeases());
+
+        final Worker next = worker(2);
+        assertEquals(gone.slot(), next.slot());
+        final Lease first = router.reserve(request(prompt(4)), decision);
+        final Lease second = router.reserve(request(prompt(5)), decision);
+        held.prefillComplete();
+        held.close();
+        tick(1_000);
+        awaitLoad(next, 9, 144, 2);
+        assertEquals(0, router.expiredLeases());
+        first.close();
+        second.close();
+        awaitLoad(next, 0, 0, 0);
+    }
+
+    @Test
+    void aBookingThatTheSlotTableHasNoRoomForKeepsNoPlace() throws RouteException {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .maxBlocks(8, 8)
+                        .maxActiveRequests(1)
+                        .build();
+        final Worker worker = worker(1);
+        for (int i = 0; i < 3; i++) {
+            final Lease uncounted = router.reserve(request(prompt(20)), decision);
+            awaitApplied();
+            assertFalse(uncounted.isOpen());
+            awaitLoad(worker, 0, 0, 0);
+        }
+    }
+
+    @Test
+    void aTickAfterTheEndDoesNothing() {
+        router.close();
+        router.tick(1);
     }
 
     @Test
@@ -327,11 +458,9 @@ class KvRouterTest {
         announce(old, prompt, 6);
         router.removeWorker(old);
         assertEquals(IndexState.GONE, old.state());
-        EngineMessages.await(() -> router.index().heldBlocks(old.slot()) == 0, "the sweep");
-        Worker next = worker(2);
-        while (next.slot() != old.slot()) {
-            next = worker((int) next.id() + 1);
-        }
+        awaitApplied();
+        assertEquals(0, router.index().heldBlocks(old.slot()));
+        assertEquals(old.slot(), worker(2).slot());
         router.select(request(prompt), decision);
         assertEquals(0, decision.overlapBlocks());
         assertFalse(router.workers().contains(old));

@@ -72,18 +72,17 @@ class LeaseTableTest {
     }
 
     @Test
-    void onlyBookingsWithADeadlineExpire() {
-        final long kept = table.open();
-        final long limited = table.open();
-        table.deadline(limited, 1_000);
-        assertEquals(LeaseTable.NONE, table.expired((int) limited, 999));
-        assertEquals(limited, table.expired((int) limited, 1_000));
-        assertEquals(LeaseTable.NONE, table.expired((int) kept, Long.MAX_VALUE));
-        end(table, limited);
-        assertEquals(LeaseTable.NONE, table.expired((int) limited, 2_000));
+    void endingTwiceGivesThePlaceBackOnce() {
+        final long number = table.open();
+        table.end(number);
+        table.end(number);
         final long next = table.open();
-        assertEquals((int) limited, (int) next);
-        assertEquals(LeaseTable.NONE, table.expired((int) next, 2_000), "it has no deadline");
+        assertEquals((int) number, (int) next, "the same place");
+        table.end(number);
+        assertTrue(table.isOpen(next));
+        table.open();
+        table.open();
+        assertEquals(LeaseTable.NONE, table.open());
     }
 
     /** Each place carries a mark while it is taken: two holders of one place would meet on it. */

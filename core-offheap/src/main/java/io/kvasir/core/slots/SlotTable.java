@@ -232,13 +232,26 @@ public final class SlotTable implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public int workerGone(int slot) {
+        return workerGone(slot, requestId -> {});
+    }
+
+    /**
+     * Ends all requests of a slot. Writer thread.
+     *
+     * @param ended told the id of each request ended
+     * @return how many there were
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public int workerGone(int slot, LongConsumer ended) {
         Objects.checkIndex(slot, config.maxWorkerSlots());
-        int ended = 0;
+        int count = 0;
         for (int r = requests.firstOf(slot); r != NONE; r = requests.firstOf(slot)) {
+            final long requestId = requests.requestId(r);
             end(r);
-            ended++;
+            count++;
+            ended.accept(requestId);
         }
-        return ended;
+        return count;
     }
 
     /**

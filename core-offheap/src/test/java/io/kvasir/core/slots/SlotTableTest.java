@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 class SlotTableTest {
     private static final int SLOTS = 3;
@@ -118,7 +119,9 @@ class SlotTableTest {
         book(1, 0, PROMPT, 64, 4);
         book(2, 0, new long[] {5}, 64, 1);
         book(3, 1, PROMPT, 64, 4);
-        assertEquals(2, table.workerGone(0));
+        final List<Long> ended = new ArrayList<>();
+        assertEquals(2, table.workerGone(0, ended::add));
+        assertEquals(Set.of(1L, 2L), Set.copyOf(ended));
         assertLoad(0, 0, 0, 0);
         assertLoad(1, 64, 4, 1);
         assertFalse(table.free(1));
