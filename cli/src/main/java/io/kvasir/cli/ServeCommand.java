@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.WorkerConfig;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 
 import picocli.CommandLine.Command;
@@ -150,6 +151,14 @@ final class ServeCommand implements Callable<Integer> {
     private Long maxBlocks;
 
     @Option(
+            names = "--index-bytes",
+            paramLabel = "N",
+            description =
+                    "Memory of the index, whatever --max-blocks, which stays a limit. Default: 0,"
+                            + " by --max-blocks.")
+    private Long indexBytes;
+
+    @Option(
             names = "--max-active-requests",
             paramLabel = "N",
             description = "Requests in flight; more get 429. Default: 8192.")
@@ -228,6 +237,7 @@ final class ServeCommand implements Callable<Integer> {
         setIfGiven(seed, b::seed);
         setIfGiven(includeUsage, b::injectIncludeUsage);
         setIfGiven(maxWorkers, b::maxWorkers);
+        setIfGiven(indexBytes, b::indexBytes);
         setIfGiven(maxActiveRequests, b::maxActiveRequests);
         setIfGiven(maxBodyBytes, b::maxBodyBytes);
         setIfGiven(retries, b::retries);
@@ -286,6 +296,9 @@ final class ServeCommand implements Callable<Integer> {
                         + " blocks, "
                         + c.maxHeldBlocks()
                         + " held blocks, "
+                        + (c.indexBytes() == RouterSettings.BY_LIMITS
+                                ? ""
+                                : c.indexBytes() + " index bytes, ")
                         + c.maxActiveRequests()
                         + " active requests, "
                         + c.maxBodyBytes()

@@ -42,6 +42,7 @@ final class ConfigFile {
                     "max-workers",
                     "max-blocks",
                     "max-held-blocks",
+                    "index-bytes",
                     "max-active-requests",
                     "max-body-bytes",
                     "inject-include-usage",
@@ -118,6 +119,7 @@ final class ConfigFile {
             case "max-workers" -> builder.maxWorkers(integer(value));
             case "max-blocks" -> maxBlocks = number(value, 1, Long.MAX_VALUE / 2);
             case "max-held-blocks" -> maxHeldBlocks = number(value, 1, Long.MAX_VALUE);
+            case "index-bytes" -> builder.indexBytes(number(value, 0, Long.MAX_VALUE));
             case "max-active-requests" -> builder.maxActiveRequests(integer(value));
             case "max-body-bytes" -> builder.maxBodyBytes(integer(value));
             case "inject-include-usage" -> builder.injectIncludeUsage(bool(value));

@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 
 import java.io.IOException;
@@ -31,6 +32,7 @@ import java.util.Set;
  * @param maxWorkers (worker, rank) pairs that fit the index
  * @param maxBlocks distinct blocks in the index
  * @param maxHeldBlocks (worker, block) pairs in the index
+ * @param indexBytes off-heap bytes of the index; 0 takes them from the limits of blocks
  * @param maxActiveRequests requests in flight at once; beyond it clients get a 429
  * @param maxBodyBytes longest request body; longer ones get a 413
  * @param injectIncludeUsage whether streams are asked for their usage when the client did not; the
@@ -61,6 +63,7 @@ public record GatewayConfig(
         int maxWorkers,
         long maxBlocks,
         long maxHeldBlocks,
+        long indexBytes,
         int maxActiveRequests,
         int maxBodyBytes,
         boolean injectIncludeUsage,
@@ -90,6 +93,7 @@ public record GatewayConfig(
         atLeast("max-body-bytes", maxBodyBytes, 1);
         atLeast("max-active-requests", maxActiveRequests, 1);
         atLeast("retries", retries, 0);
+        RouterSettings.checkIndexBytes("index-bytes", indexBytes);
         atLeast("decision-log-size", decisionLogSize, 1);
         positive("connect-timeout-ms", connectTimeout);
         positive("upstream-idle-timeout-ms", upstreamIdleTimeout);
@@ -180,6 +184,7 @@ public record GatewayConfig(
         b.maxWorkers = maxWorkers;
         b.maxBlocks = maxBlocks;
         b.maxHeldBlocks = maxHeldBlocks;
+        b.indexBytes = indexBytes;
         b.maxActiveRequests = maxActiveRequests;
         b.maxBodyBytes = maxBodyBytes;
         b.injectIncludeUsage = injectIncludeUsage;
@@ -210,6 +215,7 @@ public record GatewayConfig(
         private int maxWorkers = 64;
         private long maxBlocks = 1 << 20;
         private long maxHeldBlocks = 1 << 21;
+        private long indexBytes = RouterSettings.BY_LIMITS;
         private int maxActiveRequests = 8192;
         private int maxBodyBytes = 32 << 20;
         private boolean injectIncludeUsage = true;
@@ -492,7 +498,18 @@ public record GatewayConfig(
         }
 
         /**
-         * Limits of the index, which size its off-heap memory.
+         * Off-heap bytes of the index; the limits of blocks hold beside it.
+         *
+         * @param value 65,536 up to almost 128 GiB; default 0, by the limits of blocks
+         * @return this
+         */
+        public Builder indexBytes(long value) {
+            indexBytes = value;
+            return this;
+        }
+
+        /**
+         * Limits of the index, which size its off-heap memory unless {@link #indexBytes} does.
          *
          * @param distinct distinct blocks; default 2^20
          * @param held (worker, block) pairs; default 2^21
@@ -526,6 +543,7 @@ public record GatewayConfig(
                     maxWorkers,
                     maxBlocks,
                     maxHeldBlocks,
+                    indexBytes,
                     maxActiveRequests,
                     maxBodyBytes,
                     injectIncludeUsage,

@@ -144,6 +144,7 @@ public final class GatewayServer implements AutoCloseable {
                         .blockSize(config.blockSize())
                         .maxWorkers(config.maxWorkers())
                         .maxBlocks(config.maxBlocks(), config.maxHeldBlocks())
+                        .indexBytes(config.indexBytes())
                         .maxActiveRequests(config.maxActiveRequests())
                         .mode(config.mode())
                         .overlapWeight(config.overlapWeight())
@@ -151,7 +152,20 @@ public final class GatewayServer implements AutoCloseable {
         if (config.seed() != null) {
             builder.random(RandomSource.seeded(config.seed()));
         }
-        return builder.build();
+        try {
+            return builder.build();
+        } catch (OutOfMemoryError e) {
+            throw new GatewayException(
+                    "no memory for the index and the bookings: max-blocks="
+                            + config.maxBlocks()
+                            + ", index-bytes="
+                            + config.indexBytes()
+                            + ", max-active-requests="
+                            + config.maxActiveRequests()
+                            + "; lower them: "
+                            + e.getMessage(),
+                    e);
+        }
     }
 
     /**
@@ -159,8 +173,8 @@ public final class GatewayServer implements AutoCloseable {
      *
      * @param config what to serve and where
      * @return the listening gateway
-     * @throws GatewayException if it cannot listen or the tokenizer cannot be loaded; the message
-     *     names the knob to turn
+     * @throws GatewayException if it cannot listen, the tokenizer cannot be loaded or there is no
+     *     memory for the index; the message names the knob to turn
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {

@@ -46,6 +46,7 @@ class ConfigFileTest {
                                 max-workers: 8
                                 max-blocks: 1_000
                                 max-held-blocks: 3000
+                                index-bytes: 70_000
                                 max-active-requests: 99
                                 max-body-bytes: 1000000
                                 inject-include-usage: false
@@ -75,6 +76,7 @@ class ConfigFileTest {
         assertEquals(8, config.maxWorkers());
         assertEquals(1000, config.maxBlocks());
         assertEquals(3000, config.maxHeldBlocks());
+        assertEquals(70_000, config.indexBytes());
         assertEquals(99, config.maxActiveRequests());
         assertEquals(1_000_000, config.maxBodyBytes());
         assertFalse(config.injectIncludeUsage());
@@ -108,6 +110,7 @@ class ConfigFileTest {
                 "'workers:\n- http://h:1,dp=x'     | :2: worker 'http://h:1,dp=x': dp=x must be",
                 "'workers:\n- http://h:1\n- http://h:1' | model is not set",
                 "'model: m\nworkers:\n- http://h:1\n- http://h:1' | two workers are named 'h:1'",
+                "'model: m\nindex-bytes: 1000'     | index-bytes=1000 is not in 65536..1374",
                 "'- a'                             | :1: a mapping of keys is needed",
                 "'model: [m'                       | is not YAML",
                 "''                                | is empty",

@@ -47,12 +47,7 @@ public final class KvRouter implements AutoCloseable {
         settings = builder.settings();
         mode = settings.mode();
         leases = new LeaseTable(settings.maxActiveRequests());
-        index =
-                new PrefixIndex(
-                        new PrefixIndexConfig(
-                                settings.maxWorkers(),
-                                settings.maxBlocks(),
-                                settings.maxHeldBlocks()));
+        index = new PrefixIndex(indexConfig(settings));
         board = new LoadBoard(settings.maxWorkers());
         chooser = new Chooser(builder.costModel, builder.random, board, settings.degradedCredit());
         slotTable =
@@ -74,6 +69,14 @@ public final class KvRouter implements AutoCloseable {
                                 usual.retainedHashes()),
                         slotTable,
                         leases::end);
+    }
+
+    private static PrefixIndexConfig indexConfig(RouterSettings s) {
+        final PrefixIndexConfig byLimits =
+                new PrefixIndexConfig(s.maxWorkers(), s.maxBlocks(), s.maxHeldBlocks());
+        return s.indexBytes() == RouterSettings.BY_LIMITS
+                ? byLimits
+                : byLimits.withBudgetBytes(s.indexBytes());
     }
 
     /**
@@ -484,6 +487,7 @@ public final class KvRouter implements AutoCloseable {
         private int maxWorkers = 64;
         private long maxBlocks = 1 << 20;
         private long maxHeldBlocks = 1 << 20;
+        private long indexBytes = RouterSettings.BY_LIMITS;
         private int maxActiveRequests = 8192;
         private int maxBlocksPerRequest = 65_536;
         private RoutingMode mode = RoutingMode.KV;
@@ -520,7 +524,7 @@ public final class KvRouter implements AutoCloseable {
         }
 
         /**
-         * Limits of the index, which sizes its off-heap memory.
+         * Limits of the index, which size its off-heap memory unless {@link #indexBytes} does.
          *
          * @param distinct distinct blocks; default 2^20
          * @param held (worker, block) pairs: the sum of the workers' cache sizes and a quarter;
@@ -530,6 +534,19 @@ public final class KvRouter implements AutoCloseable {
         public Builder maxBlocks(long distinct, long held) {
             maxBlocks = distinct;
             maxHeldBlocks = held;
+            return this;
+        }
+
+        /**
+         * Off-heap bytes of the index. The limits of blocks hold beside it; what comes first
+         * refuses stores. Long prompts need about 9 bytes for a distinct block and 18 for a held
+         * one, prompts of a few blocks that share nothing about 50 for both.
+         *
+         * @param bytes 65,536 up to almost 128 GiB; default {@link RouterSettings#BY_LIMITS}
+         * @return this
+         */
+        public Builder indexBytes(long bytes) {
+            indexBytes = bytes;
             return this;
         }
 
@@ -650,6 +667,7 @@ public final class KvRouter implements AutoCloseable {
                     maxWorkers,
                     maxBlocks,
                     maxHeldBlocks,
+                    indexBytes,
                     maxActiveRequests,
                     maxBlocksPerRequest,
                     mode,
@@ -664,6 +682,7 @@ public final class KvRouter implements AutoCloseable {
          *
          * @return a router without workers
          * @throws IllegalArgumentException if a value is out of its range
+         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
          */
         public KvRouter build() {
             return new KvRouter(this);

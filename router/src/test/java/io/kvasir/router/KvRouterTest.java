@@ -15,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -443,6 +444,41 @@ class KvRouterTest {
             assertFalse(uncounted.isOpen());
             awaitLoad(worker, 0, 0, 0);
         }
+    }
+
+    @Test
+    void theIndexHasTheBytesThatItIsGiven() {
+        final long byLimits = router.index().bytes();
+        router.close();
+        router = KvRouter.builder().maxWorkers(8).indexBytes(1 << 20).build();
+        assertEquals(1 << 20, router.settings().indexBytes());
+        assertEquals(1 << 20, router.index().config().budgetBytes());
+        assertTrue(router.index().bytes() < byLimits, () -> router.index().bytes() + " bytes");
+    }
+
+    @Test
+    void theLeastIndexTakesStores() throws RouteException {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .indexBytes(RouterSettings.MIN_INDEX_BYTES)
+                        .build();
+        final int[] prompt = prompt(4);
+        announce(worker(1), prompt, 4);
+        router.select(request(prompt), decision);
+        assertEquals(4, decision.overlapBlocks());
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {-1, 1, RouterSettings.MIN_INDEX_BYTES - 1, 137_438_953_345L})
+    void anIndexSizeOutOfRangeIsRefusedWithItsLimits(long bytes) {
+        final KvRouter.Builder builder = KvRouter.builder().indexBytes(bytes);
+        final String message =
+                assertThrows(IllegalArgumentException.class, builder::build).getMessage();
+        assertTrue(
+                message.startsWith("indexBytes=" + bytes + " is not in 65536..137438953344; set"),
+                message);
     }
 
     @Test
