@@ -70,7 +70,8 @@ final class ServeCommand implements Callable<Integer> {
                     "A worker, repeatable:"
                             + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
                             + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
-                            + " Without events it is routed by load alone. Replaces the file's.")
+                            + " Without events it is routed by load alone, or see --approximate."
+                            + " Replaces the file's.")
     private List<WorkerConfig> workers = new ArrayList<>();
 
     @Option(
@@ -159,6 +160,34 @@ final class ServeCommand implements Callable<Integer> {
     private Long indexBytes;
 
     @Option(
+            names = "--approximate",
+            negatable = true,
+            description =
+                    "Take workers without events to hold what was routed to them of late. Default:"
+                            + " off.")
+    private Boolean approximate;
+
+    @Option(
+            names = "--ttl-secs",
+            paramLabel = "S",
+            description = "Approximate: how long a routed prompt counts. Default: 120.")
+    private Integer ttlSecs;
+
+    @Option(
+            names = "--max-tree-size",
+            paramLabel = "N",
+            description =
+                    "Approximate: (worker, block) pairs above which the oldest prompts go. Default:"
+                            + " 1048576.")
+    private Long maxTreeSize;
+
+    @Option(
+            names = "--prune-target-ratio",
+            paramLabel = "R",
+            description = "Approximate: part of these that is left then. Default: 0.8.")
+    private Double pruneTargetRatio;
+
+    @Option(
             names = "--max-active-requests",
             paramLabel = "N",
             description = "Requests in flight; more get 429. Default: 8192.")
@@ -206,7 +235,11 @@ final class ServeCommand implements Callable<Integer> {
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
         print(effective, gateway.port());
-        printReached(firstLook(effective, gateway.port()));
+        printReached(
+                firstLook(effective, gateway.port()),
+                effective.approximate()
+                        ? "predicted from what is routed there"
+                        : "routed by load alone");
         return shutdown.await();
     }
 
@@ -238,6 +271,10 @@ final class ServeCommand implements Callable<Integer> {
         setIfGiven(includeUsage, b::injectIncludeUsage);
         setIfGiven(maxWorkers, b::maxWorkers);
         setIfGiven(indexBytes, b::indexBytes);
+        setIfGiven(approximate, b::approximate);
+        setIfGiven(ttlSecs == null ? null : Duration.ofSeconds(ttlSecs), b::ttl);
+        setIfGiven(maxTreeSize, b::maxTreeSize);
+        setIfGiven(pruneTargetRatio, b::pruneTargetRatio);
         setIfGiven(maxActiveRequests, b::maxActiveRequests);
         setIfGiven(maxBodyBytes, b::maxBodyBytes);
         setIfGiven(retries, b::retries);
@@ -288,6 +325,14 @@ final class ServeCommand implements Callable<Integer> {
                         + c.temperature()
                         + ", usage in streams "
                         + (c.injectIncludeUsage() ? "asked for" : "as the client asks"));
+        if (c.approximate()) {
+            out.println(
+                    "  workers without events hold what was routed to them in the last "
+                            + c.ttl().toSeconds()
+                            + " s, at most "
+                            + c.maxTreeSize()
+                            + " blocks");
+        }
         out.println(
                 "  limits: "
                         + c.maxWorkers()
@@ -340,7 +385,7 @@ final class ServeCommand implements Callable<Integer> {
         return true;
     }
 
-    private void printReached(JsonNode workers) {
+    private void printReached(JsonNode workers, String withoutEvents) {
         final PrintWriter out = common.out();
         for (JsonNode worker : workers) {
             final JsonNode events = worker.path("events");
@@ -362,7 +407,7 @@ final class ServeCommand implements Callable<Integer> {
                                             + " at message "
                                             + events.path("last_sequence").asText()
                                             + because(events.path("problem"))
-                                    : "none: routed by load alone"));
+                                    : "none: " + withoutEvents));
         }
         out.println("running; ctrl-C drains and ends");
         out.flush();

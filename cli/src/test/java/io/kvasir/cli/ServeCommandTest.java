@@ -57,6 +57,31 @@ class ServeCommandTest {
     }
 
     @Test
+    void anEngineWithoutEventsIsPredictedWhereThatIsAskedFor() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build());
+                KvasirProcess serve =
+                        new KvasirProcess(
+                                "serve",
+                                "--model=kvasir-sim",
+                                "--port=0",
+                                "--worker=" + engine.url() + ",name=one",
+                                "--index-bytes=1048576",
+                                "--booking-timeout-ms=60000",
+                                "--approximate",
+                                "--ttl-secs=7",
+                                "--max-tree-size=1000",
+                                "--prune-target-ratio=0.5")) {
+            final String predicted = serve.await(line -> line.startsWith("  workers without"));
+            assertTrue(predicted.endsWith("in the last 7 s, at most 1000 blocks"), predicted);
+            final String limits = serve.await(line -> line.startsWith("  limits: "));
+            assertTrue(limits.contains(", 1048576 index bytes, "), limits);
+            final String worker = serve.await(line -> line.startsWith("worker one/0 "));
+            assertTrue(worker.endsWith("none: predicted from what is routed there"), worker);
+            assertEquals(143, serve.terminate());
+        }
+    }
+
+    @Test
     void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 KvasirProcess serve =

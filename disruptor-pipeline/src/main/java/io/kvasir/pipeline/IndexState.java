@@ -12,6 +12,8 @@ public enum IndexState {
      * Messages are lost, or events could not be used: blocks may be missing or believed wrongly.
      */
     DEGRADED,
+    /** There are no events: what the worker holds is predicted from what was routed to it. */
+    PREDICTED,
     /** The source is closed. */
     GONE
 }

@@ -20,6 +20,7 @@ final class LifeEvent {
     int count;
     long prefillTokens;
     int provisionalBlocks;
+    boolean predicted;
     long timeNs; // of an ADD its deadline, of a TICK now
     long[] hashes;
     Runnable whenGone; // of a WORKER_GONE
@@ -35,13 +36,15 @@ final class LifeEvent {
             int hashCount,
             long tokens,
             int blocks,
-            long deadlineNs) {
+            long deadlineNs,
+            boolean isPredicted) {
         kind = Kind.ADD;
         requestId = request;
         slot = workerSlot;
         prefillTokens = tokens;
         provisionalBlocks = blocks;
         timeNs = deadlineNs;
+        predicted = isPredicted;
         count = hashCount;
         if (hashes.length < hashCount) {
             hashes = Arrays.copyOf(localHashes, hashCount);

@@ -5,6 +5,7 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
+import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.core.slots.SlotTable;
 
 import java.util.Objects;
@@ -14,7 +15,8 @@ import java.util.function.LongConsumer;
 
 /**
  * The way of bookings into the slot table: many callers, one ring, one writer thread. From its
- * construction on, that thread is the only one that may write the table.
+ * construction on, that thread is the only one that may write the table, and the prefixes that are
+ * predicted from bookings.
  *
  * <p>Half of the ring is kept for finishing what is booked: a new booking is refused before a step
  * of a running one has to be. All methods may be called by any thread; none waits but {@link
@@ -32,13 +34,13 @@ public final class LifePipeline implements AutoCloseable {
     private volatile boolean closed;
 
     /**
-     * Starts the writer thread.
+     * Starts the writer thread; nothing is predicted.
      *
      * @param config sizes
      * @param table the table to write; not closed by this class
      */
     public LifePipeline(LifePipelineConfig config, SlotTable table) {
-        this(config, table, requestId -> {});
+        this(config, table, null, requestId -> {});
     }
 
     /**
@@ -46,14 +48,18 @@ public final class LifePipeline implements AutoCloseable {
      *
      * @param config sizes
      * @param table the table to write; not closed by this class
+     * @param routed takes the prompts of predicted bookings; its times are those of the ticks. Not
+     *     closed by this class; null when nothing is predicted
      * @param ended told the id of each request that has ended without a {@link #free}: at its
      *     deadline, because its worker is gone, or because the table had no room for it; on the
      *     writer thread, must not wait
      */
-    public LifePipeline(LifePipelineConfig config, SlotTable table, LongConsumer ended) {
+    public LifePipeline(
+            LifePipelineConfig config, SlotTable table, RoutedPrefixes routed, LongConsumer ended) {
         this.writer =
                 new SlotWriter(
                         Objects.requireNonNull(table),
+                        routed,
                         config.retainedHashes(),
                         Objects.requireNonNull(ended));
         this.disruptor =
@@ -74,8 +80,8 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request without a deadline; see {@link SlotTable#book} for what the caller has added
-     * before.
+     * Books a request without a deadline and without a prediction; see {@link SlotTable#book} for
+     * what the caller has added before.
      *
      * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
@@ -99,7 +105,8 @@ public final class LifePipeline implements AutoCloseable {
                 count,
                 prefillTokens,
                 provisionalBlocks,
-                SlotTable.NO_DEADLINE);
+                SlotTable.NO_DEADLINE,
+                false);
     }
 
     /**
@@ -112,6 +119,8 @@ public final class LifePipeline implements AutoCloseable {
      * @param prefillTokens tokens that the worker has to prefill
      * @param provisionalBlocks blocks that the caller has added to the load cell
      * @param deadlineNs time by the clock of the ticks; {@link SlotTable#NO_DEADLINE} = never
+     * @param predicted whether the slot is taken to hold the prompt from now on; without meaning
+     *     where nothing is predicted
      * @return false if the ring has no room for a booking: nothing was taken
      */
     public boolean tryAdd(
@@ -121,7 +130,8 @@ public final class LifePipeline implements AutoCloseable {
             int count,
             long prefillTokens,
             int provisionalBlocks,
-            long deadlineNs) {
+            long deadlineNs,
+            boolean predicted) {
         final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
         if (sequence < 0) {
             refused.getAndIncrement();
@@ -136,7 +146,8 @@ public final class LifePipeline implements AutoCloseable {
                             count,
                             prefillTokens,
                             provisionalBlocks,
-                            deadlineNs);
+                            deadlineNs,
+                            predicted);
         } finally {
             ring.publish(sequence);
         }
@@ -178,7 +189,8 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * All requests of a worker slot have ended. Waits while the ring is full.
+     * All requests of a worker slot have ended, and nothing is predicted for it any more. Waits
+     * while the ring is full.
      *
      * @param slot worker slot
      * @param whenGone called on the writer thread once nothing is booked on the slot any more by
@@ -204,8 +216,9 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Lets requests end whose deadline has come, and the load of the next 64 worker slots be
-     * compared with what is booked on them; for a housekeeping thread to call, some times a second.
+     * Lets requests end whose deadline has come, predictions end that are too old, and the load of
+     * the next 64 worker slots be compared with what is booked on them; for a housekeeping thread
+     * to call, some times a second.
      *
      * @param nowNs time by one clock
      * @return false if the ring is too full for that now; a later tick makes up for it

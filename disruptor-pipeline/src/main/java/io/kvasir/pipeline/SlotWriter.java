@@ -3,6 +3,7 @@ package io.kvasir.pipeline;
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
+import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.core.slots.SlotTable;
 
 import org.slf4j.Logger;
@@ -14,9 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /**
- * Applies the life ring to the slot table. The only thread that writes the table: it takes no lock
- * and reads no clock; time comes with ticks. An error while applying is counted and never ends the
- * thread.
+ * Applies the life ring to the slot table and to the prefixes that are predicted from bookings. The
+ * only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
+ * error while applying is counted and never ends the thread.
  */
 final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<LifeEvent> {
     private static final Logger LOG = LoggerFactory.getLogger(SlotWriter.class);
@@ -25,13 +26,18 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     private static final int SLOTS_PER_TICK = 64;
 
     private final SlotTable table;
+    private final RoutedPrefixes routed; // null when nothing is predicted
     private final int retainedHashes;
     private final LongConsumer ended;
     private final AtomicLong failures = new AtomicLong();
     private final CountDownLatch stopped = new CountDownLatch(1);
+    private boolean ticked;
+    private long firstTickNs;
+    private long elapsedNs; // from the first tick to the last; what came before is as old as it
 
-    SlotWriter(SlotTable table, int retainedHashes, LongConsumer ended) {
+    SlotWriter(SlotTable table, RoutedPrefixes routed, int retainedHashes, LongConsumer ended) {
         this.table = table;
+        this.routed = routed;
         this.retainedHashes = retainedHashes;
         this.ended = ended;
     }
@@ -44,10 +50,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
             case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
             case FREE -> table.free(event.requestId);
             case WORKER_GONE -> workerGone(event);
-            case TICK -> {
-                table.expire(event.timeNs, ended);
-                table.reconcile(event.timeNs, SLOTS_PER_TICK);
-            }
+            case TICK -> tick(event.timeNs);
         }
     }
 
@@ -64,13 +67,32 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         if (handle == SlotTable.FULL) {
             ended.accept(event.requestId); // nothing is booked that a deadline could end
         }
+        if (event.predicted && routed != null) {
+            routed.visit(event.slot, event.hashes, event.count, elapsedNs);
+        }
         event.release(retainedHashes);
     }
 
     private void workerGone(LifeEvent event) {
         table.workerGone(event.slot, ended);
+        if (routed != null) {
+            routed.clear(event.slot);
+        }
         event.whenGone.run();
         event.release(retainedHashes);
+    }
+
+    private void tick(long nowNs) {
+        table.expire(nowNs, ended);
+        table.reconcile(nowNs, SLOTS_PER_TICK);
+        if (!ticked) {
+            ticked = true;
+            firstTickNs = nowNs;
+        }
+        elapsedNs = Math.max(elapsedNs, nowNs - firstTickNs);
+        if (routed != null) {
+            routed.expire(elapsedNs);
+        }
     }
 
     @Override

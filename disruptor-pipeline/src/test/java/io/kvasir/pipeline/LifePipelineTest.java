@@ -5,7 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.slots.RoutedPrefixes;
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.testsupport.Seeds;
@@ -136,9 +139,9 @@ class LifePipelineTest {
     void requestsEndAtATickAfterTheirDeadlineAndTheirCallerIsTold() {
         final Queue<Long> expired = new ConcurrentLinkedQueue<>();
         try (LifePipeline pipeline =
-                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, expired::add)) {
+                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, null, expired::add)) {
             provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000));
+            assertTrue(pipeline.tryAdd(7, 2, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000, false));
             provisional(2, 16, 1);
             assertTrue(pipeline.tryAdd(8, 2, new long[] {1}, 1, 16, 1));
             assertTrue(pipeline.tick(1_000_000_000));
@@ -158,7 +161,7 @@ class LifePipelineTest {
         final Queue<Long> ended = new ConcurrentLinkedQueue<>();
         final AtomicInteger gone = new AtomicInteger(-1);
         try (LifePipeline pipeline =
-                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, ended::add)) {
+                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, null, ended::add)) {
             provisional(2, 16, 1);
             assertTrue(pipeline.tryAdd(7, 2, new long[] {1}, 1, 16, 1));
             provisional(3, 16, 1);
@@ -176,12 +179,50 @@ class LifePipelineTest {
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
                 LifePipeline pipeline =
-                        new LifePipeline(LifePipelineConfig.of(4), small, ended::add)) {
+                        new LifePipeline(LifePipelineConfig.of(4), small, null, ended::add)) {
             own.addProvisional(0, 48, 3);
             assertTrue(pipeline.tryAdd(9, 0, new long[] {1, 2, 3}, 3, 48, 3));
             await(() -> ended.contains(9L));
             assertEquals(1, small.refusals());
             assertEquals(0, own.activeRequests(0));
+        }
+    }
+
+    @Test
+    void predictedPromptsAreRememberedByTheTimeOfTheTicks() {
+        final long[] prompt = {1, 2, 3};
+        final OverlapScores scores = new OverlapScores(8);
+        final long start = -7_000_000_000L; // as a clock without a known origin may say
+        try (RoutedPrefixes routed =
+                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+                LifePipeline pipeline =
+                        new LifePipeline(
+                                LifePipelineConfig.of(REQUESTS), table, routed, id -> {})) {
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(7, 2, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            provisional(3, 48, 3);
+            assertTrue(pipeline.tryAdd(8, 3, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, false));
+            await(() -> pipeline.backlog() == 0);
+            routed.match(prompt, 3, scores);
+            assertEquals("{2=3}", scores.toString());
+
+            assertTrue(pipeline.tick(start)); // what was before counts from now on
+            assertTrue(pipeline.free(7));
+            assertTrue(pipeline.tick(start + 1_000_000_000));
+            assertTrue(pipeline.tick(start + 500_000_000)); // late: time does not go back
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(1, routed.visits());
+            assertTrue(pipeline.tick(start + 1_000_000_001));
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(0, routed.visits());
+
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(9, 2, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            final AtomicInteger blocks = new AtomicInteger(-1);
+            assertTrue(pipeline.workerGone(2, () -> blocks.set((int) routed.blocks())));
+            await(() -> blocks.get() >= 0);
+            assertEquals(0, blocks.get(), "forgotten when it is called");
+            assertEquals(0, pipeline.failures());
         }
     }
 

@@ -43,6 +43,10 @@ final class ConfigFile {
                     "max-blocks",
                     "max-held-blocks",
                     "index-bytes",
+                    "approximate",
+                    "ttl-secs",
+                    "max-tree-size",
+                    "prune-target-ratio",
                     "max-active-requests",
                     "max-body-bytes",
                     "inject-include-usage",
@@ -120,6 +124,10 @@ final class ConfigFile {
             case "max-blocks" -> maxBlocks = number(value, 1, Long.MAX_VALUE / 2);
             case "max-held-blocks" -> maxHeldBlocks = number(value, 1, Long.MAX_VALUE);
             case "index-bytes" -> builder.indexBytes(number(value, 0, Long.MAX_VALUE));
+            case "approximate" -> builder.approximate(bool(value));
+            case "ttl-secs" -> builder.ttl(Duration.ofSeconds(integer(value)));
+            case "max-tree-size" -> builder.maxTreeSize(number(value, 1, Long.MAX_VALUE));
+            case "prune-target-ratio" -> builder.pruneTargetRatio(decimal(value));
             case "max-active-requests" -> builder.maxActiveRequests(integer(value));
             case "max-body-bytes" -> builder.maxBodyBytes(integer(value));
             case "inject-include-usage" -> builder.injectIncludeUsage(bool(value));

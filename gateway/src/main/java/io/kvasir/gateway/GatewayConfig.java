@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 
@@ -33,6 +34,10 @@ import java.util.Set;
  * @param maxBlocks distinct blocks in the index
  * @param maxHeldBlocks (worker, block) pairs in the index
  * @param indexBytes off-heap bytes of the index; 0 takes them from the limits of blocks
+ * @param approximate whether workers without events are taken to hold what was routed to them
+ * @param ttl how long a routed prompt counts as held there; whole seconds
+ * @param maxTreeSize blocks, counted once per worker, above which the oldest of these prompts go
+ * @param pruneTargetRatio part of {@code maxTreeSize} that is left then, above 0 and at most 1
  * @param maxActiveRequests requests in flight at once; beyond it clients get a 429
  * @param maxBodyBytes longest request body; longer ones get a 413
  * @param injectIncludeUsage whether streams are asked for their usage when the client did not; the
@@ -64,6 +69,10 @@ public record GatewayConfig(
         long maxBlocks,
         long maxHeldBlocks,
         long indexBytes,
+        boolean approximate,
+        Duration ttl,
+        long maxTreeSize,
+        double pruneTargetRatio,
         int maxActiveRequests,
         int maxBodyBytes,
         boolean injectIncludeUsage,
@@ -94,6 +103,21 @@ public record GatewayConfig(
         atLeast("max-active-requests", maxActiveRequests, 1);
         atLeast("retries", retries, 0);
         RouterSettings.checkIndexBytes("index-bytes", indexBytes);
+        if (ttl.toSeconds() < 1) {
+            throw new IllegalArgumentException(
+                    "ttl-secs=" + ttl.toSeconds() + " must be at least 1");
+        }
+        if (maxTreeSize < 1 || maxTreeSize > RoutedPrefixesConfig.MAX_BLOCKS) {
+            throw new IllegalArgumentException(
+                    "max-tree-size="
+                            + maxTreeSize
+                            + " is not in 1.."
+                            + RoutedPrefixesConfig.MAX_BLOCKS);
+        }
+        if (!(pruneTargetRatio > 0 && pruneTargetRatio <= 1)) {
+            throw new IllegalArgumentException(
+                    "prune-target-ratio=" + pruneTargetRatio + " must be above 0 and at most 1");
+        }
         atLeast("decision-log-size", decisionLogSize, 1);
         positive("connect-timeout-ms", connectTimeout);
         positive("upstream-idle-timeout-ms", upstreamIdleTimeout);
@@ -185,6 +209,10 @@ public record GatewayConfig(
         b.maxBlocks = maxBlocks;
         b.maxHeldBlocks = maxHeldBlocks;
         b.indexBytes = indexBytes;
+        b.approximate = approximate;
+        b.ttl = ttl;
+        b.maxTreeSize = maxTreeSize;
+        b.pruneTargetRatio = pruneTargetRatio;
         b.maxActiveRequests = maxActiveRequests;
         b.maxBodyBytes = maxBodyBytes;
         b.injectIncludeUsage = injectIncludeUsage;
@@ -216,6 +244,10 @@ public record GatewayConfig(
         private long maxBlocks = 1 << 20;
         private long maxHeldBlocks = 1 << 21;
         private long indexBytes = RouterSettings.BY_LIMITS;
+        private boolean approximate;
+        private Duration ttl = Duration.ofMinutes(2);
+        private long maxTreeSize = 1 << 20;
+        private double pruneTargetRatio = 0.8;
         private int maxActiveRequests = 8192;
         private int maxBodyBytes = 32 << 20;
         private boolean injectIncludeUsage = true;
@@ -509,6 +541,50 @@ public record GatewayConfig(
         }
 
         /**
+         * Whether workers without events are taken to hold what was routed to them.
+         *
+         * @param value default false: they are routed by load alone
+         * @return this
+         */
+        public Builder approximate(boolean value) {
+            approximate = value;
+            return this;
+        }
+
+        /**
+         * How long a routed prompt counts as held by a worker without events.
+         *
+         * @param value whole seconds; default 2 min
+         * @return this
+         */
+        public Builder ttl(Duration value) {
+            ttl = value;
+            return this;
+        }
+
+        /**
+         * Limit of the blocks that workers without events are taken to hold.
+         *
+         * @param value blocks, counted once per worker; default 2^20
+         * @return this
+         */
+        public Builder maxTreeSize(long value) {
+            maxTreeSize = value;
+            return this;
+        }
+
+        /**
+         * How much is left of these blocks when there were too many.
+         *
+         * @param value part of the limit, above 0 and at most 1; default 0.8
+         * @return this
+         */
+        public Builder pruneTargetRatio(double value) {
+            pruneTargetRatio = value;
+            return this;
+        }
+
+        /**
          * Limits of the index, which size its off-heap memory unless {@link #indexBytes} does.
          *
          * @param distinct distinct blocks; default 2^20
@@ -544,6 +620,10 @@ public record GatewayConfig(
                     maxBlocks,
                     maxHeldBlocks,
                     indexBytes,
+                    approximate,
+                    ttl,
+                    maxTreeSize,
+                    pruneTargetRatio,
                     maxActiveRequests,
                     maxBodyBytes,
                     injectIncludeUsage,

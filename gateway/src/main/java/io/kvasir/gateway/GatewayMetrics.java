@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
@@ -254,6 +255,35 @@ final class GatewayMetrics {
                 .name("kvasir_bookings_expired_total")
                 .help("Bookings that booking-timeout-ms has ended")
                 .callback(out -> out.call((double) router.expiredLeases()))
+                .register(registry);
+        if (router.routedPrefixes() != null) {
+            watch(router.routedPrefixes());
+        }
+    }
+
+    private void watch(RoutedPrefixes routed) {
+        GaugeWithCallback.builder()
+                .name("kvasir_routed_blocks")
+                .help("Blocks that workers without events are taken to hold")
+                .callback(out -> out.call((double) routed.blocks()))
+                .register(registry);
+        GaugeWithCallback.builder()
+                .name("kvasir_routed_prompts")
+                .help("Routed prompts that these blocks are of")
+                .callback(out -> out.call((double) routed.visits()))
+                .register(registry);
+        CounterWithCallback.builder()
+                .name("kvasir_routed_prompts_dropped_total")
+                .help(
+                        "Routed prompts that do not count any more: expired, pruned for want of"
+                                + " room; or never counted: refused")
+                .labelNames("reason")
+                .callback(
+                        out -> {
+                            out.call((double) routed.expired(), "expired");
+                            out.call((double) routed.pruned(), "pruned");
+                            out.call((double) routed.refused(), "refused");
+                        })
                 .register(registry);
     }
 

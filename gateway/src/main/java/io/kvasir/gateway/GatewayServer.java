@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.gateway.tokens.ChatModel;
 import io.kvasir.gateway.tokens.TokenizerException;
 import io.kvasir.router.KvRouter;
@@ -152,6 +153,14 @@ public final class GatewayServer implements AutoCloseable {
         if (config.seed() != null) {
             builder.random(RandomSource.seeded(config.seed()));
         }
+        if (config.approximate()) {
+            builder.routedPrefixes(
+                    new RoutedPrefixesConfig(
+                            config.maxWorkers(),
+                            config.maxTreeSize(),
+                            config.pruneTargetRatio(),
+                            config.ttl().toNanos()));
+        }
         try {
             return builder.build();
         } catch (OutOfMemoryError e) {
@@ -160,6 +169,8 @@ public final class GatewayServer implements AutoCloseable {
                             + config.maxBlocks()
                             + ", index-bytes="
                             + config.indexBytes()
+                            + ", max-tree-size="
+                            + config.maxTreeSize()
                             + ", max-active-requests="
                             + config.maxActiveRequests()
                             + "; lower them: "

@@ -18,7 +18,8 @@ import java.util.regex.Pattern;
  * @param name for people, metrics and the {@code x-kvasir-worker} header; unique per gateway
  * @param url base URL of the server, without {@code /v1}
  * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for
- *     none: the worker is then routed by load alone
+ *     none: the worker is then routed by load alone, or by what was routed to it where the gateway
+ *     is approximate
  * @param eventsBind true if the gateway binds that endpoint and the engine connects to it
  * @param replay ZMQ endpoint of rank 0's replay socket; null for none
  * @param dataParallelSize data-parallel ranks, &ge; 1

@@ -47,6 +47,10 @@ class ConfigFileTest {
                                 max-blocks: 1_000
                                 max-held-blocks: 3000
                                 index-bytes: 70_000
+                                approximate: true
+                                ttl-secs: 17
+                                max-tree-size: 2000
+                                prune-target-ratio: 0.75
                                 max-active-requests: 99
                                 max-body-bytes: 1000000
                                 inject-include-usage: false
@@ -77,6 +81,10 @@ class ConfigFileTest {
         assertEquals(1000, config.maxBlocks());
         assertEquals(3000, config.maxHeldBlocks());
         assertEquals(70_000, config.indexBytes());
+        assertTrue(config.approximate());
+        assertEquals(Duration.ofSeconds(17), config.ttl());
+        assertEquals(2000, config.maxTreeSize());
+        assertEquals(0.75, config.pruneTargetRatio());
         assertEquals(99, config.maxActiveRequests());
         assertEquals(1_000_000, config.maxBodyBytes());
         assertFalse(config.injectIncludeUsage());
@@ -111,6 +119,8 @@ class ConfigFileTest {
                 "'workers:\n- http://h:1\n- http://h:1' | model is not set",
                 "'model: m\nworkers:\n- http://h:1\n- http://h:1' | two workers are named 'h:1'",
                 "'model: m\nindex-bytes: 1000'     | index-bytes=1000 is not in 65536..1374",
+                "'model: m\nmax-tree-size: 2_000_000_000' | max-tree-size=2000000000 is not in 1..",
+                "'model: m\nprune-target-ratio: 0' | prune-target-ratio=0.0 must be above 0",
                 "'- a'                             | :1: a mapping of keys is needed",
                 "'model: [m'                       | is not YAML",
                 "''                                | is empty",

@@ -4,12 +4,15 @@ import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.slots.RoutedPrefixes;
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.EventPipeline;
 import io.kvasir.pipeline.EventPipelineConfig;
 import io.kvasir.pipeline.EventSource;
+import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.LifePipeline;
 import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
@@ -35,6 +38,7 @@ public final class KvRouter implements AutoCloseable {
     private final PrefixIndex index;
     private final LoadBoard board;
     private final SlotTable slotTable;
+    private final RoutedPrefixes routed; // null when nothing is predicted
     private final EventPipeline events;
     private final LifePipeline life;
     private final LeaseTable leases;
@@ -59,6 +63,10 @@ public final class KvRouter implements AutoCloseable {
                                 settings.maxBlocksPerRequest()),
                         board);
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
+        routed =
+                settings.routedPrefixes() == null
+                        ? null
+                        : new RoutedPrefixes(settings.routedPrefixes());
         final LifePipelineConfig usual = LifePipelineConfig.of(settings.maxActiveRequests());
         life =
                 new LifePipeline(
@@ -68,6 +76,7 @@ public final class KvRouter implements AutoCloseable {
                                 usual.initialHashes(),
                                 usual.retainedHashes()),
                         slotTable,
+                        routed,
                         leases::end);
     }
 
@@ -145,7 +154,13 @@ public final class KvRouter implements AutoCloseable {
             usedSlots.set(slot);
         }
         board.reset(slot);
-        final Worker worker = new Worker(spec, slot, board, index);
+        final Worker worker =
+                new Worker(
+                        spec,
+                        slot,
+                        board,
+                        index,
+                        routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
         if (spec.events() != null) {
             worker.source(events.openZmq(spec.events().withSlot(slot)));
         }
@@ -155,7 +170,7 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Opens a stream through which the embedder itself delivers the event messages of a worker that
-     * was registered without an event endpoint.
+     * was registered without an event endpoint. From then on nothing is predicted of it.
      *
      * @param worker a registered worker
      * @param source block size, removal rule and name of the stream; its slot is set here
@@ -218,7 +233,10 @@ public final class KvRouter implements AutoCloseable {
      */
     public RouteRequest newRequest() {
         return new RouteRequest(
-                settings.blockSize(), settings.maxBlocksPerRequest(), settings.maxWorkers());
+                settings.blockSize(),
+                settings.maxBlocksPerRequest(),
+                settings.maxWorkers(),
+                routed != null);
     }
 
     /**
@@ -236,6 +254,9 @@ public final class KvRouter implements AutoCloseable {
             seen = roster;
             out.eventSequences(seen, index);
             index.match(request.localHashes, request.blockCount, request.cached);
+            if (routed != null) {
+                predict(request, seen);
+            }
             slotTable.matchActive(request.localHashes, request.blockCount, request.active);
             chooser.look(request, request.cached, request.active, out);
         } while (seen != roster); // a slot that is open now may be open for its next tenant
@@ -244,7 +265,8 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Decides with overlaps that the caller has looked up, in an index of its own or elsewhere.
-     * Pure, as {@link #select(RouteRequest, Decision)}; the decision knows no event numbers.
+     * Pure, as {@link #select(RouteRequest, Decision)}; the decision knows no event numbers, and
+     * nothing is predicted.
      *
      * @param request the prompt and its overrides
      * @param cached leading blocks that each worker slot holds
@@ -263,6 +285,23 @@ public final class KvRouter implements AutoCloseable {
             chooser.look(request, cached, active, out);
         } while (seen != roster);
         chooser.choose(out);
+    }
+
+    /** Adds what the workers without events are taken to hold. */
+    private void predict(RouteRequest request, Roster seen) {
+        final OverlapScores found = request.routed;
+        routed.match(request.localHashes, request.blockCount, found);
+        for (int i = 0; i < found.matchedSlots(); i++) {
+            final int slot = found.slotAt(i);
+            // a stream that was opened just now may have stored something already
+            if (isPredicted(seen.at(slot)) && request.cached.depth(slot) == 0) {
+                request.cached.add(slot, found.depth(slot));
+            }
+        }
+    }
+
+    private static boolean isPredicted(Worker worker) {
+        return worker != null && worker.state() == IndexState.PREDICTED;
     }
 
     private void begin(RouteRequest request, Decision out) {
@@ -338,7 +377,8 @@ public final class KvRouter implements AutoCloseable {
                 request.blockCount,
                 newTokens,
                 newBlocks,
-                request.deadlineNs())) {
+                request.deadlineNs(),
+                isPredicted(decision.worker()))) {
             board.takeBackProvisional(slot, newTokens, newBlocks);
             throw overloaded();
         }
@@ -383,8 +423,9 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Lets time pass: bookings end whose {@link RouteRequest#deadline} has come, because their
-     * leases were forgotten or their requests hang, and the load of the next 64 workers is compared
-     * with what is booked on them. For a housekeeping thread to call a few times a second.
+     * leases were forgotten or their requests hang, predictions end that are too old, and the load
+     * of the next 64 workers is compared with what is booked on them. For a housekeeping thread to
+     * call a few times a second.
      *
      * <p>The thread that applies bookings does the work, in time proportional to what ends; a
      * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits: a
@@ -422,6 +463,16 @@ public final class KvRouter implements AutoCloseable {
      */
     public PrefixIndex index() {
         return index;
+    }
+
+    /**
+     * What workers without events are predicted to hold, for inspection and metrics.
+     *
+     * @return the prefixes; only their any-thread methods may be called. Null when nothing is
+     *     predicted
+     */
+    public RoutedPrefixes routedPrefixes() {
+        return routed;
     }
 
     /**
@@ -466,6 +517,9 @@ public final class KvRouter implements AutoCloseable {
         events.close();
         life.close();
         slotTable.close();
+        if (routed != null) {
+            routed.close();
+        }
         board.close();
         index.close();
     }
@@ -495,6 +549,7 @@ public final class KvRouter implements AutoCloseable {
         private double temperature;
         private double degradedCredit = 0.5;
         private boolean trackOutputBlocks = true;
+        private RoutedPrefixesConfig routedPrefixes;
         private CostModel costModel = CostModel.LINEAR;
         private RandomSource random = RandomSource.seeded(System.nanoTime());
         private WaitMode bookingWait = WaitMode.SLEEPING;
@@ -628,6 +683,24 @@ public final class KvRouter implements AutoCloseable {
         }
 
         /**
+         * Predicts what workers hold that have no event source: a worker is taken to hold the full
+         * blocks of every prompt that was booked on it in the last {@code ttlNs}, as long as there
+         * is room for them. A worker with an event source is judged by its events alone. Ages are
+         * measured by {@link KvRouter#tick}, to its accuracy: without ticks nothing grows old.
+         *
+         * <p>A predicted block counts as a cached one; {@link Decision#state} says {@link
+         * IndexState#PREDICTED}.
+         *
+         * @param config limits and ages; its worker slots are set to {@code maxWorkers}. Default
+         *     null: such workers are routed by load alone
+         * @return this
+         */
+        public Builder routedPrefixes(RoutedPrefixesConfig config) {
+            routedPrefixes = config;
+            return this;
+        }
+
+        /**
          * The cost function.
          *
          * @param model default {@link CostModel#LINEAR}
@@ -674,7 +747,8 @@ public final class KvRouter implements AutoCloseable {
                     overlapWeight,
                     temperature,
                     degradedCredit,
-                    trackOutputBlocks);
+                    trackOutputBlocks,
+                    routedPrefixes == null ? null : routedPrefixes.withMaxWorkerSlots(maxWorkers));
         }
 
         /**

@@ -33,15 +33,17 @@ public final class RouteRequest {
 
     final OverlapScores cached;
     final OverlapScores active;
+    final OverlapScores routed; // null where nothing is predicted
     long[] localHashes = new long[64];
     int blockCount;
     private boolean hashed;
 
-    RouteRequest(int blockSize, int maxBlocks, int maxSlots) {
+    RouteRequest(int blockSize, int maxBlocks, int maxSlots, boolean predicts) {
         this.blockSize = blockSize;
         this.maxBlocks = maxBlocks;
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
+        this.routed = predicts ? new OverlapScores(maxSlots) : null;
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 
 /**
  * Sizes and defaults of one router.
@@ -19,6 +20,8 @@ import io.kvasir.core.memory.LineArena;
  * @param degradedCredit what a cached block counts on a worker whose events are known to be
  *     incomplete, 0..1
  * @param trackOutputBlocks whether generated blocks count as active blocks
+ * @param routedPrefixes how long and how much of what was routed to a worker without events it is
+ *     taken to hold; null: nothing
  */
 public record RouterSettings(
         int blockSize,
@@ -32,7 +35,8 @@ public record RouterSettings(
         double overlapWeight,
         double temperature,
         double degradedCredit,
-        boolean trackOutputBlocks) {
+        boolean trackOutputBlocks,
+        RoutedPrefixesConfig routedPrefixes) {
     /** Value of {@code indexBytes} by which the limits size the index. */
     public static final long BY_LIMITS = 0;
 

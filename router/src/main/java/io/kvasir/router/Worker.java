@@ -15,15 +15,22 @@ public final class Worker {
     private final int slot;
     private final LoadBoard board;
     private final PrefixIndex index;
+    private final IndexState withoutEvents;
     private volatile EventSource source;
     private volatile boolean available = true;
     private volatile boolean removed;
 
-    Worker(WorkerSpec spec, int slot, LoadBoard board, PrefixIndex index) {
+    Worker(
+            WorkerSpec spec,
+            int slot,
+            LoadBoard board,
+            PrefixIndex index,
+            IndexState withoutEvents) {
         this.spec = spec;
         this.slot = slot;
         this.board = board;
         this.index = index;
+        this.withoutEvents = withoutEvents;
         board.open(slot, true);
     }
 
@@ -88,15 +95,15 @@ public final class Worker {
     /**
      * How far the index can be trusted for this worker.
      *
-     * @return {@link IndexState#GONE} once removed, {@link IndexState#DEGRADED} without an event
-     *     source
+     * @return {@link IndexState#GONE} once removed; without an event source {@link
+     *     IndexState#PREDICTED} where the router predicts, else {@link IndexState#DEGRADED}
      */
     public IndexState state() {
         if (removed) {
             return IndexState.GONE;
         }
         final EventSource events = source;
-        return events == null ? IndexState.DEGRADED : events.state();
+        return events == null ? withoutEvents : events.state();
     }
 
     /**

@@ -1,11 +1,14 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -90,6 +93,33 @@ class RoutingAllocationTest {
                             lease.outputTokens(20);
                             lease.close();
                         }));
+    }
+
+    @Test
+    void predictingWhatWorkersHoldAllocatesNothing() {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .maxWorkers(100)
+                        .maxActiveRequests(32)
+                        .routedPrefixes(new RoutedPrefixesConfig(100, 1_000, 0.8, 1_000_000))
+                        .build();
+        request = router.newRequest();
+        for (int w = 0; w < 100; w++) {
+            router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+        }
+        final long[] nowNs = {0};
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            reserve(next());
+                            lease.close();
+                            router.tick(nowNs[0] += 1_000);
+                        }));
+        assertTrue(router.routedPrefixes().pruned() > 0, "there was too much to hold");
+        assertTrue(router.routedPrefixes().blocks() > 0);
     }
 
     private void reserve(RouteRequest prompt) {

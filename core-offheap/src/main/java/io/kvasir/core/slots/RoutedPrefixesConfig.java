@@ -14,8 +14,15 @@ import io.kvasir.core.index.PrefixIndexConfig;
  */
 public record RoutedPrefixesConfig(
         int maxWorkerSlots, long maxBlocks, double pruneTargetRatio, int maxVisits, long ttlNs) {
-    private static final long MAX_BLOCKS = 1L << 30;
+    /** Largest {@code maxBlocks}. */
+    public static final long MAX_BLOCKS = 1L << 30;
+
     private static final int MAX_VISITS = 1 << 26;
+    private static final int MIN_VISITS = 1024;
+    private static final int BLOCKS_PER_VISIT = 16;
+    private static final long USUAL_BLOCKS = 1 << 20;
+    private static final double USUAL_RATIO = 0.8;
+    private static final long USUAL_TTL_NS = 120_000_000_000L;
 
     /** Bytes of the arena for a block, for the ends that a visit makes, and for a worker slot. */
     private static final long BYTES_PER_BLOCK = 12;
@@ -40,6 +47,32 @@ public record RoutedPrefixesConfig(
                             + pruneTargetRatio
                             + ", limits=above 0..1");
         }
+    }
+
+    /**
+     * Takes the number of visits from the blocks: one for 16, at least 1024. All in all a block
+     * needs some 80 bytes then.
+     *
+     * @throws IllegalArgumentException if a value is outside its limits
+     */
+    public RoutedPrefixesConfig(
+            int maxWorkerSlots, long maxBlocks, double pruneTargetRatio, long ttlNs) {
+        this(
+                maxWorkerSlots,
+                maxBlocks,
+                pruneTargetRatio,
+                Math.clamp(maxBlocks / BLOCKS_PER_VISIT, MIN_VISITS, MAX_VISITS),
+                ttlNs);
+    }
+
+    /** Usual sizes and ages, those of Dynamo: 2^20 blocks, pruned to 0.8 of them, 120 s. */
+    public static RoutedPrefixesConfig of(int maxWorkerSlots) {
+        return new RoutedPrefixesConfig(maxWorkerSlots, USUAL_BLOCKS, USUAL_RATIO, USUAL_TTL_NS);
+    }
+
+    /** The same sizes and ages for another number of worker slots. */
+    public RoutedPrefixesConfig withMaxWorkerSlots(int slots) {
+        return new RoutedPrefixesConfig(slots, maxBlocks, pruneTargetRatio, maxVisits, ttlNs);
     }
 
     /** Off-heap bytes for runs. */

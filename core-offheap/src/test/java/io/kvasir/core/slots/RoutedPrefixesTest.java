@@ -10,6 +10,8 @@ import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -108,6 +110,19 @@ class RoutedPrefixesTest {
             assertEquals(1, prefixes.refused());
             assertEquals(0, prefixes.blocks());
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1024", "16_400, 1025", "1_048_576, 65_536", "1_073_741_824, 67_108_864"})
+    void thereIsRoomForAVisitOf16Blocks(long maxBlocks, int visits) {
+        assertEquals(visits, new RoutedPrefixesConfig(4, maxBlocks, 0.5, TTL).maxVisits());
+    }
+
+    @Test
+    void theUsualSizesFitAnyNumberOfSlots() {
+        final RoutedPrefixesConfig usual = RoutedPrefixesConfig.of(4);
+        assertEquals(new RoutedPrefixesConfig(4, 1 << 20, 0.8, 1 << 16, 120_000_000_000L), usual);
+        assertEquals(RoutedPrefixesConfig.of(9), usual.withMaxWorkerSlots(9));
     }
 
     @Test

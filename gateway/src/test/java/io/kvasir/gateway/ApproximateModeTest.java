@@ -1,0 +1,63 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.http.HttpResponse;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+/** Engines that announce nothing, and a gateway that goes by what it sent them. */
+class ApproximateModeTest {
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":64}}";
+    private static final String PROMPT =
+            "{\"prompt\":["
+                    + IntStream.range(0, 64)
+                            .mapToObj(Integer::toString)
+                            .collect(Collectors.joining(","))
+                    + "]}";
+
+    @Test
+    void thePromptReturnsToItsWorkerAndTheDecisionSaysThatThisIsAPrediction() throws Exception {
+        try (FakeEngine one = new FakeEngine(call -> call.json(200, ANSWER));
+                FakeEngine two = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(one.worker("one"), two.worker("two"))
+                                        .approximate(true)
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            final HttpResponse<String> first = Gateways.post(gateway, "/v1/completions", PROMPT);
+            assertEquals(0, overlap(first));
+            for (int i = 0; i < 10; i++) {
+                Eventually.holds("applied", () -> gateway.router().lifePipeline().backlog() == 0);
+                final HttpResponse<String> next = Gateways.post(gateway, "/v1/completions", PROMPT);
+                assertEquals(worker(first), worker(next));
+                assertEquals(4, overlap(next));
+            }
+            final JsonNode decision =
+                    Json.MAPPER
+                            .readTree(Gateways.get(gateway, "/debug/decisions").body())
+                            .at("/decisions/0/candidates/0");
+            assertEquals("predicted", decision.path("index_state").asText());
+            final String page = Gateways.get(gateway, "/metrics").body();
+            assertTrue(page.contains("kvasir_routed_blocks 4.0"), page);
+            assertTrue(page.contains("kvasir_routed_prompts 11.0"), page);
+            assertTrue(
+                    page.contains("kvasir_routed_prompts_dropped_total{reason=\"expired\"} 0.0"),
+                    page);
+        }
+    }
+
+    private static String worker(HttpResponse<String> answer) {
+        return GatewayHttpTest.header(answer, "x-kvasir-worker");
+    }
+
+    private static int overlap(HttpResponse<String> answer) {
+        return Integer.parseInt(GatewayHttpTest.header(answer, "x-kvasir-overlap-blocks"));
+    }
+}

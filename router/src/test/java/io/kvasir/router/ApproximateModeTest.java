@@ -1,0 +1,213 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+
+/** Workers without events: what they hold is predicted from what was routed to them. */
+class ApproximateModeTest {
+    private static final int BLOCK_SIZE = 16;
+    private static final long TTL_MS = 120_000;
+    private static final long START_MS = -50_000; // a clock may begin anywhere
+
+    private final long seed = Seeds.next("ApproximateModeTest");
+    private final Random random = new Random(seed);
+    private final Decision decision = new Decision();
+    private KvRouter router = router(1_000);
+
+    private KvRouter router(long maxBlocks) {
+        return KvRouter.builder()
+                .blockSize(BLOCK_SIZE)
+                .maxWorkers(4)
+                .random(RandomSource.seeded(seed))
+                .routedPrefixes(
+                        new RoutedPrefixesConfig(
+                                1, maxBlocks, 0.5, TimeUnit.MILLISECONDS.toNanos(TTL_MS)))
+                .build();
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private Worker worker(int id) {
+        return router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
+    }
+
+    private int[] prompt(int blocks) {
+        return random.ints((long) blocks * BLOCK_SIZE, 0, 50_000).toArray();
+    }
+
+    private RouteRequest request(int[] prompt) {
+        return router.newRequest().tokens(prompt, prompt.length);
+    }
+
+    private void awaitApplied() {
+        EngineMessages.await(
+                () -> router.lifePipeline().backlog() + router.eventPipeline().backlog() == 0,
+                "empty rings");
+    }
+
+    private void tick(long ms) {
+        router.tick(TimeUnit.MILLISECONDS.toNanos(ms));
+        awaitApplied();
+    }
+
+    /** A whole request: booked, answered, released. */
+    private Worker route(int[] prompt) throws RouteException {
+        try (Lease lease = router.reserve(request(prompt), decision)) {
+            return lease.worker();
+        } finally {
+            awaitApplied();
+        }
+    }
+
+    private int overlap(int[] prompt, Worker worker) throws RouteException {
+        router.select(request(prompt).pin(worker), decision);
+        return decision.overlapBlocks();
+    }
+
+    @Test
+    void theSamePromptGoesToTheSameWorkerAndTheDecisionSaysWhy() throws RouteException {
+        for (int i = 0; i < 4; i++) {
+            worker(i);
+        }
+        final int[] prompt = prompt(8);
+        final Worker first = route(prompt);
+        for (int i = 0; i < 20; i++) {
+            assertSame(first, route(prompt));
+            assertEquals(8, decision.overlapBlocks());
+            assertEquals(7 * BLOCK_SIZE, decision.predictedCachedTokens());
+            assertEquals(1 + 8, decision.cost(), "one block to prefill, eight in use");
+        }
+        assertEquals(IndexState.PREDICTED, decision.state(first.slot()));
+        assertTrue(decision.explain().contains("holds 8 blocks (PREDICTED, event -1)"));
+        assertEquals(8, router.routedPrefixes().blocks());
+        assertEquals(21, router.routedPrefixes().visits());
+        assertEquals(0, first.indexedBlocks());
+    }
+
+    @Test
+    void aPromptCountsForItsTtlAndALaterOneRefreshesWhatItShares() throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(6);
+        final int[] half = Arrays.copyOf(prompt, 3 * BLOCK_SIZE);
+        tick(START_MS);
+        route(prompt);
+        tick(START_MS + 60_000);
+        route(half);
+        tick(START_MS + TTL_MS);
+        assertEquals(6, overlap(prompt, worker));
+        tick(START_MS + TTL_MS + 1);
+        assertEquals(3, overlap(prompt, worker));
+        tick(START_MS + 60_000 + TTL_MS + 1);
+        assertEquals(0, overlap(prompt, worker));
+        assertEquals(2, router.routedPrefixes().expired());
+        assertEquals(0, router.routedPrefixes().blocks());
+    }
+
+    @Test
+    void whatCameBeforeTheFirstTickIsAsOldAsThat() throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(4);
+        route(prompt);
+        tick(START_MS);
+        tick(START_MS + TTL_MS);
+        assertEquals(4, overlap(prompt, worker));
+        tick(START_MS + TTL_MS + 1);
+        assertEquals(0, overlap(prompt, worker));
+    }
+
+    @Test
+    void aboveTheLimitOfBlocksTheOldestPromptsGo() throws RouteException {
+        router.close();
+        router = router(12);
+        final Worker worker = worker(1);
+        final int[] oldest = prompt(4);
+        final int[] older = prompt(4);
+        final int[] newest = prompt(5);
+        route(oldest);
+        route(older);
+        assertEquals(4, overlap(oldest, worker));
+        route(newest); // 13 blocks, down to 6
+        assertEquals(0, overlap(oldest, worker));
+        assertEquals(0, overlap(older, worker));
+        assertEquals(5, overlap(newest, worker));
+        assertEquals(2, router.routedPrefixes().pruned());
+    }
+
+    @Test
+    void aRemovedWorkersPredictionsGoWithIt() throws RouteException {
+        final Worker old = worker(1);
+        final int[] prompt = prompt(6);
+        route(prompt);
+        router.removeWorker(old);
+        assertEquals(IndexState.GONE, old.state());
+        awaitApplied();
+        assertEquals(0, router.routedPrefixes().blocks());
+        final Worker next = worker(2);
+        assertEquals(old.slot(), next.slot());
+        assertEquals(0, overlap(prompt, next));
+    }
+
+    @Test
+    void aWorkerWithEventsIsJudgedByThemAlone() throws RouteException {
+        final Worker silent = worker(1);
+        final int[] before = prompt(5);
+        route(before);
+        assertEquals(5, overlap(before, silent));
+
+        final Worker speaking = silent;
+        router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
+                .onMessage(0, EngineMessages.stored(before, 2, BLOCK_SIZE, 100));
+        EngineMessages.await(() -> speaking.eventSequence() == 0, "its event");
+        assertEquals(2, overlap(before, speaking));
+        assertEquals(IndexState.EXACT, decision.state(0));
+
+        final int[] after = prompt(5);
+        route(after);
+        assertEquals(0, overlap(after, speaking));
+        assertEquals(1, router.routedPrefixes().visits(), "nothing more is remembered");
+    }
+
+    @Test
+    void workersWithAndWithoutEventsAreCompared() throws RouteException {
+        final Worker speaking = worker(1);
+        final Worker silent = worker(2);
+        final int[] prompt = prompt(8);
+        router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
+                .onMessage(0, EngineMessages.stored(prompt, 3, BLOCK_SIZE, 100));
+        EngineMessages.await(() -> speaking.eventSequence() == 0, "its event");
+        router.reserve(request(prompt).pin(silent), decision).close();
+        awaitApplied();
+        assertSame(silent, route(prompt));
+        assertEquals(3, decision.overlapBlocks(0));
+        assertEquals(8, decision.overlapBlocks(1));
+    }
+
+    @Test
+    void nothingIsPredictedUnlessItIsAskedFor() throws RouteException {
+        router.close();
+        router = KvRouter.builder().blockSize(BLOCK_SIZE).build();
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(4);
+        route(prompt);
+        assertEquals(0, overlap(prompt, worker));
+        assertEquals(IndexState.DEGRADED, worker.state());
+        assertNull(router.routedPrefixes());
+        assertNull(router.settings().routedPrefixes());
+    }
+}
