@@ -44,6 +44,7 @@ import java.util.concurrent.TimeUnit;
 public class ChooseBenchmark {
     private static final int BLOCK_SIZE = 16;
     private static final int PROMPT_BLOCKS = 512;
+    private static final int SYSTEM_PROMPT_BLOCKS = 100;
     private static final int FEW = 4;
     private static final int MATCHES = 16; // as many as stay in the private cache
     private static final int REQUESTS_PER_WORKER = 2;
@@ -52,7 +53,9 @@ public class ChooseBenchmark {
     public enum Matching {
         /** Four workers. */
         FEW,
-        /** All workers. */
+        /** All hold the system prompt, half of them use it, and four hold and use more. */
+        SHARED,
+        /** All workers, each another part: the worst case. */
         ALL
     }
 
@@ -61,7 +64,7 @@ public class ChooseBenchmark {
     public int workers;
 
     /** Who holds some of the prompt. */
-    @Param({"FEW", "ALL"})
+    @Param({"FEW", "SHARED", "ALL"})
     public Matching matching;
 
     private final Decision decision = new Decision();
@@ -97,8 +100,8 @@ public class ChooseBenchmark {
         final int[] prompt = random.ints((long) PROMPT_BLOCKS * BLOCK_SIZE).toArray();
         request.reset().tokens(prompt, prompt.length);
         for (int i = 0; i < MATCHES; i++) {
-            cached[i] = draw(random);
-            active[i] = draw(random);
+            cached[i] = draw(random, 1);
+            active[i] = draw(random, 2);
         }
         board = new LoadBoard(workers);
         mirror = new LoadBoardMirror(workers);
@@ -107,12 +110,21 @@ public class ChooseBenchmark {
         }
     }
 
-    private OverlapScores draw(SplittableRandom random) {
+    private OverlapScores draw(SplittableRandom random, int sharing) {
         final OverlapScores scores = new OverlapScores(workers);
         final int matched = matching == Matching.ALL ? workers : FEW;
         final int first = random.nextInt(workers);
         for (int i = 0; i < matched; i++) {
             scores.add((first + i) % workers, 1 + random.nextInt(PROMPT_BLOCKS));
+        }
+        if (matching == Matching.SHARED) {
+            final long[] slots = new long[(workers + Long.SIZE - 1) / Long.SIZE];
+            for (int w = 0; w < workers; w += sharing) {
+                if (scores.depth(w) == 0) {
+                    slots[w / Long.SIZE] |= 1L << w;
+                }
+            }
+            scores.addSet(slots, SYSTEM_PROMPT_BLOCKS);
         }
         return scores;
     }

@@ -9,9 +9,10 @@ import java.util.concurrent.atomic.AtomicLong;
  * Picks a worker from what was matched and what is booked. Any thread, each with its own {@link
  * Decision}.
  *
- * <p>With the linear cost and no temperature, workers that hold nothing of the prompt differ by
- * their load alone, and the decision's mirror knows the least loaded of every 64. So only groups of
- * 64 with a matched worker are looked at one by one. Any other cost or a temperature looks at all.
+ * <p>With the linear cost and no temperature, workers that hold the same of the prompt, or nothing
+ * of it, differ by their load alone, and the decision's mirror knows the least loaded of every 64.
+ * So only groups of 64 with a worker that a match has listed are looked at one by one. Any other
+ * cost or a temperature looks at all.
  */
 final class Chooser {
     private final CostModel costModel;
@@ -66,18 +67,27 @@ final class Chooser {
                 : picker.cheapest(out.prices(), out.roster().slotEnd(), out.temperature());
     }
 
+    /**
+     * One of the cheapest, each as likely. A cost that trusts the overlap is a bound; whoever is
+     * drawn among the lowest bounds and can be trusted is as cheap as anybody. Otherwise, all who
+     * could win are asked, and it is drawn again.
+     */
     private int leastRelative(Decision out) {
-        final double lowest = out.lowestRelative();
+        final int slot = drawWith(out, out.lowestBound());
+        return out.isExact(slot) ? slot : drawWith(out, out.lowestRelative());
+    }
+
+    private int drawWith(Decision out, double cost) {
         int ties = 0;
         int slot = -1;
         for (int group = 0; group < out.groups(); group++) {
-            final long tied = out.slotsWith(group, lowest);
+            final long tied = out.slotsWith(group, cost);
             if (tied != 0) {
                 ties += Long.bitCount(tied);
                 slot = group * Long.SIZE + Long.numberOfTrailingZeros(tied);
             }
         }
-        return ties == 1 ? slot : nthWith(out, lowest, picker.anyOf(ties));
+        return ties == 1 ? slot : nthWith(out, cost, picker.anyOf(ties));
     }
 
     private static int nthWith(Decision out, double cost, int n) {

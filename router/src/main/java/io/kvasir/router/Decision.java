@@ -83,9 +83,7 @@ public final class Decision {
         if (eventSequences.length < registered.slotEnd()) {
             eventSequences = new long[registered.slotEnd()];
         }
-        for (int slot = 0; slot < registered.slotEnd(); slot++) {
-            eventSequences[slot] = index.appliedSequence(slot);
-        }
+        index.appliedSequences(eventSequences, registered.slotEnd());
         roster = registered;
         eventsKnown = true;
     }
@@ -140,6 +138,9 @@ public final class Decision {
         if (costs.length < roster.slotEnd()) {
             costs = new double[roster.slotEnd()];
         }
+        for (int group = 0; group < roster.groups(); group++) {
+            matched.addIfShared(group);
+        }
         for (int i = 0; i < matched.count(); i++) {
             final int group = matched.group(i);
             priceGroup(group);
@@ -187,21 +188,47 @@ public final class Decision {
     }
 
     /**
-     * The lowest relative cost of a candidate by the linear model: the cost without what is the
-     * same for all.
+     * The lowest relative cost of a candidate by the linear model, if all overlaps can be trusted:
+     * the cost without what is the same for all.
      */
+    double lowestBound() {
+        double lowest = Double.POSITIVE_INFINITY;
+        for (int i = 0; i < matched.count(); i++) {
+            final int group = matched.group(i);
+            priceGroup(group);
+            lowest = Math.min(lowest, matched.least(group));
+        }
+        for (int group = 0; group < roster.groups(); group++) {
+            if (!matched.isListed(group)) {
+                lowest = leastShared(group, lowest);
+            }
+        }
+        return lowest;
+    }
+
+    /** The same as far as the overlaps can be trusted, after {@link #lowestBound}. */
     double lowestRelative() {
         int first = -1;
         for (int i = 0; i < matched.count(); i++) {
             final int group = matched.group(i);
-            priceGroup(group);
             first = first < 0 || matched.least(group) < matched.least(first) ? group : first;
         }
-        double lowest = lowestUnmatched();
+        double lowest = Double.POSITIVE_INFINITY;
         if (first >= 0) {
             lowest = settledLowest(first, lowest); // the others hardly reach below it then
             for (int i = 0; i < matched.count(); i++) {
                 lowest = settledLowest(matched.group(i), lowest);
+            }
+        }
+        for (int group = 0; group < roster.groups(); group++) {
+            if (!matched.isListed(group)) {
+                final double least = leastShared(group, Double.POSITIVE_INFINITY);
+                if (least <= lowest && matched.addIfShared(group)) {
+                    priceGroup(group);
+                    lowest = settledLowest(group, lowest);
+                } else {
+                    lowest = Math.min(lowest, least);
+                }
             }
         }
         return lowest;
@@ -225,24 +252,23 @@ public final class Decision {
                 roster, group, candidates[group], reusableBlocks, overlapWeight, degradedCredit);
     }
 
-    private double lowestUnmatched() {
-        double lowest = Double.POSITIVE_INFINITY;
-        for (int group = 0; group < roster.groups(); group++) {
-            // the least of all slots is a bound of the candidates'
-            if (loads.least(group) < lowest && !matched.isMatched(group)) {
-                final double least = loads.leastAmong(group, candidates[group]);
-                lowest = least < lowest ? least : lowest;
-            }
-        }
-        return lowest;
+    private double leastShared(int group, double limit) {
+        return matched.leastShared(
+                loads, group, candidates[group], reusableBlocks, overlapWeight, limit);
     }
 
     /** Candidates of a group whose relative cost is the lowest one of all, one bit each. */
     long slotsWith(int group, double lowest) {
-        if (matched.isMatched(group)) {
+        if (matched.isListed(group)) {
             return matched.least(group) == lowest ? matched.slotsWith(group, lowest) : 0;
         }
-        return loads.least(group) <= lowest ? loads.slotsWith(group, candidates[group], lowest) : 0;
+        return matched.sharedSlotsWith(
+                loads, group, candidates[group], reusableBlocks, overlapWeight, lowest);
+    }
+
+    /** Whether the cost of a slot that was computed by trusting its overlap is its cost. */
+    boolean isExact(int slot) {
+        return matched.isExact(roster, slot, degradedCredit);
     }
 
     /** The n-th candidate in order of slots, counted from 0. */

@@ -5,60 +5,69 @@ import io.kvasir.core.slots.LoadBoardDescriptor;
 import io.kvasir.core.slots.LoadBoardMirror;
 import io.kvasir.pipeline.IndexState;
 
-import java.util.Arrays;
-
 /**
  * What the workers' slots have to do with one prompt: leading blocks that they hold and leading
- * blocks that are in use there, and what the slots would cost for it. Kept for whole groups of 64
- * slots, and only for those where anything is matched; of the others nothing is stored. Owned by a
- * {@link Decision}.
+ * blocks that are in use there, and what the slots would cost for it. Owned by a {@link Decision}.
  *
  * <p>The relative cost of a slot is its weighted load, less the tokens that it need not prefill,
- * less the blocks that are in use there already: its cost without what is the same for all. A group
- * is first priced as if all its overlaps could be trusted, which is a lower bound; only a group
- * that could win asks its workers how far they can be ({@link #settle}).
+ * less the blocks that are in use there already: its cost without what is the same for all. Groups
+ * of 64 with a slot that the matches have listed are priced slot by slot. In all others the slots
+ * differ by their load and by the few sets that they are in, so the least loaded of each set will
+ * do; where nothing is matched, that is the least loaded of all.
+ *
+ * <p>Costs are first computed as if all overlaps could be trusted, which is a lower bound; only
+ * what could win is asked how far they can be ({@link #settle}).
  */
 final class MatchedGroups {
     private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
+    private static final int NONE = -1;
 
-    private int[] list = {}; // matched groups
+    private final DepthSets cachedSets = new DepthSets();
+    private final DepthSets activeSets = new DepthSets();
+    private OverlapScores cached; // until the choice is made
+    private OverlapScores active;
+    private int settledSlot = NONE; // asked by itself
+    private IndexState settledState;
+
+    private int[] list = {}; // groups with listed slots
     private int count;
 
-    private boolean[] matched = {}; // by group, as all up to the next blank line
+    private boolean[] listed = {}; // by group, as all up to the next blank line
     private boolean[] settled = {};
     private double[] least = {};
 
-    private int[] overlaps = {}; // by slot, where the group is matched
+    private int[] overlaps = {}; // by slot, where the group has listed slots
     private int[] activePrefixes = {};
     private double[] relative = {};
     private IndexState[] states = {}; // by slot, where the group is settled and the slot overlaps
 
     /** Takes what the matches found in so many groups. */
-    void fill(int groups, OverlapScores cached, OverlapScores active) {
+    void fill(int groups, OverlapScores cachedScores, OverlapScores activeScores) {
         for (int i = 0; i < count; i++) {
-            matched[list[i]] = false;
+            listed[list[i]] = false;
             settled[list[i]] = false;
         }
         count = 0;
+        settledSlot = NONE;
+        cached = cachedScores;
+        active = activeScores;
+        cachedSets.fill(cached, groups);
+        activeSets.fill(active, groups);
         reserve(groups);
-        if (cached.matchedSlots() + active.matchedSlots() > groups * (GROUP_SLOTS / 8)) {
+        if (cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
             for (int group = 0; group < groups; group++) {
-                add(group); // where most are matched it is not worth the look which
+                add(group); // where most are listed it is not worth the look which
             }
         } else {
             mark(cached, groups);
             mark(active, groups);
-        }
-        for (int i = 0; i < count; i++) {
-            copy(cached, list[i], overlaps);
-            copy(active, list[i], activePrefixes);
         }
     }
 
     private void reserve(int groups) {
         if (list.length < groups) {
             list = new int[groups];
-            matched = new boolean[groups];
+            listed = new boolean[groups];
             settled = new boolean[groups];
             least = new double[groups];
             overlaps = new int[groups * GROUP_SLOTS];
@@ -69,30 +78,127 @@ final class MatchedGroups {
     }
 
     private void mark(OverlapScores scores, int groups) {
-        for (int i = 0; i < scores.matchedSlots(); i++) {
+        for (int i = 0; i < scores.listedSlots(); i++) {
             final int group = scores.slotAt(i) / GROUP_SLOTS;
-            if (group < groups && !matched[group]) { // else registered behind the snapshot
+            if (group < groups && !listed[group]) { // else registered behind the snapshot
                 add(group);
             }
         }
     }
 
+    /** From here on the slots of a group are looked at one by one. */
     private void add(int group) {
-        matched[group] = true;
+        listed[group] = true;
         list[count++] = group;
+        cached.copyDepths(group, overlaps);
+        active.copyDepths(group, activePrefixes);
     }
 
-    private static void copy(OverlapScores scores, int group, int[] out) {
-        final int from = group * GROUP_SLOTS;
-        final int end = Math.max(from, Math.min(from + GROUP_SLOTS, scores.maxSlots()));
-        for (int slot = from; slot < end; slot++) {
-            out[slot] = scores.depth(slot);
+    /** Looks at the slots of a group one by one if any of them is in a set. */
+    boolean addIfShared(int group) {
+        if (listed[group] || !(cachedSets.isIn(group) || activeSets.isIn(group))) {
+            return false;
         }
-        Arrays.fill(out, end, from + GROUP_SLOTS, 0);
+        add(group);
+        return true;
     }
 
     /**
-     * Prices a matched group, all overlaps trusted.
+     * Lowest relative cost in a group without listed slots, all overlaps trusted; looks only for
+     * one below a limit.
+     *
+     * @param candidates slots that may be chosen, one bit each
+     * @return the lowest cost, or the limit when none is below
+     */
+    double leastShared(
+            LoadBoardMirror loads,
+            int group,
+            long candidates,
+            int reusableBlocks,
+            double blockWeight,
+            double limit) {
+        double lowest = limit;
+        long rest = candidates;
+        for (int c = 0; c <= cachedSets.sets() && rest != 0; c++) {
+            final long held = rest & slots(cachedSets, c, group);
+            final double credit = credit(c, reusableBlocks, blockWeight);
+            rest &= ~held;
+            long left = held;
+            for (int a = 0; a <= activeSets.sets() && left != 0; a++) {
+                final long same = left & slots(activeSets, a, group);
+                final int used = depth(activeSets, a);
+                left &= ~same;
+                // the least of all slots is a bound of theirs
+                if (same != 0 && loads.least(group) - credit - used < lowest) {
+                    final double least = loads.leastAmong(group, same) - credit - used;
+                    lowest = least < lowest ? least : lowest;
+                }
+            }
+        }
+        return lowest;
+    }
+
+    /**
+     * Slots of a group without listed slots that have a relative cost, which is the lowest of all,
+     * one bit each.
+     */
+    long sharedSlotsWith(
+            LoadBoardMirror loads,
+            int group,
+            long candidates,
+            int reusableBlocks,
+            double blockWeight,
+            double cost) {
+        long found = 0;
+        long rest = candidates;
+        for (int c = 0; c <= cachedSets.sets() && rest != 0; c++) {
+            final long held = rest & slots(cachedSets, c, group);
+            final double credit = credit(c, reusableBlocks, blockWeight);
+            rest &= ~held;
+            long left = held;
+            for (int a = 0; a <= activeSets.sets() && left != 0; a++) {
+                final long same = left & slots(activeSets, a, group);
+                final int used = depth(activeSets, a);
+                left &= ~same;
+                if (same != 0 && loads.least(group) - credit - used <= cost) {
+                    final double least = loads.leastAmong(group, same);
+                    found |=
+                            least - credit - used == cost ? loads.slotsWith(group, same, least) : 0;
+                }
+            }
+        }
+        return found;
+    }
+
+    /** Slots of the set of that number; behind the last one all, for those who are in none. */
+    private static long slots(DepthSets sets, int set, int group) {
+        return set < sets.sets() ? sets.slots(set, group) : -1;
+    }
+
+    private static int depth(DepthSets sets, int set) {
+        return set < sets.sets() ? sets.depth(set) : 0;
+    }
+
+    private double credit(int cachedSet, int reusableBlocks, double blockWeight) {
+        return Math.min(depth(cachedSets, cachedSet), reusableBlocks) * blockWeight;
+    }
+
+    /**
+     * Asks the worker of one slot how far its overlap can be trusted.
+     *
+     * @return whether its cost is the one computed
+     */
+    boolean isExact(Roster roster, int slot, double degradedCredit) {
+        if (isSettled(slot / GROUP_SLOTS) || overlap(slot) == 0) {
+            return true;
+        }
+        settledSlot = slot;
+        settledState = roster.at(slot).state();
+        return credit(settledState, degradedCredit) == 1;
+    }
+
+    /**
+     * Prices a group with listed slots, all overlaps trusted.
      *
      * @param candidates slots that may be chosen, one bit each; the others cost infinitely much
      * @param reusableBlocks most blocks that an engine reuses of the prompt
@@ -165,19 +271,19 @@ final class MatchedGroups {
         return state == IndexState.GONE ? 0 : 1;
     }
 
-    /** Number of groups where anything may be matched. */
+    /** Number of groups with listed slots. */
     int count() {
         return count;
     }
 
-    /** The i-th group where anything may be matched. */
+    /** The i-th group with listed slots. */
     int group(int i) {
         return list[i];
     }
 
-    /** Whether anything may be matched in a group. */
-    boolean isMatched(int group) {
-        return matched[group];
+    /** Whether the slots of a group are looked at one by one. */
+    boolean isListed(int group) {
+        return listed[group];
     }
 
     /** Whether the costs of a group are exact, not lower bounds. */
@@ -200,15 +306,18 @@ final class MatchedGroups {
     }
 
     int overlap(int slot) {
-        return matched[slot / GROUP_SLOTS] ? overlaps[slot] : 0;
+        return listed[slot / GROUP_SLOTS] ? overlaps[slot] : cachedSets.depthOf(slot);
     }
 
     int activePrefix(int slot) {
-        return matched[slot / GROUP_SLOTS] ? activePrefixes[slot] : 0;
+        return listed[slot / GROUP_SLOTS] ? activePrefixes[slot] : activeSets.depthOf(slot);
     }
 
     /** The state that a slot was priced by; null where it had no part in its cost. */
     IndexState state(int slot) {
-        return settled[slot / GROUP_SLOTS] && overlap(slot) > 0 ? states[slot] : null;
+        if (settled[slot / GROUP_SLOTS]) {
+            return overlap(slot) > 0 ? states[slot] : null;
+        }
+        return slot == settledSlot ? settledState : null;
     }
 }

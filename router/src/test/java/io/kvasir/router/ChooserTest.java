@@ -141,6 +141,21 @@ class ChooserTest {
                 active.add(slot, 1 + random.nextInt(blocks));
             }
         }
+        for (int sets = random.nextInt(4); sets > 0; sets--) {
+            addSet(random.nextBoolean() ? cached : active, 1 + random.nextInt(blocks));
+        }
+    }
+
+    /** A system prompt that some of those hold that hold nothing so far. */
+    private void addSet(OverlapScores scores, int depth) {
+        final long[] slots = new long[(SLOTS + Long.SIZE - 1) / Long.SIZE];
+        final int share = 1 + random.nextInt(8);
+        for (int slot = 0; slot < workers.size(); slot++) {
+            if (scores.depth(slot) == 0 && random.nextInt(share) == 0) {
+                slots[slot / Long.SIZE] |= 1L << slot;
+            }
+        }
+        scores.addSet(slots, depth);
     }
 
     private List<Worker> exclude(RouteRequest request) {
@@ -224,9 +239,32 @@ class ChooserTest {
         }
     }
 
+    /** Some can be trusted by half: they are drawn, asked, and it is drawn again. */
+    @Test
+    void tiesOfASetAreBrokenUniformlyAmongThoseWhoCanBeTrusted() throws RouteException {
+        register(100);
+        workers.stream().filter(w -> w.slot() % 4 != 0).forEach(this::trust);
+        cached.addSet(new long[] {-1, 0xFF}, 4); // slots 0..71, of which 54 can be trusted
+        active.addSet(new long[] {0, 0xF0}, 1); // 68 is not trusted; 69..71 are a block better off
+        for (int slot = 69; slot < 72; slot++) {
+            load(workers.get(slot), 0, 1);
+        }
+        final RouteRequest request = request(8);
+        final int[] chosen = new int[100];
+        for (int i = 0; i < SAMPLES; i++) {
+            router.select(request, cached, active, decision);
+            chosen[decision.worker().slot()]++;
+        }
+        for (int slot = 0; slot < 100; slot++) {
+            final double expected = slot < 72 && slot % 4 != 0 ? SAMPLES / 54.0 : 0;
+            assertEquals(expected, chosen[slot], 5 * Math.sqrt(expected), "slot " + slot);
+        }
+    }
+
     @Test
     void ofManyIdleWorkersEachIsAsLikely() throws RouteException {
         register(SLOTS);
+        cached.addSet(new long[] {-1, -1, -1, -1, (1L << (SLOTS - 256)) - 1}, 3);
         final RouteRequest request = request(8);
         final int[] chosen = new int[SLOTS];
         final int samples = 100 * SLOTS;

@@ -110,6 +110,45 @@ public final class OverlapScores {
         matched++;
     }
 
+    /**
+     * Records slots that were not found by a match and hold the same: as a set, or as listed ones
+     * when there are too many sets already.
+     *
+     * @param slotBits one bit for each slot, none of them recorded yet, lowest first; not copied
+     * @param depth leading blocks that they hold, at least 1
+     * @throws IllegalArgumentException if {@code depth} is not positive, a slot is recorded already
+     *     or is beyond {@link #maxSlots}
+     */
+    public void addSet(long[] slotBits, int depth) {
+        for (int group = 0; group < slotBits.length; group++) {
+            for (long rest = slotBits[group]; rest != 0; rest &= rest - 1) {
+                final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
+                if (depth < 1 || slot >= depths.length || depth(slot) != 0) {
+                    throw new IllegalArgumentException(
+                            "slots of a set are within maxSlots and recorded once, with a positive"
+                                    + " depth: slot="
+                                    + slot
+                                    + ", depth="
+                                    + depth
+                                    + ", maxSlots="
+                                    + depths.length);
+                }
+            }
+        }
+        final int row = sets * groups;
+        Arrays.fill(bits, row, row + groups, 0);
+        for (int group = 0; group < Math.min(groups, slotBits.length); group++) {
+            bits[row + group] = slotBits[group];
+            matched += Long.bitCount(slotBits[group]);
+        }
+        if (sets < MAX_SETS) {
+            setDepths[sets++] = depth;
+            deepest = Math.max(deepest, depth);
+        } else {
+            listSet(sets, depth);
+        }
+    }
+
     private void list(int slot, int depth) {
         depths[slot] = depth;
         slots[listed++] = slot;
@@ -192,6 +231,24 @@ public final class OverlapScores {
     public long setSlots(int set, int group) {
         Objects.checkIndex(set, sets);
         return group < groups ? bits[set * groups + group] : 0;
+    }
+
+    /**
+     * Copies the depths of 64 slots to where they are in an array; of slots that there are not, 0.
+     *
+     * @param group the slots from 64 · group on
+     * @param out depth of slot {@code i} at index {@code i}
+     */
+    public void copyDepths(int group, int[] out) {
+        final int from = group * GROUP_SLOTS;
+        final int end = Math.clamp(depths.length, from, from + GROUP_SLOTS);
+        System.arraycopy(depths, Math.min(from, depths.length), out, from, end - from);
+        Arrays.fill(out, end, from + GROUP_SLOTS, 0);
+        for (int set = 0; set < sets; set++) {
+            for (long rest = setSlots(set, group); rest != 0; rest &= rest - 1) {
+                out[from + Long.numberOfTrailingZeros(rest)] = setDepths[set];
+            }
+        }
     }
 
     /** Number of slots with a depth above 0 that are in no set: the first of {@link #slotAt}. */

@@ -8,6 +8,7 @@ import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
+import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -103,8 +104,7 @@ public final class PrefixIndex implements AutoCloseable {
         Arrays.setAll(slots, s -> new Holdings(arena));
         Arrays.setAll(slotNames, s -> new SlotNames(slots[s]));
         this.covers = new Covers(tree, slots);
-        this.slotCells =
-                OffHeap.allocate((long) config.maxWorkerSlots() * SlotCellDescriptor.CELL_LENGTH);
+        this.slotCells = OffHeap.allocate(SlotCellDescriptor.length(config.maxWorkerSlots()));
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
@@ -602,7 +602,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private void end() {
-        final long at = SlotCellDescriptor.cellOffset(slot) + SlotCellDescriptor.HELD_BLOCKS_OFFSET;
+        final long at = SlotCellDescriptor.heldBlocksOffset(config.maxWorkerSlots(), slot);
         slotCells.putLongRelease(at, slotCells.getLong(at) + heldChange);
         heldBlocks.add(heldChange);
     }
@@ -700,10 +700,7 @@ public final class PrefixIndex implements AutoCloseable {
      */
     public void eventApplied(int workerSlot, long sequence) {
         Objects.checkIndex(workerSlot, config.maxWorkerSlots());
-        slotCells.putLongRelease(
-                SlotCellDescriptor.cellOffset(workerSlot)
-                        + SlotCellDescriptor.APPLIED_SEQUENCE_OFFSET,
-                sequence);
+        slotCells.putLongRelease(SlotCellDescriptor.appliedSequenceOffset(workerSlot), sequence);
     }
 
     /** A run on the way through the tree, with the sequence hash of the block before it. */
@@ -776,9 +773,21 @@ public final class PrefixIndex implements AutoCloseable {
     /** Number of the last event applied for a slot, {@link #NO_EVENT} before the first. */
     public long appliedSequence(int workerSlot) {
         Objects.checkIndex(workerSlot, config.maxWorkerSlots());
-        return slotCells.getLongAcquire(
-                SlotCellDescriptor.cellOffset(workerSlot)
-                        + SlotCellDescriptor.APPLIED_SEQUENCE_OFFSET);
+        return slotCells.getLongAcquire(SlotCellDescriptor.appliedSequenceOffset(workerSlot));
+    }
+
+    /**
+     * Copies the numbers of the last events applied for the first slots; each by itself is whole.
+     * What the caller reads of the index afterwards is not older. Any thread.
+     *
+     * @param out number for slot {@code i} at index {@code i}; {@link #NO_EVENT} before the first
+     * @param count slots, at most {@code maxWorkerSlots} and {@code out.length}
+     * @throws IndexOutOfBoundsException if {@code count} is beyond either
+     */
+    public void appliedSequences(long[] out, int count) {
+        Objects.checkFromIndexSize(0, count, Math.min(out.length, config.maxWorkerSlots()));
+        slotCells.getLongs(SlotCellDescriptor.appliedSequenceOffset(0), out, 0, count);
+        VarHandle.acquireFence();
     }
 
     /** Distinct blocks that any slot holds. */
@@ -795,7 +804,7 @@ public final class PrefixIndex implements AutoCloseable {
     public long heldBlocks(int workerSlot) {
         Objects.checkIndex(workerSlot, config.maxWorkerSlots());
         return slotCells.getLongAcquire(
-                SlotCellDescriptor.cellOffset(workerSlot) + SlotCellDescriptor.HELD_BLOCKS_OFFSET);
+                SlotCellDescriptor.heldBlocksOffset(config.maxWorkerSlots(), workerSlot));
     }
 
     /** Off-heap bytes allocated; constant from construction to close. */

@@ -1,30 +1,33 @@
 package io.kvasir.core.index;
 
 /**
- * Layout of what a {@link PrefixIndex} publishes about one worker slot.
+ * Layout of what a {@link PrefixIndex} publishes about its worker slots: one column behind the
+ * other, so that a column can be read as a whole.
  *
  * <pre>
- *   0                8                16
- *   +----------------+----------------+
- *   | applied        | held           |
- *   | sequence       | blocks         |
- *   +----------------+----------------+
+ *   0                              8 s                            16 s
+ *   +----------+----------+-- … ---+----------+----------+-- … ---+
+ *   | applied  | applied  |        | held     | held     |        |
+ *   | sequence | sequence |        | blocks   | blocks   |        |
+ *   | slot 0   | slot 1   |        | slot 0   | slot 1   |        |
+ *   +----------+----------+-- … ---+----------+----------+-- … ---+
  * </pre>
  */
-public final class SlotCellDescriptor {
-    /** Number of the last event applied. */
-    public static final int APPLIED_SEQUENCE_OFFSET = 0;
-
-    /** Engine hashes that the slot holds. */
-    public static final int HELD_BLOCKS_OFFSET = APPLIED_SEQUENCE_OFFSET + Long.BYTES;
-
-    /** Bytes of a cell. */
-    public static final int CELL_LENGTH = HELD_BLOCKS_OFFSET + Long.BYTES;
-
+final class SlotCellDescriptor {
     private SlotCellDescriptor() {}
 
-    /** Byte offset of a slot's cell. */
-    public static long cellOffset(int slot) {
-        return (long) slot * CELL_LENGTH;
+    /** Where the number of the last event applied for a slot is. */
+    static long appliedSequenceOffset(int slot) {
+        return (long) slot * Long.BYTES;
+    }
+
+    /** Where the number of engine hashes that a slot holds is, of so many slots. */
+    static long heldBlocksOffset(int slots, int slot) {
+        return ((long) slots + slot) * Long.BYTES;
+    }
+
+    /** Bytes of the cells of so many slots. */
+    static long length(int slots) {
+        return 2L * slots * Long.BYTES;
     }
 }

@@ -61,9 +61,10 @@ class DescriptorsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 0", "1, 16", "5, 80"})
-    void slotCellsFollowEachOther(int slot, long offset) {
-        assertEquals(offset, SlotCellDescriptor.cellOffset(slot));
-        assertEquals(8, SlotCellDescriptor.HELD_BLOCKS_OFFSET);
+    @CsvSource({"0, 0, 24", "1, 8, 32", "2, 16, 40"})
+    void slotCellsAreTwoColumns(int slot, long applied, long held) {
+        assertEquals(applied, SlotCellDescriptor.appliedSequenceOffset(slot));
+        assertEquals(held, SlotCellDescriptor.heldBlocksOffset(3, slot));
+        assertEquals(48, SlotCellDescriptor.length(3));
     }
 }

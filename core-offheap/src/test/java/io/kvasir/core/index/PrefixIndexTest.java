@@ -215,6 +215,12 @@ class PrefixIndexTest {
                 IndexOutOfBoundsException.class,
                 () -> index.store(0, true, 0, NAMES, PROMPT, 5, false));
         assertThrows(IndexOutOfBoundsException.class, () -> index.match(PROMPT, 5, scores));
+        final long[] all = new long[SLOTS];
+        index.appliedSequences(all, SLOTS);
+        for (int slot = 0; slot < SLOTS; slot++) {
+            assertEquals(index.appliedSequence(slot), all[slot]);
+        }
+        assertThrows(IndexOutOfBoundsException.class, () -> index.appliedSequences(all, SLOTS + 1));
         assertThrows(IndexOutOfBoundsException.class, () -> index.eventApplied(SLOTS, 1));
         assertThrows(
                 IllegalArgumentException.class,

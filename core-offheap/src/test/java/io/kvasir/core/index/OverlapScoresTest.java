@@ -1,0 +1,91 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.Arrays;
+import java.util.stream.IntStream;
+
+class OverlapScoresTest {
+    private static final int SLOTS = 100;
+
+    private final OverlapScores scores = new OverlapScores(SLOTS);
+
+    private static long[] slots(int from, int to) {
+        final long[] bits = new long[2];
+        for (int slot = from; slot < to; slot++) {
+            bits[slot / Long.SIZE] |= 1L << slot;
+        }
+        return bits;
+    }
+
+    @Test
+    void listedSlotsAndSetsAreOneResult() {
+        scores.add(70, 9);
+        scores.addSet(slots(60, 68), 4);
+        scores.addSet(slots(3, 5), 2);
+        assertEquals(9, scores.deepest());
+        assertEquals(11, scores.matchedSlots());
+        assertEquals(1, scores.listedSlots());
+        assertEquals(2, scores.sets());
+        assertEquals(0xFL << 60, scores.setSlots(0, 0));
+        assertEquals(0xF, scores.setSlots(0, 1));
+        assertEquals(0, scores.setSlots(0, 2));
+        assertEquals(
+                "{3=2, 4=2, 60=4, 61=4, 62=4, 63=4, 64=4, 65=4, 66=4, 67=4, 70=9}", scores + "");
+    }
+
+    @Test
+    void slotsOfSetsAreListedWhenTheyAreAskedForOneByOne() {
+        scores.add(70, 9);
+        scores.addSet(slots(60, 68), 4);
+        final String before = scores.toString();
+        final int[] found =
+                IntStream.range(0, scores.matchedSlots()).map(scores::slotAt).sorted().toArray();
+        assertArrayEquals(new int[] {60, 61, 62, 63, 64, 65, 66, 67, 70}, found);
+        assertEquals(9, scores.listedSlots());
+        assertEquals(0, scores.sets());
+        assertEquals(before, scores.toString());
+        scores.clear();
+        assertEquals("{}", scores.toString());
+        assertEquals(0, scores.matchedSlots());
+    }
+
+    @Test
+    void setsBeyondTheLastThatHasRoomAreListed() {
+        for (int i = 0; i < 12; i++) {
+            scores.addSet(slots(8 * i, 8 * i + 8), i + 1);
+        }
+        assertEquals(96, scores.matchedSlots());
+        for (int slot = 0; slot < SLOTS; slot++) {
+            assertEquals(slot < 96 ? slot / 8 + 1 : 0, scores.depth(slot));
+        }
+    }
+
+    @Test
+    void depthsOfAGroupAreCopiedToWhereTheyAre() {
+        scores.add(70, 9);
+        scores.addSet(slots(60, 68), 4);
+        final int[] copied = new int[192];
+        Arrays.fill(copied, -1);
+        for (int group = 0; group < 3; group++) {
+            scores.copyDepths(group, copied);
+        }
+        for (int slot = 0; slot < copied.length; slot++) {
+            assertEquals(slot < SLOTS ? scores.depth(slot) : 0, copied[slot]);
+        }
+    }
+
+    @Test
+    void aSlotIsRecordedOnceAndWithinLimits() {
+        scores.addSet(slots(60, 68), 4);
+        assertThrows(IllegalArgumentException.class, () -> scores.add(61, 1));
+        assertThrows(IllegalArgumentException.class, () -> scores.addSet(slots(67, 69), 1));
+        assertThrows(IllegalArgumentException.class, () -> scores.addSet(slots(1, 2), 0));
+        assertThrows(IllegalArgumentException.class, () -> scores.addSet(slots(99, 101), 1));
+        assertEquals(8, scores.matchedSlots());
+    }
+}
