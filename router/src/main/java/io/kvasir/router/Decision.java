@@ -105,7 +105,7 @@ public final class Decision {
             loads = new LoadBoardMirror(board.slots());
         }
         loads.refresh(board, tokenWeight());
-        matched.fill(roster.groups(), cached, active);
+        matched.fill(roster.groups(), cached, active, reusableBlocks, overlapWeight);
         degradedCredit = creditWhenDegraded;
         bar(request);
         eligible = 0;
@@ -244,17 +244,15 @@ public final class Decision {
     }
 
     private void priceGroup(int group) {
-        matched.price(loads, group, candidates[group], reusableBlocks, overlapWeight);
+        matched.price(loads, group, candidates[group]);
     }
 
     private void settleGroup(int group) {
-        matched.settle(
-                roster, group, candidates[group], reusableBlocks, overlapWeight, degradedCredit);
+        matched.settle(roster, group, candidates[group], degradedCredit);
     }
 
     private double leastShared(int group, double limit) {
-        return matched.leastShared(
-                loads, group, candidates[group], reusableBlocks, overlapWeight, limit);
+        return matched.leastShared(loads, group, candidates[group], limit);
     }
 
     /** Candidates of a group whose relative cost is the lowest one of all, one bit each. */
@@ -262,8 +260,7 @@ public final class Decision {
         if (matched.isListed(group)) {
             return matched.least(group) == lowest ? matched.slotsWith(group, lowest) : 0;
         }
-        return matched.sharedSlotsWith(
-                loads, group, candidates[group], reusableBlocks, overlapWeight, lowest);
+        return matched.sharedSlotsWith(loads, group, candidates[group], lowest);
     }
 
     /** Whether the cost of a slot that was computed by trusting its overlap is its cost. */

@@ -9,6 +9,7 @@ import io.kvasir.core.index.OverlapScores;
 final class DepthSets {
     private int sets;
     private int groups;
+    private int deepest;
     private int[] depths = {};
     private long[] slots = {}; // by set, then by group
 
@@ -22,8 +23,10 @@ final class DepthSets {
         if (slots.length < sets * groups) {
             slots = new long[sets * groups];
         }
+        deepest = 0;
         for (int set = 0; set < sets; set++) {
             depths[set] = scores.setDepth(set);
+            deepest = Math.max(deepest, depths[set]);
             for (int group = 0; group < groups; group++) {
                 slots[set * groups + group] = scores.setSlots(set, group);
             }
@@ -32,6 +35,11 @@ final class DepthSets {
 
     int sets() {
         return sets;
+    }
+
+    /** Depth of the deepest set, 0 without sets. */
+    int deepest() {
+        return deepest;
     }
 
     int depth(int set) {

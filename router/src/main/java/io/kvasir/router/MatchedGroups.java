@@ -26,6 +26,9 @@ final class MatchedGroups {
     private final DepthSets activeSets = new DepthSets();
     private OverlapScores cached; // until the choice is made
     private OverlapScores active;
+    private int reusableBlocks;
+    private double blockWeight;
+    private double mostOfSets; // no slot of the sets costs less than its load by more than this
     private int settledSlot = NONE; // asked by itself
     private IndexState settledState;
 
@@ -41,8 +44,18 @@ final class MatchedGroups {
     private double[] relative = {};
     private IndexState[] states = {}; // by slot, where the group is settled and the slot overlaps
 
-    /** Takes what the matches found in so many groups. */
-    void fill(int groups, OverlapScores cachedScores, OverlapScores activeScores) {
+    /**
+     * Takes what the matches found in so many groups.
+     *
+     * @param reusable most blocks that an engine reuses of the prompt
+     * @param weight what a block less to prefill counts
+     */
+    void fill(
+            int groups,
+            OverlapScores cachedScores,
+            OverlapScores activeScores,
+            int reusable,
+            double weight) {
         for (int i = 0; i < count; i++) {
             listed[list[i]] = false;
             settled[list[i]] = false;
@@ -53,6 +66,10 @@ final class MatchedGroups {
         active = activeScores;
         cachedSets.fill(cached, groups);
         activeSets.fill(active, groups);
+        reusableBlocks = reusable;
+        blockWeight = weight;
+        mostOfSets =
+                Math.min(cachedSets.deepest(), reusableBlocks) * blockWeight + activeSets.deepest();
         reserve(groups);
         if (cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
             for (int group = 0; group < groups; group++) {
@@ -110,18 +127,15 @@ final class MatchedGroups {
      * @param candidates slots that may be chosen, one bit each
      * @return the lowest cost, or the limit when none is below
      */
-    double leastShared(
-            LoadBoardMirror loads,
-            int group,
-            long candidates,
-            int reusableBlocks,
-            double blockWeight,
-            double limit) {
+    double leastShared(LoadBoardMirror loads, int group, long candidates, double limit) {
+        if (loads.least(group) - mostOfSets >= limit) {
+            return limit;
+        }
         double lowest = limit;
         long rest = candidates;
         for (int c = 0; c <= cachedSets.sets() && rest != 0; c++) {
             final long held = rest & slots(cachedSets, c, group);
-            final double credit = credit(c, reusableBlocks, blockWeight);
+            final double credit = creditOfSet(c);
             rest &= ~held;
             long left = held;
             for (int a = 0; a <= activeSets.sets() && left != 0; a++) {
@@ -142,18 +156,15 @@ final class MatchedGroups {
      * Slots of a group without listed slots that have a relative cost, which is the lowest of all,
      * one bit each.
      */
-    long sharedSlotsWith(
-            LoadBoardMirror loads,
-            int group,
-            long candidates,
-            int reusableBlocks,
-            double blockWeight,
-            double cost) {
+    long sharedSlotsWith(LoadBoardMirror loads, int group, long candidates, double cost) {
+        if (loads.least(group) - mostOfSets > cost) {
+            return 0;
+        }
         long found = 0;
         long rest = candidates;
         for (int c = 0; c <= cachedSets.sets() && rest != 0; c++) {
             final long held = rest & slots(cachedSets, c, group);
-            final double credit = credit(c, reusableBlocks, blockWeight);
+            final double credit = creditOfSet(c);
             rest &= ~held;
             long left = held;
             for (int a = 0; a <= activeSets.sets() && left != 0; a++) {
@@ -179,7 +190,7 @@ final class MatchedGroups {
         return set < sets.sets() ? sets.depth(set) : 0;
     }
 
-    private double credit(int cachedSet, int reusableBlocks, double blockWeight) {
+    private double creditOfSet(int cachedSet) {
         return Math.min(depth(cachedSets, cachedSet), reusableBlocks) * blockWeight;
     }
 
@@ -201,15 +212,8 @@ final class MatchedGroups {
      * Prices a group with listed slots, all overlaps trusted.
      *
      * @param candidates slots that may be chosen, one bit each; the others cost infinitely much
-     * @param reusableBlocks most blocks that an engine reuses of the prompt
-     * @param blockWeight what a block less to prefill counts
      */
-    void price(
-            LoadBoardMirror loads,
-            int group,
-            long candidates,
-            int reusableBlocks,
-            double blockWeight) {
+    void price(LoadBoardMirror loads, int group, long candidates) {
         final int from = group * GROUP_SLOTS;
         loads.copyWeighted(group, relative);
         for (int i = from; i < from + GROUP_SLOTS; i++) {
@@ -234,13 +238,7 @@ final class MatchedGroups {
      * Asks the workers of a priced group how far their overlaps can be trusted and corrects their
      * costs, which grow or stay.
      */
-    void settle(
-            Roster roster,
-            int group,
-            long candidates,
-            int reusableBlocks,
-            double blockWeight,
-            double degradedCredit) {
+    void settle(Roster roster, int group, long candidates, double degradedCredit) {
         boolean changed = false;
         for (long rest = candidates; rest != 0; rest &= rest - 1) {
             final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
