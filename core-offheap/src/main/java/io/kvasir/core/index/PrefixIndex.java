@@ -232,6 +232,7 @@ public final class PrefixIndex implements AutoCloseable {
         }
         holding = HoldingDescriptor.holding(parent);
         final int place = HoldingDescriptor.place(parent);
+        myNames.startsAt(parent + 1);
         run = tree.pieceAt(mine.run(holding), place);
         offset = place - tree.first(run) + 1;
     }
@@ -310,6 +311,7 @@ public final class PrefixIndex implements AutoCloseable {
                 mine.hold(holding, place, blocks);
                 mine.settle(holding);
                 mine.index(holding, place, names, done, blocks);
+                myNames.startsAt(HoldingDescriptor.position(holding, place));
                 covers.held(run, blockOffset, blocks, slot, holding);
                 Arrays.fill(outcomes, done, done + blocks, STORED);
                 heldChange += blocks;
@@ -493,27 +495,53 @@ public final class PrefixIndex implements AutoCloseable {
         return unknown;
     }
 
-    /** Removes a name and those after it that go on backwards from it; returns how many. */
+    /** Removes a name and those after it that go on from it either way; returns how many. */
     private int removeFrom(int first, int position) {
         final int from = HoldingDescriptor.holding(position);
         final int place = HoldingDescriptor.place(position);
-        int removed = 1;
-        if (mine.isSolid(from) && place == mine.high(from) - 1) {
-            final int most = Math.min(count - first, place - mine.low(from) + 1);
-            while (removed < most && mine.name(from, place - removed) == names[first + removed]) {
-                removed++;
-            }
+        int removed = mine.isSolid(from) ? lastNames(first, from, place) : 0;
+        if (removed > 0) {
             final boolean all = removed == mine.held(from);
-            final int next = all ? covers.lastBefore(slot, from) : position - removed;
+            final int last = HoldingDescriptor.position(from, mine.high(from) - 1);
+            final int next = all ? covers.lastBefore(slot, from) : last - removed;
             covers.letGoLast(slot, from, removed);
             myNames.expect(next);
         } else {
-            final boolean upward = place == mine.low(from);
+            removed = 1;
             letGo(from, place);
-            myNames.expect(upward ? position + 1 : position - 1);
+            myNames.expect(position - 1, position + 1);
         }
         heldChange -= removed;
         return removed;
+    }
+
+    /**
+     * How many of the next names are the last of a solid holding, in the order of its blocks or
+     * against it; 0 = none or not all up to the last.
+     */
+    private int lastNames(int first, int from, int place) {
+        final int low = mine.low(from);
+        final int high = mine.high(from);
+        int same = 1;
+        if (place == high - 1) {
+            final int most = Math.min(count - first, high - low);
+            while (same < most && mine.name(from, place - same) == names[first + same]) {
+                same++;
+            }
+            return same;
+        }
+        final int most = high - place;
+        if (most > count - first) {
+            return 0;
+        }
+        while (same < most && mine.name(from, place + same) == names[first + same]) {
+            same++;
+        }
+        if (same < most) {
+            return 0;
+        }
+        myNames.letGoFromStart();
+        return same;
     }
 
     private void removeNoted(long name, int position, CopyRule rule) {

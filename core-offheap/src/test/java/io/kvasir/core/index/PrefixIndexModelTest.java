@@ -170,8 +170,7 @@ class PrefixIndexModelTest {
         }
 
         private void remove(int slot) {
-            final long[] names = new long[random.nextInt(6)];
-            Arrays.setAll(names, i -> someName(slot));
+            final long[] names = random.nextInt(3) > 0 ? someNames(slot) : pathNames(slot);
             final boolean lastCopy = random.nextBoolean();
             final int unknown = naive.remove(slot, names, lastCopy);
             unknownRemovals += unknown;
@@ -183,6 +182,29 @@ class PrefixIndexModelTest {
                             names.length,
                             lastCopy ? CopyRule.LAST_COPY : CopyRule.PHYSICAL));
             assertEquals(unknownRemovals, index.unknownRemovals());
+        }
+
+        private long[] someNames(int slot) {
+            final long[] names = new long[random.nextInt(6)];
+            Arrays.setAll(names, i -> someName(slot));
+            return names;
+        }
+
+        /** Names of blocks behind each other, as engines remove them: from either end. */
+        private long[] pathNames(int slot) {
+            final long[] prompt = prompts[random.nextInt(prompts.length)];
+            final int from = random.nextInt(prompt.length);
+            final List<Long> names = new ArrayList<>();
+            for (int i = from + 1; i <= prompt.length; i++) {
+                final List<Long> path = Arrays.stream(prompt, 0, i).boxed().toList();
+                naive.names(slot).stream()
+                        .filter(name -> naive.path(slot, name).equals(path))
+                        .forEach(names::add);
+            }
+            if (random.nextBoolean()) {
+                Collections.reverse(names);
+            }
+            return names.stream().mapToLong(Long::longValue).toArray();
         }
 
         private void removeTo(int slot) {

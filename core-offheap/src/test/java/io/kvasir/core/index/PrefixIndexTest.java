@@ -54,6 +54,33 @@ class PrefixIndexTest {
         assertEquals(4, depth(0));
     }
 
+    /** As SGLang does it: a node of its tree goes as a whole, the first block first. */
+    @Test
+    void whatWasStoredAtOnceIsRemovedFromItsStart() {
+        for (int round = 0; round < 3; round++) {
+            storeRoot(0, new long[] {1, 2}, new long[] {10, 20});
+            store(0, 2, new long[] {3, 4, 5}, new long[] {30, 40, 50});
+            store(0, 3, new long[] {6}, new long[] {60}); // leaves behind the node's first block
+            assertEquals(0, remove(0, CopyRule.PHYSICAL, 4, 5));
+            assertEquals(3, depth(0));
+            assertEquals(0, remove(0, CopyRule.PHYSICAL, 6));
+            assertEquals(0, remove(0, CopyRule.PHYSICAL, 3));
+            assertEquals(2, depth(0));
+            assertEquals(0, remove(0, CopyRule.PHYSICAL, 1, 2));
+            assertEquals(0, index.heldBlocks(0));
+        }
+    }
+
+    @Test
+    void namesBehindEachOtherThatAreNotTheLastLeaveAHole() {
+        storeRoot(0, NAMES, PROMPT);
+        assertEquals(0, remove(0, CopyRule.PHYSICAL, 2, 3));
+        assertEquals(1, depth(0));
+        assertEquals(2, index.heldBlocks(0));
+        store(0, 1, new long[] {2, 3}, new long[] {20, 30});
+        assertEquals(4, depth(0));
+    }
+
     @Test
     void anUnknownParentIsRefusedAndCounted() {
         assertEquals(StoreResult.UNKNOWN_PARENT, store(0, 99, NAMES, PROMPT));
