@@ -19,6 +19,8 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -28,7 +30,7 @@ import java.util.regex.Pattern;
  */
 final class EngineProbe implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EngineProbe.class);
-    private static final long TIMEOUT_MS = 5_000;
+    private static final long TIMEOUT_NS = 5_000_000_000L;
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
     private static final Pattern BLOCK_SIZE =
@@ -37,6 +39,7 @@ final class EngineProbe implements AutoCloseable {
             Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
 
     private final HttpClient client;
+    private final AnsweredConnections answered;
     private final Fleet fleet;
     private final GatewayConfig config;
     private final ChatModel encoder;
@@ -46,8 +49,14 @@ final class EngineProbe implements AutoCloseable {
     /**
      * @param encoder null when the gateway has no tokenizer
      */
-    EngineProbe(HttpClient client, Fleet fleet, GatewayConfig config, ChatModel encoder) {
+    EngineProbe(
+            HttpClient client,
+            AnsweredConnections answered,
+            Fleet fleet,
+            GatewayConfig config,
+            ChatModel encoder) {
         this.client = client;
+        this.answered = answered;
         this.fleet = fleet;
         this.config = config;
         this.encoder = encoder;
@@ -165,10 +174,13 @@ final class EngineProbe implements AutoCloseable {
     private String difference(Upstream upstream, String what, ObjectNode body, int[] expected)
             throws InterruptedException, ExecutionException, TimeoutException, IOException {
         final ContentResponse answer =
-                request(upstream, "/tokenize")
-                        .method("POST")
-                        .body(new StringRequestContent("application/json", body.toString()))
-                        .send();
+                send(
+                        () ->
+                                request(upstream, "/tokenize")
+                                        .method("POST")
+                                        .body(
+                                                new StringRequestContent(
+                                                        "application/json", body.toString())));
         if (answer.getStatus() != 200) {
             throw new IOException("POST /tokenize answered " + answer.getStatus());
         }
@@ -194,13 +206,42 @@ final class EngineProbe implements AutoCloseable {
 
     private ContentResponse get(Upstream upstream, String path)
             throws InterruptedException, ExecutionException, TimeoutException {
-        return request(upstream, path).send();
+        return send(() -> request(upstream, path));
     }
 
     private Request request(Upstream upstream, String path) {
-        return client.newRequest(upstream.url())
-                .path(upstream.path(path))
-                .timeout(TIMEOUT_MS, TimeUnit.MILLISECONDS);
+        return client.newRequest(upstream.url()).path(upstream.path(path));
+    }
+
+    /** Asks, and asks again where the worker had closed the connection; within one timeout. */
+    private ContentResponse send(Supplier<Request> question)
+            throws InterruptedException, ExecutionException, TimeoutException {
+        final long deadline = System.nanoTime() + TIMEOUT_NS;
+        final AtomicBoolean begun = new AtomicBoolean();
+        for (int staleRetries = 0; ; staleRetries++) {
+            final Request asked =
+                    question.get()
+                            .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
+                            .onResponseBegin(
+                                    answer -> {
+                                        begun.set(true);
+                                        answered.add(answer.getRequest());
+                                    });
+            try {
+                return asked.send();
+            } catch (ExecutionException e) {
+                if (begun.get()
+                        || staleRetries == AnsweredConnections.STALE_RETRIES
+                        || !answered.wasStale(asked, UpstreamFault.of(e.getCause()))) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    /** At least 1, as 0 means that there is no timeout. */
+    private static long millisUntil(long deadlineNs) {
+        return Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime()));
     }
 
     /** Ends the threads; does not wait for a probe under way. */

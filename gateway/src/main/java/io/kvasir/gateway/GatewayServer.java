@@ -69,11 +69,12 @@ public final class GatewayServer implements AutoCloseable {
         final Fleet fleet = new Fleet(config, router);
         metrics.watch(fleet);
         metrics.watch(router);
+        final AnsweredConnections answered = new AnsweredConnections();
         final ProxyExchange.Shared shared =
                 new ProxyExchange.Shared(
                         config,
                         client,
-                        new AnsweredConnections(),
+                        answered,
                         new RoutingDesk(
                                 router,
                                 decisions,
@@ -96,7 +97,7 @@ public final class GatewayServer implements AutoCloseable {
                                         decisions,
                                         Clock.systemUTC().instant()))));
         server.setStopTimeout(config.drainTimeout().toMillis());
-        probe = new EngineProbe(client, fleet, config, encoder);
+        probe = new EngineProbe(client, answered, fleet, config, encoder);
         housekeeper = new Housekeeper(router);
     }
 

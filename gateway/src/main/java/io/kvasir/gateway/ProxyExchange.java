@@ -57,12 +57,6 @@ final class ProxyExchange {
 
     private static final int CLIENT_LEFT = 499;
 
-    /**
-     * Requests that met a connection which the worker had just closed are no attempts, up to this
-     * number.
-     */
-    private static final int STALE_RETRIES = 5;
-
     private final Shared shared;
     private final Request request;
     private final Response response;
@@ -281,7 +275,7 @@ final class ProxyExchange {
 
         /** The answer's head is there. */
         private void onContent(org.eclipse.jetty.client.Response answer, Content.Source source) {
-            shared.answered.add(answer.getRequest().getConnection());
+            shared.answered.add(answer.getRequest());
             final UpstreamFault fault = faultOf(answer.getStatus());
             if (fault != null && mayRetry() && isCurrent(this)) {
                 excluded.add(lease.worker());
@@ -323,10 +317,9 @@ final class ProxyExchange {
 
         private void failedWithoutAnswer(Throwable failure) {
             final UpstreamFault fault = UpstreamFault.of(failure);
-            if (fault == UpstreamFault.CLOSED
-                    && shared.answered.contains(sent.getConnection())
+            if (shared.answered.wasStale(sent, fault)
                     && isCurrent(this)
-                    && staleRetries < STALE_RETRIES) {
+                    && staleRetries < AnsweredConnections.STALE_RETRIES) {
                 staleRetries++;
                 attempts--;
                 abandon("stale_connection", 0, null);

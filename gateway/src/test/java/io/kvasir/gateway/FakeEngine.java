@@ -40,15 +40,20 @@ final class FakeEngine implements AutoCloseable {
         final String path;
         final Map<String, String> headers;
         final byte[] body;
+        final boolean first;
         private final Socket socket;
         private final OutputStream out;
         final CountDownLatch clientGone = new CountDownLatch(1);
 
-        Call(String path, Map<String, String> headers, byte[] body, Socket socket)
+        /**
+         * @param first whether it is the first on its connection
+         */
+        Call(String path, Map<String, String> headers, byte[] body, boolean first, Socket socket)
                 throws IOException {
             this.path = path;
             this.headers = headers;
             this.body = body;
+            this.first = first;
             this.socket = socket;
             this.out = socket.getOutputStream();
         }
@@ -69,6 +74,11 @@ final class FakeEngine implements AutoCloseable {
                             + json.getBytes(StandardCharsets.UTF_8).length
                             + "\r\n\r\n"
                             + json);
+        }
+
+        /** An answer that does not end the connection, or does not say so. */
+        void keepAlive(String text) throws IOException {
+            raw("HTTP/1.1 200 OK\r\nContent-Length: " + text.length() + "\r\n\r\n" + text);
         }
 
         void beginEvents() throws IOException {
@@ -120,7 +130,7 @@ final class FakeEngine implements AutoCloseable {
     volatile String metricsPage =
             "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"100\"} 1\n";
     volatile Script tokenize = call -> call.json(404, "{}");
-    volatile int healthStatus = 200;
+    volatile Script health = call -> call.json(200, "{}");
 
     FakeEngine(Script script) {
         this(script, 0);
@@ -169,9 +179,9 @@ final class FakeEngine implements AutoCloseable {
     private void serve(Socket socket) {
         try (socket) {
             final InputStream in = new BufferedInputStream(socket.getInputStream());
-            boolean more = true;
+            boolean more = one(in, true, socket);
             while (more) {
-                more = one(in, socket);
+                more = one(in, false, socket);
             }
         } catch (SocketException e) {
             // the gateway or the script ended it
@@ -185,7 +195,8 @@ final class FakeEngine implements AutoCloseable {
         }
     }
 
-    private boolean one(InputStream in, Socket socket) throws IOException, InterruptedException {
+    private boolean one(InputStream in, boolean first, Socket socket)
+            throws IOException, InterruptedException {
         final String requestLine = line(in);
         if (requestLine == null) {
             return false;
@@ -206,15 +217,11 @@ final class FakeEngine implements AutoCloseable {
                                 requestLine.indexOf(' ') + 1, requestLine.lastIndexOf(' ')),
                         headers,
                         body,
+                        first,
                         socket);
         switch (call.path) {
-            case "/health" -> call.json(healthStatus, "{}");
-            case "/metrics" ->
-                    call.raw(
-                            "HTTP/1.1 200 OK\r\nContent-Length: "
-                                    + metricsPage.length()
-                                    + "\r\n\r\n"
-                                    + metricsPage);
+            case "/health" -> health.answer(call);
+            case "/metrics" -> call.keepAlive(metricsPage);
             case "/tokenize" -> tokenize.answer(call);
             default -> {
                 calls.add(call);

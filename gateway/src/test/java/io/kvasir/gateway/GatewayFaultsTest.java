@@ -17,6 +17,8 @@ import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 class GatewayFaultsTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
@@ -335,19 +337,90 @@ class GatewayFaultsTest {
 
     @Test
     void aConnectionThatTheWorkerClosesBehindAnAnswerIsNoFault() throws Exception {
-        good.script =
-                call ->
-                        call.raw(
-                                "HTTP/1.1 200 OK\r\nContent-Length: "
-                                        + ANSWER.length()
-                                        + "\r\n\r\n"
-                                        + ANSWER); // and closes it, though it did not say so
+        good.script = call -> call.keepAlive(ANSWER); // and closes it, though it did not say so
         start(Gateways.config(good.worker("good")).retries(0));
         for (int i = 0; i < 200; i++) {
             assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
         }
         assertEquals(200, good.calls.size());
         assertTrue(gateway.router().workers().get(0).available());
+    }
+
+    @Test
+    void aProbeThatMeetsAConnectionClosedBehindAnAnswerAsksAgain() throws Exception {
+        final AtomicInteger cut = new AtomicInteger();
+        good.health =
+                call -> {
+                    if (call.first) {
+                        call.keepAlive("{}");
+                    } else {
+                        cut.getAndIncrement();
+                        call.cut();
+                    }
+                };
+        start(Gateways.config(good.worker("good")));
+        Eventually.holds("stale connections", () -> cut.get() >= 5);
+        assertTrue(healthOf(0).path("last_error").isNull(), healthOf(0).toString());
+        assertEquals("up", healthOf(0).path("health").textValue());
+    }
+
+    @Test
+    void aWorkerWhoseProbesAreCutIsOutAtTheThirdHoweverManyConnectionsItHadAnswered()
+            throws Exception {
+        final AtomicBoolean dies = new AtomicBoolean();
+        final AtomicInteger cut = new AtomicInteger();
+        good.health =
+                call -> {
+                    // one stale connection and three faults; the fourth fault never comes
+                    if (dies.get() && cut.get() < 4) {
+                        cut.getAndIncrement();
+                        call.cut();
+                    } else {
+                        call.keepAlive("{}");
+                    }
+                };
+        start(Gateways.config(good.worker("good")));
+        Gateways.awaitContact(gateway);
+        dies.set(true);
+        Eventually.holds(
+                "back on trial", () -> "trial".equals(healthOf(0).path("health").textValue()));
+        assertEquals(4, cut.get());
+    }
+
+    @Test
+    void aRequestThatMeetsAProbesConnectionWhichTheWorkerHasClosedIsSentAgain() throws Exception {
+        good.health = call -> call.keepAlive("{}");
+        good.script =
+                call -> {
+                    if (call.first) {
+                        call.json(200, ANSWER);
+                    } else {
+                        call.cut();
+                    }
+                };
+        start(
+                Gateways.config(good.worker("good"))
+                        .retries(0)
+                        .healthInterval(Duration.ofMinutes(1)));
+        Gateways.awaitContact(gateway);
+        Eventually.holds(
+                "the probe has read the metrics",
+                () -> page("/debug/workers").at("/workers/0/engine_blocks").isInt());
+        assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
+        assertEquals(2, good.calls.size());
+        assertTrue(healthOf(0).path("last_error").isNull());
+    }
+
+    private JsonNode healthOf(int worker) {
+        return page("/health").path("workers").path(worker);
+    }
+
+    private JsonNode page(String path) {
+        try {
+            return Json.MAPPER.readTree(Gateways.get(gateway, path).body());
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test
