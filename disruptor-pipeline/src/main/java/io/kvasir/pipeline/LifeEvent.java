@@ -11,12 +11,14 @@ final class LifeEvent {
         OUTPUT_BLOCK,
         FREE,
         WORKER_GONE,
+        FORGET_PREDICTED,
         TICK
     }
 
     Kind kind = Kind.FREE;
     long requestId;
     int slot;
+    int tenancy; // of an ADD
     int count;
     long prefillTokens;
     int provisionalBlocks;
@@ -32,6 +34,7 @@ final class LifeEvent {
     void add(
             long request,
             int workerSlot,
+            int slotTenancy,
             long[] localHashes,
             int hashCount,
             long tokens,
@@ -41,6 +44,7 @@ final class LifeEvent {
         kind = Kind.ADD;
         requestId = request;
         slot = workerSlot;
+        tenancy = slotTenancy;
         prefillTokens = tokens;
         provisionalBlocks = blocks;
         timeNs = deadlineNs;
@@ -64,6 +68,13 @@ final class LifeEvent {
         requestId = 0;
         slot = workerSlot;
         whenGone = after;
+        count = 0;
+    }
+
+    void forgetPredicted(int workerSlot) {
+        kind = Kind.FORGET_PREDICTED;
+        requestId = 0;
+        slot = workerSlot;
         count = 0;
     }
 

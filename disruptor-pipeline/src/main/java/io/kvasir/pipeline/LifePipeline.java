@@ -51,8 +51,8 @@ public final class LifePipeline implements AutoCloseable {
      * @param routed takes the prompts of predicted bookings; its times are those of the ticks. Not
      *     closed by this class; null when nothing is predicted
      * @param ended told the id of each request that has ended without a {@link #free}: at its
-     *     deadline, because its worker is gone, or because the table had no room for it; on the
-     *     writer thread, must not wait
+     *     deadline, because its worker is gone, also before it was booked, or because the table had
+     *     no room for it; on the writer thread, must not wait
      */
     public LifePipeline(
             LifePipelineConfig config, SlotTable table, RoutedPrefixes routed, LongConsumer ended) {
@@ -80,8 +80,8 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request without a deadline and without a prediction; see {@link SlotTable#book} for
-     * what the caller has added before.
+     * Books a request of a slot's first tenant, without a deadline and without a prediction; see
+     * {@link SlotTable#book} for what the caller has added before.
      *
      * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
@@ -101,6 +101,7 @@ public final class LifePipeline implements AutoCloseable {
         return tryAdd(
                 requestId,
                 slot,
+                0,
                 localHashes,
                 count,
                 prefillTokens,
@@ -110,10 +111,13 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request that ends of itself at a {@link #tick} after its deadline.
+     * Books a request that ends of itself at a {@link #tick} after its deadline. One that comes
+     * behind the {@link #workerGone} of its worker is not booked: it ends at once.
      *
      * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
+     * @param tenancy which tenant of the slot the request goes to: the calls of {@link #workerGone}
+     *     for the slot before this worker had it
      * @param localHashes local hashes of the prompt's full blocks, [count]; copied
      * @param count full blocks
      * @param prefillTokens tokens that the worker has to prefill
@@ -126,6 +130,7 @@ public final class LifePipeline implements AutoCloseable {
     public boolean tryAdd(
             long requestId,
             int slot,
+            int tenancy,
             long[] localHashes,
             int count,
             long prefillTokens,
@@ -142,6 +147,7 @@ public final class LifePipeline implements AutoCloseable {
                     .add(
                             requestId,
                             slot,
+                            tenancy,
                             localHashes,
                             count,
                             prefillTokens,
@@ -189,12 +195,12 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * All requests of a worker slot have ended, and nothing is predicted for it any more. Waits
-     * while the ring is full.
+     * All requests of a worker slot have ended, and nothing is predicted for it any more: its next
+     * tenancy begins. Waits while the ring is full.
      *
      * @param slot worker slot
-     * @param whenGone called on the writer thread once nothing is booked on the slot any more by
-     *     what was published before; must not wait
+     * @param whenGone called on the writer thread once nothing is booked on the slot any more; must
+     *     not wait
      * @return false if the pipeline is closed
      */
     public boolean workerGone(int slot, Runnable whenGone) {
@@ -209,6 +215,27 @@ public final class LifePipeline implements AutoCloseable {
         }
         try {
             ring.get(sequence).workerGone(slot, whenGone);
+        } finally {
+            ring.publish(sequence);
+        }
+        return true;
+    }
+
+    /**
+     * What bookings before this one predict of a worker slot is wrong: its engine has lost its
+     * cache. The bookings stay.
+     *
+     * @param slot worker slot
+     * @return false if the ring is too full for that now: nothing is forgotten
+     */
+    public boolean forgetPredicted(int slot) {
+        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
+        if (sequence < 0) {
+            refused.getAndIncrement();
+            return false;
+        }
+        try {
+            ring.get(sequence).forgetPredicted(slot);
         } finally {
             ring.publish(sequence);
         }

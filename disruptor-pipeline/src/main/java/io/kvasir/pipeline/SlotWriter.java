@@ -29,6 +29,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final int retainedHashes;
     private final LongConsumer ended;
+    private final int[] tenancies; // workers that are gone, per slot
     private final AtomicLong failures = new AtomicLong();
     private final CountDownLatch stopped = new CountDownLatch(1);
     private boolean ticked;
@@ -40,6 +41,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         this.routed = routed;
         this.retainedHashes = retainedHashes;
         this.ended = ended;
+        this.tenancies = new int[table.config().maxWorkerSlots()];
     }
 
     @Override
@@ -50,11 +52,23 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
             case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
             case FREE -> table.free(event.requestId);
             case WORKER_GONE -> workerGone(event);
+            case FORGET_PREDICTED -> forgetPredicted(event.slot);
             case TICK -> tick(event.timeNs);
         }
     }
 
     private void add(LifeEvent event) {
+        if (event.tenancy == tenancies[event.slot]) {
+            book(event);
+        } else {
+            // decided while its worker was there: nothing of it may count for the successor
+            table.refuse(event.slot, event.prefillTokens, event.provisionalBlocks);
+            ended.accept(event.requestId);
+        }
+        event.release(retainedHashes);
+    }
+
+    private void book(LifeEvent event) {
         final long handle =
                 table.book(
                         event.requestId,
@@ -70,16 +84,20 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         if (event.predicted && routed != null) {
             routed.visit(event.slot, event.hashes, event.count, elapsedNs);
         }
-        event.release(retainedHashes);
     }
 
     private void workerGone(LifeEvent event) {
+        tenancies[event.slot]++;
         table.workerGone(event.slot, ended);
-        if (routed != null) {
-            routed.clear(event.slot);
-        }
+        forgetPredicted(event.slot);
         event.whenGone.run();
         event.release(retainedHashes);
+    }
+
+    private void forgetPredicted(int slot) {
+        if (routed != null) {
+            routed.clear(slot);
+        }
     }
 
     private void tick(long nowNs) {

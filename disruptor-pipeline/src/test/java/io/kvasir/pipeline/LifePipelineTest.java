@@ -141,7 +141,8 @@ class LifePipelineTest {
         try (LifePipeline pipeline =
                 new LifePipeline(LifePipelineConfig.of(REQUESTS), table, null, expired::add)) {
             provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000, false));
+            assertTrue(
+                    pipeline.tryAdd(7, 2, 0, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000, false));
             provisional(2, 16, 1);
             assertTrue(pipeline.tryAdd(8, 2, new long[] {1}, 1, 16, 1));
             assertTrue(pipeline.tick(1_000_000_000));
@@ -199,9 +200,9 @@ class LifePipelineTest {
                         new LifePipeline(
                                 LifePipelineConfig.of(REQUESTS), table, routed, id -> {})) {
             provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            assertTrue(pipeline.tryAdd(7, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
             provisional(3, 48, 3);
-            assertTrue(pipeline.tryAdd(8, 3, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, false));
+            assertTrue(pipeline.tryAdd(8, 3, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, false));
             await(() -> pipeline.backlog() == 0);
             routed.match(prompt, 3, scores);
             assertEquals("{2=3}", scores.toString());
@@ -217,11 +218,73 @@ class LifePipelineTest {
             assertEquals(0, routed.visits());
 
             provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(9, 2, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            assertTrue(pipeline.tryAdd(9, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
             final AtomicInteger blocks = new AtomicInteger(-1);
             assertTrue(pipeline.workerGone(2, () -> blocks.set((int) routed.blocks())));
             await(() -> blocks.get() >= 0);
             assertEquals(0, blocks.get(), "forgotten when it is called");
+            assertEquals(0, pipeline.failures());
+        }
+    }
+
+    @Test
+    void aBookingBehindTheEndOfItsWorkerMeansNothingForTheNext() {
+        final long[] prompt = {1, 2, 3};
+        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
+        try (RoutedPrefixes routed =
+                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+                LifePipeline pipeline =
+                        new LifePipeline(
+                                LifePipelineConfig.of(REQUESTS), table, routed, ended::add)) {
+            assertTrue(pipeline.workerGone(2, () -> {}));
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(7, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(List.of(7L), List.copyOf(ended));
+            assertEquals(0, routed.blocks());
+            assertEquals(0, board.activeRequests(2));
+            assertEquals(0, board.activeBlocks(2));
+            assertEquals(0, board.prefillTokens(2));
+
+            provisional(2, 48, 3);
+            assertTrue(pipeline.tryAdd(8, 2, 1, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(1, ended.size(), "the next one's is booked");
+            assertEquals(3, routed.blocks());
+            assertEquals(1, board.activeRequests(2));
+            assertEquals(0, pipeline.failures());
+        }
+    }
+
+    @Test
+    void predictionsOfOneSlotAreForgottenAndItsBookingsStay() {
+        final long[] prompt = {1, 2, 3};
+        final OverlapScores scores = new OverlapScores(8);
+        try (RoutedPrefixes routed =
+                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+                LifePipeline pipeline =
+                        new LifePipeline(
+                                LifePipelineConfig.of(REQUESTS), table, routed, id -> {})) {
+            for (int slot = 2; slot < 4; slot++) {
+                provisional(slot, 48, 3);
+                assertTrue(
+                        pipeline.tryAdd(
+                                slot, slot, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            }
+            assertTrue(pipeline.forgetPredicted(2));
+            await(() -> pipeline.backlog() == 0);
+            routed.match(prompt, 3, scores);
+            assertEquals("{3=3}", scores.toString());
+            assertEquals(2, table.activeRequests());
+            assertEquals(3, board.activeBlocks(2));
+        }
+    }
+
+    @Test
+    void withoutPredictionsThereIsNothingToForget() {
+        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+            assertTrue(pipeline.forgetPredicted(2));
+            await(() -> pipeline.backlog() == 0);
             assertEquals(0, pipeline.failures());
         }
     }
@@ -272,6 +335,7 @@ class LifePipelineTest {
         assertEquals(100, table.activeRequests());
         assertFalse(pipeline.free(1));
         assertFalse(pipeline.workerGone(1, () -> {}));
+        assertFalse(pipeline.forgetPredicted(1));
     }
 
     @Test

@@ -35,7 +35,7 @@ final class Fleet {
                                         rank,
                                         source(worker, rank, config.blockSize()))));
             }
-            final Upstream upstream = new Upstream(worker, ranks);
+            final Upstream upstream = new Upstream(worker, ranks, router);
             servers.add(upstream);
             all.addAll(ranks);
             ranks.forEach(w -> byWorker.put(w, upstream));

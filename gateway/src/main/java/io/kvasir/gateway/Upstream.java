@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 
 import org.slf4j.Logger;
@@ -29,6 +30,7 @@ final class Upstream {
 
     private final WorkerConfig config;
     private final List<Worker> ranks;
+    private final KvRouter router;
     private final UpstreamHealth health = new UpstreamHealth();
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
@@ -37,9 +39,10 @@ final class Upstream {
     private volatile int maxModelLength = AnswerReader.UNKNOWN;
     private volatile boolean statesCachedTokens;
 
-    Upstream(WorkerConfig config, List<Worker> ranks) {
+    Upstream(WorkerConfig config, List<Worker> ranks, KvRouter router) {
         this.config = config;
         this.ranks = List.copyOf(ranks);
+        this.router = router;
     }
 
     String name() {
@@ -85,8 +88,14 @@ final class Upstream {
         }
     }
 
-    /** A probe succeeded; true if what is known of the engine must be learned (again). */
+    /**
+     * A probe succeeded; true if what is known of the engine must be learned (again). One thread,
+     * which alone brings the server back.
+     */
     boolean probed() {
+        if (!health.usable() && !forgetPredicted()) {
+            return false; // the router has no room to note that now: a later probe brings it back
+        }
         final boolean firstContact = health.probed();
         if (firstContact) {
             publish();
@@ -97,7 +106,20 @@ final class Upstream {
 
     private void takeOut(String description) {
         publish();
+        var _ = forgetPredicted(); // where that is refused, it is made up for before the return
         LOG.warn("worker {} at {} is out of use: {}", name(), url(), description);
+    }
+
+    /**
+     * A server that was down may have restarted with an empty cache. Once it is down, the room is
+     * for others; when it returns, no request is under way to what was there before.
+     */
+    private boolean forgetPredicted() {
+        boolean all = true;
+        for (Worker worker : ranks) {
+            all &= router.forgetPredicted(worker);
+        }
+        return all;
     }
 
     /**

@@ -5,6 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Worker;
+
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
@@ -50,6 +54,41 @@ class ApproximateModeTest {
             assertTrue(
                     page.contains("kvasir_routed_prompts_dropped_total{reason=\"expired\"} 0.0"),
                     page);
+        }
+    }
+
+    @Test
+    void aWorkerThatWasDownIsPredictedToHoldNothing() throws Exception {
+        final FakeEngine before = new FakeEngine(call -> call.json(200, ANSWER));
+        try (GatewayServer gateway =
+                GatewayServer.start(
+                        Gateways.config(before.worker("one")).approximate(true).build())) {
+            Gateways.awaitContact(gateway);
+            final KvRouter router = gateway.router();
+            final Worker worker = router.workers().get(0);
+            Gateways.post(gateway, "/v1/completions", PROMPT);
+            Eventually.holds("applied", () -> router.routedPrefixes().blocks() == 4);
+            assertEquals(4, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
+            before.close();
+            Eventually.holds("down", () -> !worker.available());
+            Eventually.holds("forgotten", () -> router.routedPrefixes().blocks() == 0);
+
+            worker.available(true); // as a decision saw it that is booked only now
+            router.reserve(
+                            router.newRequest().tokens(IntStream.range(0, 64).toArray(), 64),
+                            new Decision())
+                    .close();
+            worker.available(false);
+            Eventually.holds("booked", () -> router.routedPrefixes().blocks() == 4);
+            try (FakeEngine again = new FakeEngine(call -> call.json(200, ANSWER), before.port())) {
+                Eventually.holds("back", worker::available);
+                Eventually.holds("applied", () -> router.lifePipeline().backlog() == 0);
+                assertEquals(0, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
+                assertEquals(1, again.calls.size());
+                Eventually.holds("remembered", () -> router.routedPrefixes().blocks() == 4);
+            }
+        } finally {
+            before.close();
         }
     }
 

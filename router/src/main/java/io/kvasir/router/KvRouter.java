@@ -43,6 +43,7 @@ public final class KvRouter implements AutoCloseable {
     private final LifePipeline life;
     private final LeaseTable leases;
     private final BitSet usedSlots = new BitSet();
+    private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
     private volatile Roster roster = Roster.EMPTY;
     private boolean closed;
@@ -51,6 +52,7 @@ public final class KvRouter implements AutoCloseable {
         settings = builder.settings();
         mode = settings.mode();
         leases = new LeaseTable(settings.maxActiveRequests());
+        tenancies = new int[settings.maxWorkers()];
         index = new PrefixIndex(indexConfig(settings));
         board = new LoadBoard(settings.maxWorkers());
         chooser = new Chooser(builder.costModel, builder.random, board, settings.degradedCredit());
@@ -158,6 +160,7 @@ public final class KvRouter implements AutoCloseable {
                 new Worker(
                         spec,
                         slot,
+                        tenancies[slot],
                         board,
                         index,
                         routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
@@ -185,8 +188,9 @@ public final class KvRouter implements AutoCloseable {
     /**
      * Takes a worker out: no new decision names it, its events stop, its blocks leave the index,
      * its bookings end, and with them their leases. Its slot is reused only after the writers of
-     * index and bookings have swept it. A booking that was decided before and is made after it
-     * counts on the slot until its lease or deadline ends it. Unknown workers are ignored.
+     * index and bookings have swept it. A booking that was decided before and is made after it ends
+     * at once, lease and all, and means nothing for the slot's next worker. Unknown workers are
+     * ignored.
      *
      * @param worker the worker
      */
@@ -200,6 +204,7 @@ public final class KvRouter implements AutoCloseable {
         if (source != null) {
             source.close();
         }
+        tenancies[worker.slot()]++;
         final Runnable swept = whenBothSwept(worker.slot());
         life.workerGone(worker.slot(), swept);
         events.retire(worker.slot(), swept);
@@ -215,6 +220,30 @@ public final class KvRouter implements AutoCloseable {
                 }
             }
         };
+    }
+
+    /**
+     * Forgets what a worker is predicted to hold, because its engine was gone and has an empty
+     * cache when it comes back: every prompt that was booked on it before this call, by any thread.
+     * A booking under way at this moment may count as one before or after it; so whoever watches a
+     * worker's health calls this once it is down, to give its room to others, and again before it
+     * becomes {@link Worker#available(boolean) available}, when nothing is under way to it any
+     * more. The worker's bookings stay, and so does what an event source says.
+     *
+     * <p>Any thread; never waits and takes no lock. The thread that applies bookings does the work,
+     * in time proportional to the prompts that are remembered of all workers; a selection may find
+     * what is forgotten until then. Does nothing to a worker that was removed, or where nothing is
+     * predicted.
+     *
+     * @param worker the worker
+     * @return false if too many bookings are under way: nothing is forgotten then, and a later call
+     *     makes up for it
+     */
+    public boolean forgetPredicted(Worker worker) {
+        // removed at this moment: at worst what its successor was sent until then is forgotten
+        return routed == null
+                || worker.state() != IndexState.PREDICTED
+                || life.forgetPredicted(worker.slot());
     }
 
     /**
@@ -373,6 +402,7 @@ public final class KvRouter implements AutoCloseable {
         if (!life.tryAdd(
                 requestId,
                 slot,
+                decision.worker().tenancy(),
                 request.localHashes,
                 request.blockCount,
                 newTokens,

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.SourceStatus;
 public final class Worker {
     private final WorkerSpec spec;
     private final int slot;
+    private final int tenancy;
     private final LoadBoard board;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
@@ -23,11 +24,13 @@ public final class Worker {
     Worker(
             WorkerSpec spec,
             int slot,
+            int tenancy,
             LoadBoard board,
             PrefixIndex index,
             IndexState withoutEvents) {
         this.spec = spec;
         this.slot = slot;
+        this.tenancy = tenancy;
         this.board = board;
         this.index = index;
         this.withoutEvents = withoutEvents;
@@ -77,6 +80,11 @@ public final class Worker {
      */
     public int slot() {
         return slot;
+    }
+
+    /** How many workers had the slot before. */
+    int tenancy() {
+        return tenancy;
     }
 
     /**
@@ -171,7 +179,8 @@ public final class Worker {
     }
 
     /**
-     * Marks the worker as (un)available for selection. Its index and bookings stay.
+     * Marks the worker as (un)available for selection. Its index and bookings stay, and what it is
+     * predicted to hold: see {@link KvRouter#forgetPredicted}.
      *
      * @param canServe false to take it out of the candidates
      */

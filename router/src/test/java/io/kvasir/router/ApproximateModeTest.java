@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,9 +13,12 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Workers without events: what they hold is predicted from what was routed to them. */
 class ApproximateModeTest {
@@ -161,6 +165,89 @@ class ApproximateModeTest {
         final Worker next = worker(2);
         assertEquals(old.slot(), next.slot());
         assertEquals(0, overlap(prompt, next));
+    }
+
+    @Test
+    void aWorkerThatWasDownIsPredictedToHoldNothing() throws RouteException {
+        final Worker restarted = worker(1);
+        final Worker other = worker(2);
+        final int[] prompt = prompt(6);
+        final Lease running = router.reserve(request(prompt).pin(restarted), decision);
+        router.reserve(request(prompt).pin(other), decision).close();
+        awaitApplied();
+        assertTrue(router.forgetPredicted(restarted));
+        awaitApplied();
+        assertEquals(0, overlap(prompt, restarted));
+        assertEquals(6, overlap(prompt, other));
+        assertTrue(running.isOpen());
+        assertEquals(6, restarted.activeBlocks());
+
+        running.close();
+        router.reserve(request(prompt).pin(restarted), decision).close();
+        awaitApplied();
+        assertEquals(6, overlap(prompt, restarted), "from now on it counts again");
+    }
+
+    @Test
+    void thereIsNothingToForgetOfAWorkerWithEventsOrWithoutPredictions() throws RouteException {
+        final Worker worker = worker(1);
+        route(prompt(6));
+        router.openDirect(worker, EngineMessages.source("w1", BLOCK_SIZE));
+        assertTrue(router.forgetPredicted(worker));
+        awaitApplied();
+        assertEquals(6, router.routedPrefixes().blocks());
+        router.removeWorker(worker);
+        assertTrue(router.forgetPredicted(worker));
+        try (KvRouter byLoad = KvRouter.builder().blockSize(BLOCK_SIZE).build()) {
+            assertTrue(byLoad.forgetPredicted(byLoad.addWorker(WorkerSpec.of(1, "w", "http://w"))));
+        }
+    }
+
+    @Test
+    void aBookingDecidedBeforeItsWorkerWasRemovedMeansNothingForTheSuccessor()
+            throws RouteException {
+        router.close();
+        final AtomicBoolean swap = new AtomicBoolean();
+        final List<Worker> successors = new ArrayList<>();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .maxWorkers(2)
+                        .random(
+                                () -> {
+                                    // between the choice and the booking
+                                    if (swap.getAndSet(false)) {
+                                        router.workers().forEach(router::removeWorker);
+                                        awaitApplied();
+                                        successors.add(worker(3));
+                                        successors.add(worker(4));
+                                    }
+                                    return 0;
+                                })
+                        .routedPrefixes(new RoutedPrefixesConfig(1, 100, 0.5, TTL_MS))
+                        .build();
+        worker(1);
+        worker(2);
+        swap.set(true);
+        final int[] prompt = prompt(6);
+        final Lease late = router.reserve(request(prompt), decision);
+        awaitApplied();
+        assertEquals(2, successors.size());
+        assertEquals(IndexState.GONE, late.worker().state());
+        assertFalse(late.isOpen());
+        assertEquals(0, router.activeLeases());
+        assertEquals(0, router.routedPrefixes().blocks());
+        for (Worker successor : successors) {
+            assertEquals(0, successor.activeRequests());
+            assertEquals(0, successor.activeBlocks());
+            assertEquals(0, successor.prefillTokens());
+        }
+        late.close();
+
+        router.reserve(request(prompt).pin(successors.get(1)), decision);
+        awaitApplied();
+        assertEquals(6, successors.get(1).activeBlocks(), "its own bookings count");
+        assertEquals(6, router.routedPrefixes().blocks());
     }
 
     @Test

@@ -145,6 +145,22 @@ public final class SlotTable implements AutoCloseable {
     }
 
     /**
+     * Takes back what a caller has added for a request that is not to be booked any more. Writer
+     * thread; instead of {@link #book}.
+     *
+     * @param slot worker slot
+     * @param prefillTokens tokens that the caller has added to the cell
+     * @param provisionalBlocks blocks that the caller has added to the cell
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public void refuse(int slot, long prefillTokens, int provisionalBlocks) {
+        booked.refuse(
+                Objects.checkIndex(slot, config.maxWorkerSlots()),
+                prefillTokens,
+                provisionalBlocks);
+    }
+
+    /**
      * Handle of a running request. Writer thread.
      *
      * @return {@link #NO_REQUEST} when none of that id is running

@@ -51,6 +51,17 @@ class SlotTableTest {
     }
 
     @Test
+    void aBookingThatComesTooLateLeavesNoLoad() {
+        book(1, 0, PROMPT, 64, 4);
+        board.addProvisional(0, 32, 2);
+        table.refuse(0, 32, 2);
+        assertLoad(0, 64, 4, 1);
+        assertEquals(1, table.activeRequests());
+        assertEquals(0, table.refusals(), "there was room");
+        assertThrows(IndexOutOfBoundsException.class, () -> table.refuse(SLOTS, 0, 0));
+    }
+
+    @Test
     void workersShareNoBlocks() {
         book(1, 0, PROMPT, 0, 4);
         assertEquals(4, book(2, 1, PROMPT, 0, 4));
