@@ -131,8 +131,9 @@ public final class GatewayServer implements AutoCloseable {
         http.setResponseBufferSize(READ_BUFFER_BYTES);
         http.setConnectTimeout(config.connectTimeout().toMillis());
         http.setIdleTimeout(POOLED_IDLE_MS);
-        http.setMaxConnectionsPerDestination(config.maxActiveRequests());
-        http.setMaxRequestsQueuedPerDestination(config.maxActiveRequests());
+        // all bookings may be on one worker, and its probe must not wait for them
+        http.setMaxConnectionsPerDestination(config.maxActiveRequests() + 1);
+        http.setMaxRequestsQueuedPerDestination(config.maxActiveRequests() + 1);
         http.setFollowRedirects(false);
         http.setUserAgentField(null);
         http.setHttpCookieStore(new HttpCookieStore.Empty());

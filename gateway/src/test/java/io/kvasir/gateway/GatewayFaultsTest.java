@@ -388,6 +388,32 @@ class GatewayFaultsTest {
     }
 
     @Test
+    void probesGoThroughWhileAllBookingsAreOnOneWorker() throws Exception {
+        final AtomicInteger probes = new AtomicInteger();
+        final CountDownLatch released = new CountDownLatch(1);
+        good.health =
+                call -> {
+                    probes.getAndIncrement();
+                    call.json(200, "{}");
+                };
+        good.script =
+                call -> {
+                    probes.set(0);
+                    released.await();
+                    call.json(200, ANSWER);
+                };
+        start(Gateways.config(good.worker("good")).maxActiveRequests(1));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", WHOLE);
+            Eventually.holds("the request is there", () -> good.inFlight.get() == 1);
+            Eventually.holds("probes", () -> probes.get() >= 5);
+            assertTrue(healthOf(0).path("last_error").isNull(), healthOf(0).toString());
+            released.countDown();
+            client.readUntil("choices");
+        }
+    }
+
+    @Test
     void aRequestThatMeetsAProbesConnectionWhichTheWorkerHasClosedIsSentAgain() throws Exception {
         good.health = call -> call.keepAlive("{}");
         good.script =
