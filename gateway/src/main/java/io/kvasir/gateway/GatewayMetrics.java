@@ -256,6 +256,18 @@ final class GatewayMetrics {
                 .help("Bookings that booking-timeout-ms has ended")
                 .callback(out -> out.call((double) router.expiredLeases()))
                 .register(registry);
+        CounterWithCallback.builder()
+                .name("kvasir_bookings_refused_total")
+                .help(
+                        "Requests that ran without counting as load, for want of room for their"
+                                + " blocks")
+                .callback(out -> out.call((double) router.slotTable().refusals()))
+                .register(registry);
+        CounterWithCallback.builder()
+                .name("kvasir_load_corrections_total")
+                .help("How often a worker's load was not what is booked on it, and was corrected")
+                .callback(out -> out.call((double) router.slotTable().corrections()))
+                .register(registry);
         if (router.routedPrefixes() != null) {
             watch(router.routedPrefixes());
         }

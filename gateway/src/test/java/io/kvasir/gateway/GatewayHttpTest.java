@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.Worker;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -14,6 +16,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 
 class GatewayHttpTest {
     private static final String ANSWER =
@@ -39,6 +42,44 @@ class GatewayHttpTest {
             gateway.close();
         }
         engine.close();
+    }
+
+    @Test
+    void requestsBeyondTheLimitOfBookingsGet429() throws Exception {
+        final CountDownLatch answered = new CountDownLatch(1);
+        engine.script =
+                call -> {
+                    answered.await();
+                    call.json(200, ANSWER);
+                };
+        start(Gateways.config(engine.worker("w1")).maxActiveRequests(1));
+        try (RawClient first = new RawClient(gateway.port())) {
+            first.post("/v1/completions", "{\"prompt\":[1]}");
+            Eventually.holds("booked", () -> gateway.router().activeLeases() == 1);
+            final HttpResponse<String> refused =
+                    Gateways.post(gateway, "/v1/completions", "{\"prompt\":[2]}");
+            assertError(refused, 429, "overloaded", "maxActiveRequests=1");
+            assertEquals("1", header(refused, "retry-after"));
+            answered.countDown();
+            first.readUntil("choices");
+        }
+        final String page = Gateways.get(gateway, "/metrics").body();
+        assertTrue(page.contains("status=\"429\"} 1.0"), page);
+        assertTrue(page.contains("kvasir_bookings_refused_total 0.0"), page);
+    }
+
+    @Test
+    void aRequestWhoseBlocksDoNotFitIsAnsweredAndCountedAsRefused() throws Exception {
+        start(Gateways.config(engine.worker("w1")).maxBlocks(16, 16));
+        final String ids = "[" + "7,".repeat(20 * 16) + "7]";
+        assertEquals(
+                200,
+                Gateways.post(gateway, "/v1/completions", "{\"prompt\":" + ids + "}").statusCode());
+        final Worker worker = gateway.router().workers().get(0);
+        Eventually.holds("no load", () -> worker.activeRequests() == 0);
+        final String page = Gateways.get(gateway, "/metrics").body();
+        assertTrue(page.contains("kvasir_bookings_refused_total 1.0"), page);
+        assertTrue(page.contains("kvasir_load_corrections_total 0.0"), page);
     }
 
     @Test

@@ -506,6 +506,15 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
+     * The table of bookings, for inspection and metrics.
+     *
+     * @return the table; only its any-thread methods may be called
+     */
+    public SlotTable slotTable() {
+        return slotTable;
+    }
+
+    /**
      * The event pipeline, for inspection and metrics.
      *
      * @return the pipeline
