@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +35,7 @@ final class KvasirProcess implements AutoCloseable {
     private void read() {
         try (BufferedReader out = process.inputReader()) {
             out.lines().forEach(lines::add);
-        } catch (IOException e) {
+        } catch (IOException | UncheckedIOException e) {
             lines.add("output broke off: " + e.getMessage());
         }
     }
@@ -64,12 +65,12 @@ final class KvasirProcess implements AutoCloseable {
 
     /** Asks the process to end, as kill does, and gives its exit code. */
     int terminate() throws InterruptedException {
-        process.destroy();
+        var _ = process.toHandle().destroy(); // Process.destroy would cut what it still writes
         return exitCode();
     }
 
     @Override
     public void close() {
-        process.destroyForcibly();
+        var _ = process.toHandle().destroyForcibly();
     }
 }
