@@ -18,6 +18,20 @@ class Race {
     /** Worker slots of each index. */
     static final int SLOTS = 64;
 
+    /** Most covers of a run that are a list; one more and they are a map. */
+    static final int LIST = 16;
+
+    /** A map of covers becomes a list when so many are left. */
+    static final int LIST_AGAIN = 8;
+
+    /**
+     * The slot that covers four blocks, where hashes of {@link #LIKE_COVERS} are read as covers.
+     */
+    static final int LIKE_SLOT = 60;
+
+    /** Blocks whose hashes read as covers; seven, so that one more fills a line. */
+    static final String LIKE_COVERS = "\u0400".repeat(7);
+
     private static final PrefixIndexConfig CONFIG =
             new PrefixIndexConfig(SLOTS, 4_096, 4_096, 64 << 10, false);
     private static final Queue<PrefixIndex> POOL = new ConcurrentLinkedQueue<>();
@@ -49,10 +63,15 @@ class Race {
 
     /** Lets a slot go of a prompt's blocks from one on, the last one first. */
     final void drop(int slot, String prompt, int from) {
+        drop(slot, prompt, from, prompt.length());
+    }
+
+    /** Lets a slot go of the blocks {@code from..to - 1} of a prompt, the last one first. */
+    final void drop(int slot, String prompt, int from, int to) {
         final long[] names = names(slot, prompt);
-        final long[] gone = new long[names.length - from];
+        final long[] gone = new long[to - from];
         for (int i = 0; i < gone.length; i++) {
-            gone[i] = names[names.length - 1 - i];
+            gone[i] = names[to - 1 - i];
         }
         if (index.remove(slot, gone, gone.length, CopyRule.LAST_COPY) != 0) {
             throw new IllegalStateException("unknown names of " + prompt);
@@ -84,10 +103,15 @@ class Race {
 
     /** Slots from one on to before another that the last match found. */
     final int found(int fromSlot, int toSlot) {
+        return found(fromSlot, toSlot, 1);
+    }
+
+    /** As {@link #found(int, int)}, those that hold at least so many blocks. */
+    final int found(int fromSlot, int toSlot, int blocks) {
         int found = 0;
         for (int i = 0; i < scores.matchedSlots(); i++) {
             final int slot = scores.slotAt(i);
-            found += slot >= fromSlot && slot < toSlot ? 1 : 0;
+            found += slot >= fromSlot && slot < toSlot && depth(slot) >= blocks ? 1 : 0;
         }
         return found;
     }
@@ -104,7 +128,8 @@ class Race {
     private static long[] locals(String prompt) {
         final long[] locals = new long[prompt.length()];
         for (int i = 0; i < locals.length; i++) {
-            locals[i] = prompt.charAt(i);
+            final char letter = prompt.charAt(i);
+            locals[i] = letter < LIKE_COVERS.charAt(0) ? letter : (long) LIKE_SLOT << 48 | 4L << 32;
         }
         return locals;
     }
