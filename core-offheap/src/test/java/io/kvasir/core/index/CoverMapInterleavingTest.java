@@ -129,6 +129,33 @@ class CoverMapInterleavingTest {
     }
 
     @Test
+    void aListedSlotIsSeenWhateverItDropsAndGets() {
+        // few hold the beginning and are a list; many hold what follows and are a map
+        store(0, MANY, "abcdefgh");
+        index.store(0, "abcd-");
+        for (int slot = LIST / 2; slot < MANY; slot++) {
+            index.remove(slot, WatchedIndex.prompt("abcdefgh"), 0, 4, 0, CopyRule.LAST_COPY);
+        }
+        assertFalse(isMap("a"));
+        for (int listed = 1; listed <= LIST / 2; listed++) {
+            final OverlapScores less =
+                    index.match(
+                            "abcdefgh",
+                            Step.PARTIAL_READ,
+                            listed,
+                            () -> index.drop(5, "abcdefgh", 6));
+            assertTrue(less.depth(5) >= 6, "full, then partial");
+            final OverlapScores more =
+                    index.match(
+                            "abcdefgh",
+                            Step.PARTIAL_READ,
+                            listed,
+                            () -> index.store(5, "abcdefgh"));
+            assertTrue(more.depth(5) >= 6, "partial, then full");
+        }
+    }
+
+    @Test
     void slotsThatJoinAndLeaveMakeNoReaderReadAgain() {
         store(0, MANY, "abcd");
         for (Step step : Step.values()) {

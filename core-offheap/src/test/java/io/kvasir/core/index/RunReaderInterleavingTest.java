@@ -31,6 +31,7 @@ import java.util.stream.IntStream;
  *     blocks appended                                                        old ones
  *   run cut, other blocks appended        version at truncate; takeBack    the same
  *   run cut, grown, child used again      structure version in parent word the child's holder has the path
+ *   run and its child freed, used again   structure version at freeRun     the same
  *   run grown, child at the new end       depth of the child               blocks without those between
  *   append beside other holders           leading blocks in each cover     they hold the appended blocks
  *   append behind what was compared       least of leading and compared    blocks that were not asked for
@@ -41,7 +42,7 @@ import java.util.stream.IntStream;
  * </pre>
  *
  * <p>An extent is one word, so what is compared lies in the array that the run had at one moment;
- * whether it is believed is for the version to say.
+ * whether it is believed is for the version to say; see {@link ExtentIsOneWordTest}.
  */
 class RunReaderInterleavingTest {
     /** So many that 20 covers are a list; see {@link CoverMapInterleavingTest} for more. */
@@ -99,6 +100,29 @@ class RunReaderInterleavingTest {
                             assertEquals(run, run("abcp"));
                         });
         assertEquals("{0=3, 1=4}", found.toString());
+    }
+
+    @Test
+    void aChildOfARunThatWasFreedAndUsedAgainIsNotBelieved() {
+        index.store(2, "abcdefgh");
+        index.store(1, "abcpqrstuvw");
+        index.store(0, "abcpqrstuvwij");
+        final int run = run("abcp");
+        final int child = run("abcpqrstuvwi");
+        final OverlapScores found =
+                index.match(
+                        "abcpqrstuvwij",
+                        Step.CHILD_FOUND,
+                        3,
+                        () -> {
+                            index.drop(0, "abcpqrstuvwij", 3);
+                            index.drop(1, "abcpqrstuvw", 3);
+                            index.store(1, "abcxyzuvwst");
+                            index.store(1, "abcxyzuvwstij");
+                            assertEquals(run, run("abcx"));
+                            assertEquals(child, run("abcxyzuvwsti"));
+                        });
+        assertEquals("{0=3, 1=3, 2=3}", found.toString());
     }
 
     @Test

@@ -74,6 +74,19 @@ class RunTreeJoinTest {
         assertEquals("{0=8, 1=12}", scores.toString());
     }
 
+    @Test
+    void thePieceThatIsLeftOverHasNoChildrenWhenItIsUsedAgain() {
+        splitRun();
+        final int lower = tree.nextPiece(upper);
+        tree.join(upper);
+
+        assertEquals(lower, tree.addChild(tree.root(), new long[] {5, 6}, 0, 2));
+        assertEquals(RunTree.NONE, tree.child(lower, PROMPT[8]));
+        tree.addCover(lower, 1, 2, 5);
+        tree.match(new long[] {5, 6, PROMPT[8], PROMPT[9]}, 4, scores);
+        assertEquals("{1=2}", scores.toString());
+    }
+
     @ParameterizedTest
     @EnumSource(value = RunReader.Step.class, mode = Mode.EXCLUDE, names = "PARTIAL_READ")
     void aReaderNoticesTheJoinAndSeesAllThatIsThere(RunReader.Step step) {
