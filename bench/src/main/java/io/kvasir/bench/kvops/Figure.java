@@ -28,6 +28,13 @@ public enum Figure {
     QUERY_RAW_P9999_US,
     /** Share of queries during which the thread lost its core, 0..1; those are left out. */
     PREEMPTED_SHARE,
+    /**
+     * What {@link #QUERY_P999_US} would be of queries that take no time, met by the machine's
+     * pauses at the rate of these: the floor of that percentile on this machine.
+     */
+    MACHINE_P999_US,
+    /** The same for {@link #QUERY_P9999_US}. */
+    MACHINE_P9999_US,
     /** Queries measured. */
     QUERIES,
     /** Queries whose answer was not the stream's; in order only, elsewhere 0. */
