@@ -245,7 +245,8 @@ final class Rank {
     private void count(SimRequest request, long nowNs) {
         request.counted = true;
         request.cachedTokens = request.computed;
-        request.eventSequence = nextSequence - 1;
+        // what this step has changed already goes out with the next message
+        request.eventSequence = events.count() == 0 ? nextSequence - 1 : nextSequence;
         stats.admitted++;
         stats.queriedTokens += request.known();
         stats.hitTokens += request.computed;

@@ -10,8 +10,9 @@ import java.util.Map;
  * /v1/models}, {@code GET /health}, {@code GET /metrics}, {@code POST /tokenize}, {@code POST
  * /detokenize}, {@code POST /reset_prefix_cache}, {@code POST /sim/faults}, {@code GET /sim/state}
  * ({@code ?blocks=true} lists what each rank holds). Header {@code X-data-parallel-rank} pins a
- * rank. Every completion says in {@code x-sim-event-sequence} which event message was the last one
- * published before its prefix was looked up, -1 when there was none.
+ * rank. Every completion says in {@code x-sim-event-sequence} which event message has the last
+ * change of the cache before its prefix was looked up, -1 when there was none; a change of the same
+ * step goes out behind the look.
  *
  * <p>Token ids need not be in the model's vocabulary. All methods: any thread.
  */
