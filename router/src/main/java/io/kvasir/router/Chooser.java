@@ -80,7 +80,7 @@ final class Chooser {
     private int drawWith(Decision out, double cost) {
         int ties = 0;
         int slot = -1;
-        for (int group = 0; group < out.groups(); group++) {
+        for (int group = out.next(0, cost); group >= 0; group = out.next(group + 1, cost)) {
             final long tied = out.slotsWith(group, cost);
             if (tied != 0) {
                 ties += Long.bitCount(tied);
@@ -92,7 +92,7 @@ final class Chooser {
 
     private static int nthWith(Decision out, double cost, int n) {
         int left = n;
-        for (int group = 0; group < out.groups(); group++) {
+        for (int group = out.next(0, cost); group >= 0; group = out.next(group + 1, cost)) {
             final long tied = out.slotsWith(group, cost);
             final int count = Long.bitCount(tied);
             if (left < count) {

@@ -141,11 +141,7 @@ public final class Decision {
         for (int group = 0; group < roster.groups(); group++) {
             matched.addIfShared(group);
         }
-        for (int i = 0; i < matched.count(); i++) {
-            final int group = matched.group(i);
-            priceGroup(group);
-            settleGroup(group);
-        }
+        matched.listed().settleAll(loads, roster, candidates, degradedCredit);
         for (int slot = 0; slot < roster.slotEnd(); slot++) {
             costs[slot] = isEligible(slot) ? cost(model, slot) : Double.NaN;
         }
@@ -182,22 +178,12 @@ public final class Decision {
         return overlapWeight / blockSize;
     }
 
-    /** Number of groups of 64 slots. */
-    int groups() {
-        return roster.groups();
-    }
-
     /**
      * The lowest relative cost of a candidate by the linear model, if all overlaps can be trusted:
      * the cost without what is the same for all.
      */
     double lowestBound() {
-        double lowest = Double.POSITIVE_INFINITY;
-        for (int i = 0; i < matched.count(); i++) {
-            final int group = matched.group(i);
-            priceGroup(group);
-            lowest = Math.min(lowest, matched.least(group));
-        }
+        double lowest = matched.listed().lowest(loads, candidates);
         for (int group = 0; group < roster.groups(); group++) {
             if (!matched.isListed(group)) {
                 lowest = leastShared(group, lowest);
@@ -208,57 +194,45 @@ public final class Decision {
 
     /** The same as far as the overlaps can be trusted, after {@link #lowestBound}. */
     double lowestRelative() {
-        int first = -1;
-        for (int i = 0; i < matched.count(); i++) {
-            final int group = matched.group(i);
-            first = first < 0 || matched.least(group) < matched.least(first) ? group : first;
-        }
-        double lowest = Double.POSITIVE_INFINITY;
-        if (first >= 0) {
-            lowest = settledLowest(first, lowest); // the others hardly reach below it then
-            for (int i = 0; i < matched.count(); i++) {
-                lowest = settledLowest(matched.group(i), lowest);
-            }
-        }
+        double lowest = matched.listed().lowestSettled(loads, roster, candidates, degradedCredit);
         for (int group = 0; group < roster.groups(); group++) {
             if (!matched.isListed(group)) {
                 final double least = leastShared(group, Double.POSITIVE_INFINITY);
-                if (least <= lowest && matched.addIfShared(group)) {
-                    priceGroup(group);
-                    lowest = settledLowest(group, lowest);
-                } else {
-                    lowest = Math.min(lowest, least);
-                }
+                lowest =
+                        least <= lowest && matched.addIfShared(group)
+                                ? settled(group, lowest)
+                                : Math.min(lowest, least);
             }
         }
         return lowest;
     }
 
-    /** Makes sure of a group's costs if they could be as low as the lowest so far. */
-    private double settledLowest(int group, double lowest) {
-        if (matched.least(group) > lowest || matched.isSettled(group)) {
-            return lowest;
-        }
-        settleGroup(group);
-        return Math.min(lowest, matched.least(group));
-    }
-
-    private void priceGroup(int group) {
-        matched.price(loads, group, candidates[group]);
-    }
-
-    private void settleGroup(int group) {
-        matched.settle(roster, group, candidates[group], degradedCredit);
+    private double settled(int group, double lowest) {
+        return matched.listed().settled(loads, roster, group, candidates, degradedCredit, lowest);
     }
 
     private double leastShared(int group, double limit) {
         return matched.leastShared(loads, group, candidates[group], limit);
     }
 
+    /**
+     * The next group, from one on, that may have the lowest relative cost of all.
+     *
+     * @return -1 when there is none
+     */
+    int next(int from, double lowest) {
+        for (int group = from; group < roster.groups(); group++) {
+            if (matched.boundOf(loads, group) <= lowest) {
+                return group;
+            }
+        }
+        return -1;
+    }
+
     /** Candidates of a group whose relative cost is the lowest one of all, one bit each. */
     long slotsWith(int group, double lowest) {
         if (matched.isListed(group)) {
-            return matched.least(group) == lowest ? matched.slotsWith(group, lowest) : 0;
+            return matched.listed().slotsWith(group, lowest);
         }
         return matched.sharedSlotsWith(loads, group, candidates[group], lowest);
     }

@@ -24,7 +24,8 @@ import java.util.stream.IntStream;
 /** The chooser against a plain look at every worker. */
 class ChooserTest {
     private static final int BLOCK_SIZE = 16;
-    private static final int SLOTS = 300;
+    private static final int SLOTS = 2_200;
+    private static final int IDLE = 300;
     private static final int SAMPLES = 30_000;
 
     private final long seed = Seeds.next("ChooserTest");
@@ -93,7 +94,7 @@ class ChooserTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 7, 64, 65, 290})
+    @ValueSource(ints = {1, 7, 64, 65, 290, 2_200})
     void itPicksWhatALookAtEveryWorkerPicks(int count) throws RouteException {
         register(count);
         workers.stream().filter(w -> random.nextBoolean()).forEach(this::trust);
@@ -263,11 +264,11 @@ class ChooserTest {
 
     @Test
     void ofManyIdleWorkersEachIsAsLikely() throws RouteException {
-        register(SLOTS);
-        cached.addSet(new long[] {-1, -1, -1, -1, (1L << (SLOTS - 256)) - 1}, 3);
+        register(IDLE);
+        cached.addSet(new long[] {-1, -1, -1, -1, (1L << (IDLE - 256)) - 1}, 3);
         final RouteRequest request = request(8);
-        final int[] chosen = new int[SLOTS];
-        final int samples = 100 * SLOTS;
+        final int[] chosen = new int[IDLE];
+        final int samples = 100 * IDLE;
         for (int i = 0; i < samples; i++) {
             router.select(request, cached, active, decision);
             chosen[(int) decision.worker().id()]++;
@@ -276,8 +277,8 @@ class ChooserTest {
         for (int count : chosen) {
             chiSquare += (count - 100) * (count - 100) / 100.0;
         }
-        // mean SLOTS - 1, standard deviation √(2 (SLOTS - 1)): five of them
-        assertEquals(SLOTS - 1, chiSquare, 5 * Math.sqrt(2 * (SLOTS - 1)));
+        // mean IDLE - 1, standard deviation √(2 (IDLE - 1)): five of them
+        assertEquals(IDLE - 1, chiSquare, 5 * Math.sqrt(2 * (IDLE - 1)));
     }
 
     @Test

@@ -234,19 +234,24 @@ public final class OverlapScores {
     }
 
     /**
-     * Copies the depths of 64 slots to where they are in an array; of slots that there are not, 0.
+     * Copies the depths of groups of 64 slots to where they are in an array; of slots that there
+     * are not, 0.
      *
      * @param group the slots from 64 · group on
+     * @param end the slots below 64 · end
      * @param out depth of slot {@code i} at index {@code i}
      */
-    public void copyDepths(int group, int[] out) {
+    public void copyDepths(int group, int end, int[] out) {
         final int from = group * GROUP_SLOTS;
-        final int end = Math.clamp(depths.length, from, from + GROUP_SLOTS);
-        System.arraycopy(depths, Math.min(from, depths.length), out, from, end - from);
-        Arrays.fill(out, end, from + GROUP_SLOTS, 0);
+        final int to = end * GROUP_SLOTS;
+        final int known = Math.clamp(depths.length, from, to);
+        System.arraycopy(depths, Math.min(from, depths.length), out, from, known - from);
+        Arrays.fill(out, known, to, 0);
         for (int set = 0; set < sets; set++) {
-            for (long rest = setSlots(set, group); rest != 0; rest &= rest - 1) {
-                out[from + Long.numberOfTrailingZeros(rest)] = setDepths[set];
+            for (int i = group; i < end; i++) {
+                for (long rest = setSlots(set, i); rest != 0; rest &= rest - 1) {
+                    out[i * GROUP_SLOTS + Long.numberOfTrailingZeros(rest)] = setDepths[set];
+                }
             }
         }
     }

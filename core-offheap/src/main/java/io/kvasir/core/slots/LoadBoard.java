@@ -196,6 +196,26 @@ public final class LoadBoard implements AutoCloseable {
                 LoadBoardDescriptor.groupOffset(group) + LoadBoardDescriptor.VERSION_OFFSET);
     }
 
+    /**
+     * The next group, from one on, with another version than one had.
+     *
+     * @param versions by group
+     * @return the number of versions when all are the same
+     */
+    int changed(int from, long[] versions) {
+        final OffHeap groups = memory; // else read again after each of the ordered reads
+        for (int group = from; group < versions.length; group++) {
+            final long version =
+                    groups.getLongAcquire(
+                            LoadBoardDescriptor.groupOffset(group)
+                                    + LoadBoardDescriptor.VERSION_OFFSET);
+            if (version != versions[group]) {
+                return group;
+            }
+        }
+        return versions.length;
+    }
+
     /** Slots of a group that take requests, lowest first. */
     long openSlots(int group) {
         return memory.getLong(

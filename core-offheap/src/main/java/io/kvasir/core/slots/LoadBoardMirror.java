@@ -18,6 +18,9 @@ public final class LoadBoardMirror {
     private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
     private static final long NEVER = -1;
 
+    /** Whole loads end here: with two depths taken off, it is still an int. */
+    private static final int MAX_WHOLE = 1 << 30;
+
     private final int slots;
     private final int groups;
     private final long[] versions;
@@ -26,6 +29,7 @@ public final class LoadBoardMirror {
     private final long[] activeBlocks;
     private final long[] activeRequests;
     private final double[] weighted;
+    private final int[] whole; // the weighted, rounded down
     private final double[] least;
     private final long[] leastSlots;
     private LoadBoard board;
@@ -45,6 +49,7 @@ public final class LoadBoardMirror {
         activeBlocks = new long[groups * GROUP_SLOTS];
         activeRequests = new long[groups * GROUP_SLOTS];
         weighted = new double[groups * GROUP_SLOTS];
+        whole = new int[groups * GROUP_SLOTS];
         least = new double[groups];
         leastSlots = new long[groups];
     }
@@ -67,12 +72,11 @@ public final class LoadBoardMirror {
             board = source;
             tokenWeight = weight;
         }
-        for (int group = 0; group < groups; group++) {
-            final long version = source.version(group);
-            if (version != versions[group]) {
-                copy(source, group);
-                versions[group] = version; // a change during the copy shows at the next refresh
-            }
+        for (int group = source.changed(0, versions);
+                group < groups;
+                group = source.changed(group + 1, versions)) {
+            versions[group] = source.version(group);
+            copy(source, group); // a change during the copy shows at the next refresh
         }
     }
 
@@ -86,15 +90,22 @@ public final class LoadBoardMirror {
         for (long closed = ~openSlots[group]; closed != 0; closed &= closed - 1) {
             weighted[from + Long.numberOfTrailingZeros(closed)] = Double.POSITIVE_INFINITY;
         }
+        round(from);
         least[group] = minimum(from);
         leastSlots[group] = equal(from, least[group]) & openSlots[group];
     }
 
-    // three short loops without branches instead of one: the compiler makes vectors of the first
+    // four short loops without branches instead of one: the compiler makes vectors of two
 
     private void weigh(int from) {
         for (int i = from; i < from + GROUP_SLOTS; i++) {
             weighted[i] = tokenWeight * prefillTokens[i] + activeBlocks[i];
+        }
+    }
+
+    private void round(int from) {
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            whole[i] = (int) Math.min(weighted[i], MAX_WHOLE);
         }
     }
 
@@ -171,6 +182,25 @@ public final class LoadBoardMirror {
     /** Copies the weighted loads of a group to where its slots are in an array. */
     public void copyWeighted(int group, double[] out) {
         System.arraycopy(weighted, group * GROUP_SLOTS, out, group * GROUP_SLOTS, GROUP_SLOTS);
+    }
+
+    /**
+     * Lowest weighted load of many slots, each rounded down and less two numbers of its own; in
+     * whole numbers, so that the processor looks at many slots at once.
+     *
+     * @param from first slot
+     * @param end the slot behind the last one; not beyond the last group
+     * @param less by slot, 0..2<sup>29</sup>
+     * @param most what counts of one of {@code less}
+     * @param alsoLess by slot, 0..2<sup>29</sup>
+     * @return a bound: no slot's load, less both, is below it
+     */
+    public int leastLess(int from, int end, int[] less, int most, int[] alsoLess) {
+        int lowest = MAX_WHOLE;
+        for (int i = from; i < end; i++) {
+            lowest = Math.min(lowest, whole[i] - Math.min(less[i], most) - alsoLess[i]);
+        }
+        return lowest;
     }
 
     /** Whether a slot took requests. */

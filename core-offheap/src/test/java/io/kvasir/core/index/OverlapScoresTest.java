@@ -72,7 +72,7 @@ class OverlapScoresTest {
         final int[] copied = new int[192];
         Arrays.fill(copied, -1);
         for (int group = 0; group < 3; group++) {
-            scores.copyDepths(group, copied);
+            scores.copyDepths(group, group + 1, copied);
         }
         for (int slot = 0; slot < copied.length; slot++) {
             assertEquals(slot < SLOTS ? scores.depth(slot) : 0, copied[slot]);

@@ -1,0 +1,336 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.slots.LoadBoardDescriptor;
+import io.kvasir.core.slots.LoadBoardMirror;
+import io.kvasir.pipeline.IndexState;
+
+import java.util.Arrays;
+
+/**
+ * Relative costs of the slots in those groups of 64 that are looked at slot by slot: weighted load,
+ * less the blocks that need no prefill, less the blocks that are in use there already. Owned by
+ * {@link MatchedGroups}.
+ *
+ * <p>Finding the lowest is a search with bounds. A group is priced, which means a cost of its own
+ * for each slot, only if no bound says that it cannot have the lowest; a bound is a look in whole
+ * numbers at many slots at once, of a chunk of groups where all are listed, else of one. Costs are
+ * first computed as if all overlaps could be trusted, which is a bound too; a settled group's are
+ * exact.
+ */
+final class ListedCosts {
+    private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
+
+    /** Groups that are bounded together: so many that setting up the loop does not count. */
+    private static final int CHUNK_GROUPS = 16;
+
+    // what is known of a group, each more than the one before
+    private static final byte UNLISTED = 0;
+    private static final byte LISTED = 1;
+    private static final byte PRICED = 2;
+    private static final byte SETTLED = 3;
+
+    private int[] list = {}; // unless all are listed
+    private int count;
+    private boolean all; // groups 0..count-1
+    private int reusableBlocks;
+    private double blockWeight;
+    private int deepest; // of the cached depths
+
+    private byte[] known = {}; // by group
+    private double[] least = {}; // by group: the lowest cost, or a bound below it
+    private double[] leastOfChunk = {}; // where all are listed
+
+    private int[] overlaps = {}; // by slot of the listed groups, as all up to the next blank line
+    private int[] activePrefixes = {};
+    private double[] relative = {};
+    private IndexState[] states = {}; // where the slot overlaps and the group is settled
+
+    /**
+     * Forgets all groups.
+     *
+     * @param groups number that there is to be room for
+     * @param reusable most blocks that an engine reuses of the prompt
+     * @param weight what a block less to prefill counts
+     */
+    void clear(int groups, int reusable, double weight) {
+        if (all) {
+            Arrays.fill(known, 0, count, UNLISTED);
+        } else {
+            for (int i = 0; i < count; i++) {
+                known[list[i]] = UNLISTED;
+            }
+        }
+        count = 0;
+        all = false;
+        reusableBlocks = reusable;
+        blockWeight = weight;
+        if (list.length < groups) {
+            list = new int[groups];
+            known = new byte[groups];
+            least = new double[groups];
+            leastOfChunk = new double[groups / CHUNK_GROUPS + 1];
+            overlaps = new int[groups * GROUP_SLOTS];
+            activePrefixes = new int[groups * GROUP_SLOTS];
+            relative = new double[groups * GROUP_SLOTS];
+            states = new IndexState[groups * GROUP_SLOTS];
+        }
+    }
+
+    /** Lists a group that is not listed yet. */
+    void add(int group, OverlapScores cached, OverlapScores active) {
+        list[count++] = group;
+        known[group] = LISTED;
+        least[group] = Double.NEGATIVE_INFINITY; // until it is bounded
+        copy(group, group + 1, cached, active);
+    }
+
+    /** Lists so many groups, none of which is listed yet. */
+    void addAll(int groups, OverlapScores cached, OverlapScores active) {
+        Arrays.fill(known, 0, groups, LISTED);
+        Arrays.fill(least, 0, groups, Double.NEGATIVE_INFINITY);
+        count = groups;
+        all = true;
+        copy(0, groups, cached, active);
+    }
+
+    private void copy(int from, int to, OverlapScores cached, OverlapScores active) {
+        cached.copyDepths(from, to, overlaps);
+        active.copyDepths(from, to, activePrefixes);
+        deepest = cached.deepest();
+    }
+
+    boolean isListed(int group) {
+        return known[group] != UNLISTED;
+    }
+
+    /**
+     * The lowest cost in all listed groups, all overlaps trusted.
+     *
+     * @param candidates by group, slots that may be chosen, one bit each
+     * @return infinite when there is none
+     */
+    double lowest(LoadBoardMirror loads, long[] candidates) {
+        if (all && count > CHUNK_GROUPS) {
+            return lowestOfChunks(loads, candidates);
+        }
+        return lowest(loads, 0, count, candidates, Double.POSITIVE_INFINITY);
+    }
+
+    private double lowestOfChunks(LoadBoardMirror loads, long[] candidates) {
+        final int chunks = (count + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
+        int first = 0;
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            final int from = chunk * CHUNK_GROUPS;
+            final int to = Math.min(from + CHUNK_GROUPS, count);
+            leastOfChunk[chunk] = bound(loads, from, to);
+            Arrays.fill(least, from, to, leastOfChunk[chunk]);
+            first = leastOfChunk[chunk] < leastOfChunk[first] ? chunk : first;
+        }
+        // the others hardly reach below the first then
+        double lowest = lowestOfChunk(loads, first, candidates, Double.POSITIVE_INFINITY);
+        for (int chunk = 0; chunk < chunks; chunk++) {
+            if (chunk != first && leastOfChunk[chunk] <= lowest) {
+                lowest = lowestOfChunk(loads, chunk, candidates, lowest);
+            }
+        }
+        return lowest;
+    }
+
+    private double lowestOfChunk(
+            LoadBoardMirror loads, int chunk, long[] candidates, double lowest) {
+        final int from = chunk * CHUNK_GROUPS;
+        return lowest(loads, from, Math.min(from + CHUNK_GROUPS, count), candidates, lowest);
+    }
+
+    /** The lowest cost so far and in the groups at some places of the list. */
+    private double lowest(
+            LoadBoardMirror loads, int from, int to, long[] candidates, double lowestBefore) {
+        if (from == to) {
+            return lowestBefore;
+        }
+        if (to - from > 1) { // else there is nothing to spare
+            for (int i = from; i < to; i++) {
+                least[group(i)] = bound(loads, group(i), group(i) + 1);
+            }
+        }
+        double lowest = priced(loads, leastOf(from, to), candidates, lowestBefore);
+        for (int i = from; i < to; i++) {
+            lowest = priced(loads, group(i), candidates, lowest);
+        }
+        return lowest;
+    }
+
+    private int group(int i) {
+        return all ? i : list[i];
+    }
+
+    /** The group with the least cost or bound at some places of the list, at least one. */
+    private int leastOf(int from, int to) {
+        int first = group(from);
+        for (int i = from + 1; i < to; i++) {
+            first = least[group(i)] < least[first] ? group(i) : first;
+        }
+        return first;
+    }
+
+    private double bound(LoadBoardMirror loads, int from, int to) {
+        final int below =
+                loads.leastLess(
+                        from * GROUP_SLOTS,
+                        to * GROUP_SLOTS,
+                        overlaps,
+                        reusableBlocks,
+                        activePrefixes);
+        final double more = Math.max(0, blockWeight - 1) * Math.min(deepest, reusableBlocks);
+        return below - 1 - more; // rounding makes up less than a block
+    }
+
+    /** Prices a group if it could be as low as the lowest so far. */
+    private double priced(LoadBoardMirror loads, int group, long[] candidates, double lowest) {
+        if (least[group] > lowest || known[group] >= PRICED) {
+            return lowest;
+        }
+        return Math.min(lowest, price(loads, group, candidates));
+    }
+
+    /** Gives each slot of a group a cost; the lowest one. */
+    private double price(LoadBoardMirror loads, int group, long[] candidates) {
+        final int from = group * GROUP_SLOTS;
+        loads.copyWeighted(group, relative);
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            final int reused = Math.min(overlaps[i], reusableBlocks);
+            relative[i] = relative[i] - reused * blockWeight - activePrefixes[i];
+        }
+        for (long out = ~candidates[group]; out != 0; out &= out - 1) {
+            relative[from + Long.numberOfTrailingZeros(out)] = Double.POSITIVE_INFINITY;
+        }
+        least[group] = minimum(from);
+        known[group] = PRICED;
+        return least[group];
+    }
+
+    private double minimum(int from) {
+        double minimum = Double.POSITIVE_INFINITY;
+        for (int i = from; i < from + GROUP_SLOTS; i++) {
+            minimum = relative[i] < minimum ? relative[i] : minimum;
+        }
+        return minimum;
+    }
+
+    /**
+     * The lowest cost in all listed groups, as far as the overlaps can be trusted; after {@link
+     * #lowest}.
+     *
+     * @param candidates as there
+     * @return infinite when there is none
+     */
+    double lowestSettled(
+            LoadBoardMirror loads, Roster roster, long[] candidates, double degradedCredit) {
+        double lowest = Double.POSITIVE_INFINITY;
+        if (count > 0) {
+            final int first = leastOf(0, count);
+            lowest = settled(loads, roster, first, candidates, degradedCredit, lowest);
+        }
+        for (int i = 0; i < count; i++) {
+            lowest = settled(loads, roster, group(i), candidates, degradedCredit, lowest);
+        }
+        return lowest;
+    }
+
+    /**
+     * Makes sure of a group's costs if they could be as low as the lowest so far.
+     *
+     * @return the lowest cost then
+     */
+    double settled(
+            LoadBoardMirror loads,
+            Roster roster,
+            int group,
+            long[] candidates,
+            double degradedCredit,
+            double lowest) {
+        if (known[group] == SETTLED) {
+            return lowest;
+        }
+        priced(loads, group, candidates, lowest);
+        if (least[group] > lowest) {
+            return lowest;
+        }
+        settle(roster, group, candidates[group], degradedCredit);
+        return Math.min(lowest, least[group]);
+    }
+
+    /** Makes sure of the costs of all listed groups. */
+    void settleAll(LoadBoardMirror loads, Roster roster, long[] candidates, double degradedCredit) {
+        for (int i = 0; i < count; i++) {
+            price(loads, group(i), candidates);
+            settle(roster, group(i), candidates[group(i)], degradedCredit);
+        }
+    }
+
+    /** Corrects the costs of a priced group, which grow or stay. */
+    private void settle(Roster roster, int group, long candidates, double degradedCredit) {
+        boolean changed = false;
+        for (long rest = candidates; rest != 0; rest &= rest - 1) {
+            final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
+            if (overlaps[slot] == 0) {
+                continue;
+            }
+            final IndexState state = roster.at(slot).state();
+            if (states[slot] != state) {
+                states[slot] = state; // hardly ever: storing a reference has a barrier
+            }
+            final double credit = MatchedGroups.credit(state, degradedCredit);
+            if (credit != 1) {
+                final int reused = Math.min(overlaps[slot], reusableBlocks);
+                relative[slot] += (1 - credit) * reused * blockWeight;
+                changed = true;
+            }
+        }
+        known[group] = SETTLED;
+        if (changed) {
+            least[group] = minimum(group * GROUP_SLOTS);
+        }
+    }
+
+    /** Whether the costs of a group are exact, not lower bounds. */
+    boolean isSettled(int group) {
+        return known[group] == SETTLED;
+    }
+
+    /** Lowest cost in a priced group; of another one, a bound below it. */
+    double least(int group) {
+        return least[group];
+    }
+
+    /**
+     * Slots of a listed group with a cost that is the lowest one of all, one bit each. A group that
+     * is not priced has none: its bound is above.
+     */
+    long slotsWith(int group, double cost) {
+        if (known[group] < PRICED || least[group] != cost) {
+            return 0;
+        }
+        long slots = 0;
+        for (int i = group * GROUP_SLOTS; i < (group + 1) * GROUP_SLOTS; i++) {
+            slots |= (relative[i] == cost ? 1L : 0L) << i;
+        }
+        return slots;
+    }
+
+    /** Leading blocks that a slot of a listed group holds. */
+    int overlap(int slot) {
+        return overlaps[slot];
+    }
+
+    /** Leading blocks that are in use on a slot of a listed group. */
+    int activePrefix(int slot) {
+        return activePrefixes[slot];
+    }
+
+    /** The state that a slot of a settled group, which overlaps, was priced by. */
+    IndexState state(int slot) {
+        return states[slot];
+    }
+}
