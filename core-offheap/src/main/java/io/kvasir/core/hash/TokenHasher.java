@@ -57,11 +57,12 @@ public final class TokenHasher {
                     0,
                     some * blockSize);
             switch (blockSize) {
-                case 16 -> Xxh3Words.hash64(words, some, seed, out, done);
-                case 32 -> Xxh3Words.hash128(words, some, seed, out, done);
-                default -> Xxh3Words.hash256(words, some, seed, out, done);
+                case 16 -> Xxh3Words.sum64(words, some, seed, out, done);
+                case 32 -> Xxh3Words.sum128(words, some, seed, out, done);
+                default -> Xxh3Words.sum256(words, some, seed, out, done);
             }
         }
+        Xxh3Words.avalanche(out, blocks);
         return blocks;
     }
 }

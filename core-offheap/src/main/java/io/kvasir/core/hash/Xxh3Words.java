@@ -3,7 +3,7 @@ package io.kvasir.core.hash;
 /**
  * XXH3-64 of equally long blocks of 64, 128 or 256 bytes, given as little-endian longs: one loop
  * per length, without a length decision inside, and everything that depends on the seed alone
- * before it.
+ * before it. The loops leave sums; {@link #avalanche} makes them hashes.
  */
 final class Xxh3Words {
     private static final long PRIME32_1 = 0x9E3779B1L;
@@ -44,8 +44,19 @@ final class Xxh3Words {
 
     private Xxh3Words() {}
 
+    /**
+     * The hashes of sums: XXH3's last step, which mixes each long by itself. Apart from the sums,
+     * whose multiplications have to be done one by one, it is a loop of vectors.
+     */
+    static void avalanche(long[] sums, int count) {
+        for (int i = 0; i < count; i++) {
+            final long mixed = (sums[i] ^ (sums[i] >>> 37)) * AVALANCHE;
+            sums[i] = mixed ^ (mixed >>> 32);
+        }
+    }
+
     /** 64 bytes: two pairs of 16-byte lanes from both ends to the middle. */
-    static void hash64(long[] words, int blocks, long seed, long[] out, int to) {
+    static void sum64(long[] words, int blocks, long seed, long[] out, int to) {
         final long k0 = S0 + seed;
         final long k1 = S1 - seed;
         final long k2 = S2 + seed;
@@ -56,21 +67,20 @@ final class Xxh3Words {
         final long k7 = S7 - seed;
         for (int i = 0; i < blocks; i++) {
             final int at = 8 * i;
-            final long sum =
+            out[to + i] =
                     (PRIME64_1 << 6)
                             + mix(words, at, k0, k1)
                             + mix(words, at + 2, k4, k5)
                             + mix(words, at + 4, k6, k7)
                             + mix(words, at + 6, k2, k3);
-            out[to + i] = avalanche(sum);
         }
     }
 
     /** 128 bytes: four pairs of 16-byte lanes from both ends to the middle. */
-    static void hash128(long[] words, int blocks, long seed, long[] out, int to) {
+    static void sum128(long[] words, int blocks, long seed, long[] out, int to) {
         for (int i = 0; i < blocks; i++) {
             final int at = 16 * i;
-            final long sum =
+            out[to + i] =
                     (PRIME64_1 << 7)
                             + mix(words, at, S0 + seed, S1 - seed)
                             + mix(words, at + 2, S4 + seed, S5 - seed)
@@ -80,7 +90,6 @@ final class Xxh3Words {
                             + mix(words, at + 10, S10 + seed, S11 - seed)
                             + mix(words, at + 12, S6 + seed, S7 - seed)
                             + mix(words, at + 14, S2 + seed, S3 - seed);
-            out[to + i] = avalanche(sum);
         }
     }
 
@@ -88,7 +97,7 @@ final class Xxh3Words {
      * 256 bytes: eight accumulators over four stripes of 64 bytes. Stripe {@code s} is keyed by the
      * secret from byte {@code 8 s} on, the last one from byte 121 on, the merge from byte 11 on.
      */
-    static void hash256(long[] words, int blocks, long seed, long[] out, int to) {
+    static void sum256(long[] words, int blocks, long seed, long[] out, int to) {
         final long s0 = S0 + seed;
         final long s1 = S1 - seed;
         final long s2 = S2 + seed;
@@ -110,7 +119,7 @@ final class Xxh3Words {
         final long s23 = S23 - seed;
         for (int i = 0; i < blocks; i++) {
             final int at = 32 * i;
-            final long sum =
+            out[to + i] =
                     (PRIME64_1 << 8)
                             + lanes(words, at, PRIME32_3, PRIME64_1, s0, s1, s2, s3, s15, s16, s17)
                             + lanes(
@@ -122,7 +131,6 @@ final class Xxh3Words {
                             + lanes(
                                     words, at + 6, PRIME64_5, PRIME32_1, s6, s7, s8, s9, s21, s22,
                                     s23);
-            out[to + i] = avalanche(sum);
         }
     }
 
@@ -184,10 +192,5 @@ final class Xxh3Words {
 
     private static long fold(long a, long b) {
         return (a * b) ^ Math.unsignedMultiplyHigh(a, b);
-    }
-
-    private static long avalanche(long sum) {
-        final long mixed = (sum ^ (sum >>> 37)) * AVALANCHE;
-        return mixed ^ (mixed >>> 32);
     }
 }
