@@ -1,0 +1,25 @@
+package io.kvasir.bench.kvops;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.RouteException;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+class DecisionLatencyTest {
+    private static final long PAUSES_NS = TimeUnit.MILLISECONDS.toNanos(10);
+
+    @Test
+    void itDecidesAndBooksAndTellsTheMachinesShare() throws RouteException {
+        final List<String> lines = DecisionLatency.measure(16, 8, 1_000, PAUSES_NS);
+        assertEquals(2, lines.size());
+        assertTrue(lines.get(0).startsWith("select  µs: mean "), lines.get(0));
+        assertTrue(lines.get(1).startsWith("reserve µs: mean "), lines.get(1));
+        assertTrue(lines.stream().allMatch(l -> l.contains("(machine ")), lines.toString());
+        assertTrue(lines.stream().allMatch(l -> l.endsWith(" of 1000")), lines.toString());
+    }
+}
