@@ -1,30 +1,14 @@
 /*
- * A stand-in for libnixl_capi.so with the same names: agents, one plugin, its parameters and its backend.
- * It moves no bytes. Handles carry a tag, so that a handle of the wrong kind is INVALID_PARAM here where
- * NIXL itself would misread memory; a destroyed handle stays undefined, as it is there. Lists and
- * parameters belong to one thread; the count of live handles is the only shared state.
+ * Plugins, backends and parameters of the loopback library: one plugin for DRAM, one backend of it per agent.
+ * A handle of the wrong kind is INVALID_PARAM here where NIXL itself would misread memory; a destroyed
+ * handle stays undefined, as it is there.
  */
-#include "kvasir_loopback.h"
+#include "loopback_internal.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PLUGIN "LOOPBACK"
 #define MAX_PARAMS 32
-
-enum tag { AGENT = 0x4b564147, BACKEND, STRINGS, MEMORIES, PARAMS, ITERATOR };
-
-struct nixl_capi_agent_s {
-    enum tag tag;
-    bool has_backend;
-    char *name;
-    nixl_capi_agent_config_t config;
-};
-
-struct nixl_capi_backend_s {
-    enum tag tag;
-};
 
 struct nixl_capi_string_list_s {
     enum tag tag;
@@ -47,85 +31,9 @@ struct nixl_capi_param_iter_s {
     size_t next;
 };
 
-static atomic_int_fast64_t live_handles;
-
-/* Allocates a zeroed handle; its tag is the first member of every handle. */
-static void *handle_new(size_t size, enum tag tag) {
-    enum tag *handle = calloc(1, size);
-    if (handle != NULL) {
-        *handle = tag;
-        atomic_fetch_add_explicit(&live_handles, 1, memory_order_relaxed);
-    }
-    return handle;
-}
-
-static bool handle_is(const void *handle, enum tag tag) {
-    return handle != NULL && *(const enum tag *)handle == tag;
-}
-
-static void handle_free(void *handle) {
-    free(handle);
-    atomic_fetch_sub_explicit(&live_handles, 1, memory_order_relaxed);
-}
-
-static nixl_capi_status_t handle_destroy(void *handle, enum tag tag) {
-    if (!handle_is(handle, tag)) {
-        return NIXL_CAPI_ERROR_INVALID_PARAM;
-    }
-    handle_free(handle);
-    return NIXL_CAPI_SUCCESS;
-}
-
 int kvasir_loopback_abi(void) { return KVASIR_LOOPBACK_ABI; }
 
-int64_t kvasir_loopback_live_handles(void) { return atomic_load_explicit(&live_handles, memory_order_relaxed); }
-
-void kvasir_loopback_agent_config_layout(uint64_t words[KVASIR_LOOPBACK_LAYOUT_WORDS]) {
-    words[0] = sizeof(nixl_capi_agent_config_t);
-    words[1] = offsetof(nixl_capi_agent_config_t, enable_prog_thread);
-    words[2] = offsetof(nixl_capi_agent_config_t, enable_listen_thread);
-    words[3] = offsetof(nixl_capi_agent_config_t, listen_port);
-    words[4] = offsetof(nixl_capi_agent_config_t, thread_sync);
-    words[5] = offsetof(nixl_capi_agent_config_t, num_workers);
-    words[6] = offsetof(nixl_capi_agent_config_t, pthr_delay_us);
-    words[7] = offsetof(nixl_capi_agent_config_t, lthr_delay_us);
-    words[8] = offsetof(nixl_capi_agent_config_t, capture_telemetry);
-}
-
 bool nixl_capi_is_stub(void) { return false; }
-
-nixl_capi_status_t nixl_capi_create_agent(const char *name, nixl_capi_agent_t *agent) {
-    const nixl_capi_agent_config_t defaults = {.thread_sync = NIXL_CAPI_THREAD_SYNC_NONE};
-    return nixl_capi_create_configured_agent(name, &defaults, agent);
-}
-
-nixl_capi_status_t nixl_capi_create_configured_agent(
-    const char *name, const nixl_capi_agent_config_t *config, nixl_capi_agent_t *agent) {
-    if (name == NULL || config == NULL || agent == NULL) {
-        return NIXL_CAPI_ERROR_INVALID_PARAM;
-    }
-    nixl_capi_agent_t made = handle_new(sizeof *made, AGENT);
-    if (made == NULL) {
-        return NIXL_CAPI_ERROR_BACKEND;
-    }
-    made->config = *config;
-    made->name = strdup(name);
-    if (made->name == NULL) {
-        handle_free(made);
-        return NIXL_CAPI_ERROR_BACKEND;
-    }
-    *agent = made;
-    return NIXL_CAPI_SUCCESS;
-}
-
-nixl_capi_status_t nixl_capi_destroy_agent(nixl_capi_agent_t agent) {
-    if (!handle_is(agent, AGENT)) {
-        return NIXL_CAPI_ERROR_INVALID_PARAM;
-    }
-    free(agent->name);
-    handle_free(agent);
-    return NIXL_CAPI_SUCCESS;
-}
 
 nixl_capi_status_t nixl_capi_get_available_plugins(nixl_capi_agent_t agent, nixl_capi_string_list_t *plugins) {
     if (!handle_is(agent, AGENT) || plugins == NULL) {
@@ -147,7 +55,7 @@ nixl_capi_status_t nixl_capi_string_list_get(nixl_capi_string_list_t list, size_
     if (!handle_is(list, STRINGS) || string == NULL || index != 0) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    *string = PLUGIN;
+    *string = LOOPBACK_PLUGIN;
     return NIXL_CAPI_SUCCESS;
 }
 
@@ -155,14 +63,8 @@ nixl_capi_status_t nixl_capi_destroy_string_list(nixl_capi_string_list_t list) {
     return handle_destroy(list, STRINGS);
 }
 
-nixl_capi_status_t nixl_capi_get_plugin_params(
-    nixl_capi_agent_t agent, const char *plugin, nixl_capi_mem_list_t *memories, nixl_capi_params_t *params) {
-    if (!handle_is(agent, AGENT) || plugin == NULL || memories == NULL || params == NULL) {
-        return NIXL_CAPI_ERROR_INVALID_PARAM;
-    }
-    if (strcmp(plugin, PLUGIN) != 0) {
-        return NIXL_CAPI_ERROR_BACKEND;
-    }
+/* The memory kinds and parameters of the plugin, and of every backend made of it. */
+static nixl_capi_status_t describe(nixl_capi_mem_list_t *memories, nixl_capi_params_t *params) {
     nixl_capi_mem_list_t made_memories = handle_new(sizeof *made_memories, MEMORIES);
     nixl_capi_params_t made_params = NULL;
     nixl_capi_status_t status =
@@ -177,6 +79,40 @@ nixl_capi_status_t nixl_capi_get_plugin_params(
     }
     *memories = made_memories;
     *params = made_params;
+    return NIXL_CAPI_SUCCESS;
+}
+
+nixl_capi_status_t nixl_capi_get_plugin_params(
+    nixl_capi_agent_t agent, const char *plugin, nixl_capi_mem_list_t *memories, nixl_capi_params_t *params) {
+    if (!handle_is(agent, AGENT) || plugin == NULL || memories == NULL || params == NULL) {
+        return NIXL_CAPI_ERROR_INVALID_PARAM;
+    }
+    return strcmp(plugin, LOOPBACK_PLUGIN) == 0 ? describe(memories, params) : NIXL_CAPI_ERROR_BACKEND;
+}
+
+nixl_capi_status_t nixl_capi_get_backend_params(
+    nixl_capi_agent_t agent, nixl_capi_backend_t backend, nixl_capi_mem_list_t *memories,
+    nixl_capi_params_t *params) {
+    if (!handle_is(agent, AGENT) || !handle_is(backend, BACKEND) || memories == NULL || params == NULL) {
+        return NIXL_CAPI_ERROR_INVALID_PARAM;
+    }
+    return backend->instance == agent->instance ? describe(memories, params) : NIXL_CAPI_ERROR_BACKEND;
+}
+
+nixl_capi_status_t nixl_capi_mem_type_to_string(nixl_capi_mem_type_t memory, const char **string) {
+    static const char *const names[] = {"DRAM", "VRAM", "BLOCK", "OBJECT", "FILE", "UNKNOWN"};
+    if (string == NULL || (size_t)memory >= sizeof names / sizeof names[0]) {
+        return NIXL_CAPI_ERROR_INVALID_PARAM;
+    }
+    *string = names[memory];
+    return NIXL_CAPI_SUCCESS;
+}
+
+nixl_capi_status_t nixl_capi_mem_list_is_empty(nixl_capi_mem_list_t list, bool *is_empty) {
+    if (!handle_is(list, MEMORIES) || is_empty == NULL) {
+        return NIXL_CAPI_ERROR_INVALID_PARAM;
+    }
+    *is_empty = false;
     return NIXL_CAPI_SUCCESS;
 }
 
@@ -203,15 +139,20 @@ nixl_capi_status_t nixl_capi_create_backend(
     if (!handle_is(agent, AGENT) || plugin == NULL || !handle_is(params, PARAMS) || backend == NULL) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    /* NIXL too makes one backend of a type per agent and calls every failure BACKEND */
-    if (strcmp(plugin, PLUGIN) != 0 || agent->has_backend) {
-        return NIXL_CAPI_ERROR_BACKEND;
-    }
     nixl_capi_backend_t made = handle_new(sizeof *made, BACKEND);
     if (made == NULL) {
         return NIXL_CAPI_ERROR_BACKEND;
     }
-    agent->has_backend = true;
+    world_lock();
+    /* NIXL too makes one backend of a type per agent and calls every failure BACKEND */
+    const bool allowed = strcmp(plugin, LOOPBACK_PLUGIN) == 0 && !agent->has_backend;
+    agent->has_backend |= allowed;
+    made->instance = agent->instance;
+    world_unlock();
+    if (!allowed) {
+        handle_free(made);
+        return NIXL_CAPI_ERROR_BACKEND;
+    }
     *backend = made;
     return NIXL_CAPI_SUCCESS;
 }

@@ -1,17 +1,5 @@
-/* The loopback library through its C ABI: each test is one function, a failed check ends the program. */
-#include "kvasir_loopback.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define CHECK(condition)                                                              \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);   \
-            exit(1);                                                                  \
-        }                                                                             \
-    } while (0)
+/* Agents, plugins, backends, parameters, layouts. */
+#include "check.h"
 
 static nixl_capi_agent_t agent_new(void) {
     nixl_capi_agent_t agent = NULL;
@@ -125,11 +113,64 @@ static void an_agent_makes_one_backend(void) {
     CHECK(nixl_capi_destroy_agent(agent) == NIXL_CAPI_SUCCESS);
 }
 
-static void the_agent_configuration_has_nixls_layout(void) {
+static void a_backend_tells_what_its_plugin_tells(void) {
+    nixl_capi_agent_t agent = agent_new();
+    nixl_capi_params_t params = NULL;
+    OK(nixl_capi_create_params(&params));
+    nixl_capi_backend_t backend = NULL;
+    OK(nixl_capi_create_backend(agent, "LOOPBACK", params, &backend));
+    OK(nixl_capi_destroy_params(params));
+    nixl_capi_mem_list_t memories = NULL;
+    OK(nixl_capi_get_backend_params(agent, backend, &memories, &params));
+    bool flag = true;
+    OK(nixl_capi_mem_list_is_empty(memories, &flag));
+    CHECK(!flag);
+    OK(nixl_capi_params_is_empty(params, &flag));
+    CHECK(!flag);
+    OK(nixl_capi_destroy_mem_list(memories));
+    OK(nixl_capi_destroy_params(params));
+    OK(nixl_capi_destroy_backend(backend));
+    OK(nixl_capi_destroy_agent(agent));
+}
+
+static void a_name_is_taken_as_long_as_its_agent_lives(void) {
+    nixl_capi_agent_t agent = agent_new();
+    nixl_capi_agent_t second = NULL;
+    BACKEND_ERROR(nixl_capi_create_agent("worker-0", &second));
+    CHECK(second == NULL);
+    OK(nixl_capi_destroy_agent(agent));
+    OK(nixl_capi_create_agent("worker-0", &second));
+    OK(nixl_capi_destroy_agent(second));
+}
+
+static void memory_kinds_have_names(void) {
+    const char *name = NULL;
+    OK(nixl_capi_mem_type_to_string(NIXL_CAPI_MEM_VRAM, &name));
+    CHECK(strcmp(name, "VRAM") == 0);
+    INVALID(nixl_capi_mem_type_to_string((nixl_capi_mem_type_t)6, &name));
+}
+
+static void layouts_are_those_of_nixl(void) {
     const uint64_t expected[KVASIR_LOOPBACK_LAYOUT_WORDS] = {40, 0, 1, 4, 8, 12, 16, 24, 32};
     uint64_t words[KVASIR_LOOPBACK_LAYOUT_WORDS] = {0};
     kvasir_loopback_agent_config_layout(words);
     CHECK(memcmp(words, expected, sizeof expected) == 0);
+    const uint64_t telemetry[KVASIR_LOOPBACK_TELEMETRY_WORDS] = {40, 0, 8, 16, 24, 32};
+    kvasir_loopback_telemetry_layout(words);
+    CHECK(memcmp(words, telemetry, sizeof telemetry) == 0);
+}
+
+static void every_constant_can_be_asked_for(void) {
+    const char *name = NULL;
+    int64_t value = 0;
+    size_t count = 0;
+    bool seen = false;
+    while (kvasir_loopback_constant(count, &name, &value)) {
+        seen = seen || (strcmp(name, "NIXL_CAPI_ERROR_NOT_FOUND") == 0 && value == -6);
+        count++;
+    }
+    CHECK(seen);
+    CHECK(count == 20);
 }
 
 int main(void) {
@@ -142,13 +183,14 @@ int main(void) {
         parameters_keep_the_last_value_of_a_key_and_iterate_once_each,
         a_full_parameter_list_refuses_a_new_key_and_still_takes_a_known_one,
         an_agent_makes_one_backend,
-        the_agent_configuration_has_nixls_layout,
+        a_backend_tells_what_its_plugin_tells,
+        a_name_is_taken_as_long_as_its_agent_lives,
+        memory_kinds_have_names,
+        layouts_are_those_of_nixl,
+        every_constant_can_be_asked_for,
     };
     CHECK(kvasir_loopback_abi() == KVASIR_LOOPBACK_ABI);
     CHECK(!nixl_capi_is_stub());
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        tests[i]();
-        CHECK(kvasir_loopback_live_handles() == 0);
-    }
+    RUN_ALL(tests)
     return 0;
 }
