@@ -37,6 +37,9 @@ _Static_assert(sizeof(struct header) == 32, "the drawing above is wrong");
 _Static_assert(sizeof(struct region) == 24, "the drawing above is wrong");
 
 static nixl_capi_status_t register_ranges(nixl_capi_agent_t agent, const struct nixl_capi_reg_dlist_s *list) {
+    if (list->ranges.count == 0) {
+        return NIXL_CAPI_ERROR_BACKEND;
+    }
     const size_t before = agent->regions.count;
     for (size_t i = 0; i < list->ranges.count; i++) {
         if (!ranges_add(&agent->regions, list->ranges.items[i])) {
@@ -63,6 +66,9 @@ nixl_capi_status_t nixl_capi_register_mem(
 
 /* Removes all ranges of the list or, when one of them is not registered, none. */
 static nixl_capi_status_t deregister_ranges(nixl_capi_agent_t agent, const struct nixl_capi_reg_dlist_s *list) {
+    if (agent->regions.count == 0) {
+        return NIXL_CAPI_ERROR_NOT_FOUND;
+    }
     struct ranges left = {0};
     for (size_t i = 0; i < agent->regions.count; i++) {
         if (!ranges_add(&left, agent->regions.items[i])) {

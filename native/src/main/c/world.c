@@ -184,6 +184,9 @@ nixl_capi_status_t nixl_capi_create_configured_agent(
     if (name == NULL || config == NULL || agent == NULL) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
+    if (name[0] == '\0') {
+        return NIXL_CAPI_ERROR_BACKEND;
+    }
     nixl_capi_agent_t made = handle_new(sizeof *made, AGENT);
     if (made == NULL) {
         return NIXL_CAPI_ERROR_BACKEND;

@@ -137,6 +137,7 @@ static void a_name_is_taken_as_long_as_its_agent_lives(void) {
     nixl_capi_agent_t agent = agent_new();
     nixl_capi_agent_t second = NULL;
     BACKEND_ERROR(nixl_capi_create_agent("worker-0", &second));
+    BACKEND_ERROR(nixl_capi_create_agent("", &second));
     CHECK(second == NULL);
     OK(nixl_capi_destroy_agent(agent));
     OK(nixl_capi_create_agent("worker-0", &second));

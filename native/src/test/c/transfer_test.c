@@ -102,6 +102,8 @@ static void memory_is_deregistered_by_exactly_what_was_registered(void) {
     nixl_capi_reg_dlist_t half = reg_list(worker.memory, WORKER_BYTES / 2);
     NOT_FOUND(nixl_capi_deregister_mem(worker.agent, half, NULL));
     OK(nixl_capi_reg_dlist_clear(half));
+    BACKEND_ERROR(nixl_capi_register_mem(worker.agent, half, NULL));
+    OK(nixl_capi_deregister_mem(worker.agent, half, NULL));
     OK(nixl_capi_reg_dlist_add_desc(half, (uintptr_t)worker.memory, WORKER_BYTES, 0, NULL, 0));
     OK(nixl_capi_reg_dlist_add_desc(half, (uintptr_t)worker.memory, WORKER_BYTES, 0, NULL, 0));
     NOT_FOUND(nixl_capi_deregister_mem(worker.agent, half, NULL));
@@ -109,6 +111,8 @@ static void memory_is_deregistered_by_exactly_what_was_registered(void) {
     OK(nixl_capi_deregister_mem(worker.agent, worker.registered, NULL));
     CHECK(counter("w", KVASIR_LOOPBACK_REGISTERED_BYTES) == 0);
     NOT_FOUND(nixl_capi_deregister_mem(worker.agent, worker.registered, NULL));
+    OK(nixl_capi_reg_dlist_clear(half));
+    NOT_FOUND(nixl_capi_deregister_mem(worker.agent, half, NULL));
     OK(nixl_capi_destroy_reg_dlist(half));
     worker_stop(&worker);
 }
