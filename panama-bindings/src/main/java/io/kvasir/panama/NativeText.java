@@ -47,4 +47,19 @@ final class NativeText {
     static String string(MemorySegment out) {
         return pointer(out).reinterpret(Long.MAX_VALUE).getString(0);
     }
+
+    /** Copies the C string at an address; UTF-8. */
+    static String string(long address) {
+        return MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
+    }
+
+    /** Native memory whose length is known. */
+    static MemorySegment segment(long address, long length) {
+        return MemorySegment.ofAddress(address).reinterpret(length);
+    }
+
+    /** Copies native memory. */
+    static byte[] bytes(MemorySegment memory, long length) {
+        return memory.reinterpret(length).toArray(ValueLayout.JAVA_BYTE);
+    }
 }

@@ -16,12 +16,15 @@ import java.util.Map;
  */
 public final class NixlAgent implements AutoCloseable {
     private final NixlCapi capi;
+    private final NixlTransferCalls calls;
     private final String name;
     private final List<NixlBackend> backends = new ArrayList<>();
     private MemorySegment agent; // null once closed
+    private NixlTransfers transfers; // null until asked for
 
-    NixlAgent(NixlCapi capi, MemorySegment agent, String name) {
+    NixlAgent(NixlCapi capi, NixlTransferCalls calls, MemorySegment agent, String name) {
         this.capi = capi;
+        this.calls = calls;
         this.agent = agent;
         this.name = name;
     }
@@ -186,6 +189,20 @@ public final class NixlAgent implements AutoCloseable {
         }
     }
 
+    /**
+     * What this agent moves, always the same object.
+     *
+     * @return for the thread that owns the agent, which is also the one to close it then
+     * @throws IllegalStateException if the agent is closed
+     * @throws NixlException if NIXL fails
+     */
+    public synchronized NixlTransfers transfers() {
+        if (transfers == null) {
+            transfers = new NixlTransfers(capi, calls, handle(), name);
+        }
+        return transfers;
+    }
+
     private long size(Arena arena, NixlFunction function, MemorySegment list) {
         final MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
         call(function, list, out);
@@ -223,6 +240,9 @@ public final class NixlAgent implements AutoCloseable {
         }
         final MemorySegment ending = agent;
         agent = null;
+        if (transfers != null) {
+            transfers.close();
+        }
         backends.forEach(NixlBackend::close);
         backends.clear();
         check(NixlFunction.DESTROY_AGENT, capi.call(NixlFunction.DESTROY_AGENT, ending));

@@ -89,7 +89,48 @@ final class NixlCapi {
         }
     }
 
-    private static AssertionError mustNotThrow(NixlFunction function, Throwable cause) {
+    int call(
+            NixlFunction function,
+            MemorySegment a,
+            MemorySegment b,
+            MemorySegment c,
+            MemorySegment d,
+            MemorySegment e) {
+        try {
+            return (int) handles.get(function).invokeExact(a, b, c, d, e);
+        } catch (Throwable t) {
+            throw mustNotThrow(function, t);
+        }
+    }
+
+    int call(NixlFunction function, int kind, MemorySegment a) {
+        try {
+            return (int) handles.get(function).invokeExact(kind, a);
+        } catch (Throwable t) {
+            throw mustNotThrow(function, t);
+        }
+    }
+
+    int call(
+            NixlFunction function, MemorySegment a, MemorySegment b, long length, MemorySegment c) {
+        try {
+            return (int) handles.get(function).invokeExact(a, b, length, c);
+        } catch (Throwable t) {
+            throw mustNotThrow(function, t);
+        }
+    }
+
+    int addRegistration(MemorySegment list, long address, long length, long device) {
+        try {
+            return (int)
+                    handles.get(NixlFunction.REG_DLIST_ADD_DESC)
+                            .invokeExact(list, address, length, device, MemorySegment.NULL, 0L);
+        } catch (Throwable t) {
+            throw mustNotThrow(NixlFunction.REG_DLIST_ADD_DESC, t);
+        }
+    }
+
+    static AssertionError mustNotThrow(NixlFunction function, Throwable cause) {
         return new AssertionError(function.symbol() + " must not throw", cause);
     }
 }

@@ -6,10 +6,12 @@ import java.lang.foreign.MemorySegment;
 /** A loaded NIXL library; it stays loaded for the life of the process. Safe for any thread. */
 public final class NixlLibrary {
     private final NixlCapi capi;
+    private final NixlTransferCalls calls;
     private final String path;
 
-    NixlLibrary(NixlCapi capi, String path) {
+    NixlLibrary(NixlCapi capi, NixlTransferCalls calls, String path) {
         this.capi = capi;
+        this.calls = calls;
         this.path = path;
     }
 
@@ -43,7 +45,7 @@ public final class NixlLibrary {
                             out),
                     NixlFunction.CREATE_CONFIGURED_AGENT.symbol(),
                     "agent=" + checked);
-            return new NixlAgent(capi, NativeText.pointer(out), checked);
+            return new NixlAgent(capi, calls, NativeText.pointer(out), checked);
         }
     }
 

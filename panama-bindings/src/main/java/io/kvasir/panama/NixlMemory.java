@@ -21,6 +21,11 @@ public enum NixlMemory {
         this.code = code;
     }
 
+    /** The number that stands for it in C. */
+    int code() {
+        return code;
+    }
+
     static NixlMemory of(int code) {
         for (NixlMemory memory : values()) {
             if (memory.code == code) {

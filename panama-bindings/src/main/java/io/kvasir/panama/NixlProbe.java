@@ -199,7 +199,7 @@ public final class NixlProbe {
                         ? "ABI subset"
                         : wheelVersion(place).orElse(versionBySymbols(complete, newer.isEmpty()));
         return new Available(
-                new NixlLibrary(capi, place),
+                new NixlLibrary(capi, NixlTransferCalls.bind(symbols), place),
                 place,
                 version,
                 loopback,
