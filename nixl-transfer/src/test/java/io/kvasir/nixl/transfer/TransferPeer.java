@@ -48,7 +48,10 @@ final class TransferPeer {
                     new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
             final String other = transport.connect(Base64.getDecoder().decode(in.readLine()));
             final Thread input =
-                    Thread.ofPlatform().daemon().name("input").start(() -> in.lines().forEach(line -> {}));
+                    Thread.ofPlatform()
+                            .daemon()
+                            .name("input")
+                            .start(() -> in.lines().forEach(line -> {}));
             while (input.isAlive()) {
                 transport.notifications(
                         (peer, message) ->

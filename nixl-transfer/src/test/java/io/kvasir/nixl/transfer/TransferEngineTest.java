@@ -1,0 +1,296 @@
+package io.kvasir.nixl.transfer;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.transfer.KvTransport.Progress;
+import io.kvasir.nixl.transfer.Transfer.Priority;
+import io.kvasir.nixl.transfer.Transfer.State;
+import io.kvasir.panama.NixlMemory;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+
+class TransferEngineTest {
+    private static final int BLOCK = 100;
+
+    private final ScriptedTransport transport = new ScriptedTransport();
+    private final List<String> told = new ArrayList<>();
+    private long nowNs;
+    private TransferEngine engine;
+    private LocalBlocks own;
+    private KvLink link;
+
+    @BeforeEach
+    void make() {
+        make(new TransferConfig(4, 8, 10 * BLOCK, 3 * BLOCK, 16));
+    }
+
+    private void make(TransferConfig config) {
+        engine = new TransferEngine(transport, config, () -> nowNs, (peer, message) -> {});
+        own = now(engine.local(pieces()));
+        link = link("peer");
+    }
+
+    private KvLink link(String peer) {
+        return now(engine.link(peer.getBytes(StandardCharsets.US_ASCII), pieces()));
+    }
+
+    private <T> T now(CompletableFuture<T> future) {
+        engine.doWork();
+        return future.join();
+    }
+
+    private static Descriptors pieces() {
+        return Descriptors.ofBlocks(
+                List.of(new KvRegion("r", 0, NixlMemory.DRAM, 0, 4096, BLOCK, BLOCK, 64)));
+    }
+
+    @AfterEach
+    void close() {
+        transport.releaseFails = false;
+        engine.close();
+        assertTrue(transport.closed);
+        assertTrue(transport.requests.isEmpty(), "a request is left");
+    }
+
+    private Transfer transfer(String name, int... blocks) {
+        final Transfer transfer = new Transfer().pull(own, link);
+        IntStream.of(blocks).forEach(block -> transfer.add(block, block + 1));
+        return transfer.listener(
+                new Transfer.Listener() {
+                    @Override
+                    public void onStage(Transfer staged, int stage) {
+                        told.add(name + " stage " + stage);
+                    }
+
+                    @Override
+                    public void onEnd(Transfer ended) {
+                        told.add(name + " " + ended.state());
+                    }
+                });
+    }
+
+    private void work(int times) {
+        for (int i = 0; i < times; i++) {
+            engine.doWork();
+        }
+    }
+
+    private void done(int request) {
+        transport.all.get(request).progress = Progress.DONE;
+    }
+
+    @Test
+    void aTransferIsCutIntoRequestsAndEndsWhenAllAreDone() {
+        final Transfer transfer = transfer("a", 0, 1, 2, 3, 4, 5, 6);
+        assertTrue(engine.submit(transfer));
+        assertEquals(State.WAITING, transfer.state());
+        work(5);
+        assertEquals(3, transport.all.size());
+        assertArrayEquals(new int[] {3, 4, 5}, transport.all.get(1).local);
+        assertArrayEquals(new int[] {4, 5, 6}, transport.all.get(1).remote);
+        assertEquals(State.RUNNING, transfer.state());
+        done(2);
+        done(0);
+        work(1);
+        assertEquals(List.of(), told);
+        done(1);
+        nowNs += 1_000;
+        work(1);
+        assertEquals(List.of("a stage 0", "a DONE"), told);
+        assertEquals(7 * BLOCK, link.bytes());
+        assertEquals(1, link.transfers());
+        assertTrue(link.expectedNs(1, BLOCK) >= 0);
+    }
+
+    @Test
+    void stagesEndInOrderAndTheirNotificationsGoWithTheirLastRequest() {
+        final Transfer transfer = transfer("a", 0, 1, 2, 3);
+        transfer.endStage("first".getBytes(StandardCharsets.US_ASCII));
+        transfer.add(4, 5).endStage("second".getBytes(StandardCharsets.US_ASCII));
+        engine.submit(transfer);
+        work(3);
+        assertEquals(1, transport.all.size(), "the stage's last request waits for the others");
+        done(0);
+        work(3);
+        assertNull(transport.all.get(0).notification);
+        assertEquals("first", transport.all.get(1).notification);
+        assertEquals("second", transport.all.get(2).notification);
+        done(2);
+        work(1);
+        assertEquals(0, transfer.completedStages());
+        done(1);
+        work(1);
+        assertEquals(List.of("a stage 0", "a stage 1", "a DONE"), told);
+    }
+
+    @Test
+    void bytesInFlightAreLimitedAndALargerRequestGoesAlone() {
+        make(new TransferConfig(4, 8, 4 * BLOCK, 3 * BLOCK, 16));
+        engine.submit(transfer("a", 0, 1, 2));
+        engine.submit(transfer("b", 3, 4));
+        work(4);
+        assertEquals(1, transport.all.size());
+        done(0);
+        work(4);
+        assertEquals(2, transport.all.size());
+        done(1);
+        work(1);
+        make(new TransferConfig(4, 8, 1, 3 * BLOCK, 16));
+        engine.submit(transfer("c", 0, 1, 2));
+        work(2);
+        assertEquals(3, transport.all.size());
+        done(2);
+        work(1);
+        assertTrue(told.contains("c DONE"));
+    }
+
+    @Test
+    void higherPriorityGoesBetweenTwoRequests() {
+        engine.submit(transfer("low", 0, 1, 2, 3, 4, 5).priority(Priority.LOW));
+        work(1);
+        engine.submit(transfer("high", 10).priority(Priority.HIGH));
+        work(3);
+        assertArrayEquals(new int[] {10}, transport.all.get(1).local);
+        transport.all.forEach(made -> made.progress = Progress.DONE);
+        work(2);
+        assertTrue(told.containsAll(List.of("high DONE", "low DONE")), told.toString());
+    }
+
+    @Test
+    void aFailureLosesTheLinkAndAllThatGoesOverItButNoOther() {
+        final KvLink other = link("other");
+        final Transfer first = transfer("a", 0);
+        final Transfer second = transfer("b", 1);
+        final Transfer third = new Transfer().push(own, other).add(0, 0);
+        engine.submit(first);
+        engine.submit(second);
+        engine.submit(third);
+        work(3);
+        transport.all.get(0).progress = Progress.FAILED;
+        transport.all.get(2).progress = Progress.DONE;
+        work(2);
+        assertEquals(State.FAILED, first.state());
+        assertEquals("scripted failure", first.failure());
+        assertEquals(State.FAILED, second.state());
+        assertEquals(State.DONE, third.state());
+        assertFalse(link.isUp());
+        assertEquals("scripted failure", link.lostBecause());
+        assertTrue(other.isUp());
+        assertEquals(2, link.failures());
+        final Transfer late = transfer("late", 2);
+        engine.submit(late);
+        work(1);
+        assertEquals(State.FAILED, late.state());
+        link = link("peer");
+        transport.doneAtOnce = true;
+        engine.submit(late.pull(own, link).add(0, 0));
+        work(2);
+        assertEquals(State.DONE, late.state());
+    }
+
+    @Test
+    void whatCannotBeReleasedKeepsItsBlocksUntilItCan() {
+        final Transfer transfer = transfer("a", 0, 1, 2, 3);
+        engine.submit(transfer);
+        work(2);
+        transport.releaseFails = true;
+        transfer.cancel();
+        work(5);
+        assertEquals(State.RUNNING, transfer.state());
+        assertEquals(2, engine.stuckRequests());
+        assertThrows(IllegalStateException.class, () -> transfer.pull(own, link));
+        transport.releaseFails = false;
+        work(1);
+        assertEquals(State.CANCELLED, transfer.state());
+        assertEquals(0, engine.stuckRequests());
+    }
+
+    @Test
+    void aDeadlineEndsWhatWaitsAndWhatRuns() {
+        final Transfer running = transfer("running", 0).deadlineNs(100);
+        final Transfer waiting = transfer("waiting", 1, 2, 3, 4, 5, 6).deadlineNs(100);
+        engine.submit(running);
+        engine.submit(waiting);
+        work(2);
+        nowNs = 99;
+        work(1);
+        assertEquals(List.of(), told);
+        nowNs = 100;
+        work(3);
+        assertEquals(State.EXPIRED, running.state());
+        assertEquals(State.EXPIRED, waiting.state());
+    }
+
+    @Test
+    void moreThanTheQueueHoldsIsRefusedAndCounted() {
+        make(new TransferConfig(2, 1, 1, 1, 1));
+        final List<Transfer> transfers = new ArrayList<>();
+        int taken = 0;
+        for (int i = 0; i < 10; i++) {
+            final Transfer transfer = transfer("t" + i, i);
+            transfers.add(transfer);
+            taken += engine.submit(transfer) ? 1 : 0;
+        }
+        assertEquals(10 - taken, engine.refusedTransfers());
+        assertTrue(taken >= 2 && taken < 10, "taken " + taken);
+        assertEquals(State.NEW, transfers.getLast().state());
+        transport.doneAtOnce = true;
+        work(40);
+        assertEquals(taken, told.stream().filter(line -> line.endsWith("DONE")).count());
+        assertTrue(engine.submit(transfers.getLast()));
+        work(4);
+        assertEquals(State.DONE, transfers.getLast().state());
+    }
+
+    @Test
+    void closingCancelsWhatIsLeft() {
+        final Transfer running = transfer("running", 0);
+        final Transfer waiting = transfer("waiting", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13);
+        engine.submit(running);
+        engine.submit(waiting);
+        work(1);
+        engine.close();
+        assertEquals(State.CANCELLED, running.state());
+        assertEquals(State.CANCELLED, waiting.state());
+        assertFalse(engine.submit(transfer("late", 1)));
+        assertThrows(Exception.class, () -> engine.local(pieces()).join());
+    }
+
+    @Test
+    void aLinkThatIsGivenUpFailsItsTransfersFirst() {
+        final Transfer transfer = transfer("a", 0);
+        engine.submit(transfer);
+        work(1);
+        now(engine.unlink(link));
+        assertEquals(State.FAILED, transfer.state());
+        assertEquals("given up", transfer.failure());
+        assertFalse(transport.peers.contains("peer"));
+    }
+
+    @Test
+    void piecesOfDifferentLengthAndUnknownPlacesAreRefusedWhereTheyAreAdded() {
+        final Descriptors longer =
+                Descriptors.ofBlocks(
+                        List.of(new KvRegion("l", 0, NixlMemory.DRAM, 0, 4096, 200, 200, 4)));
+        final KvLink other = now(engine.link("other".getBytes(StandardCharsets.US_ASCII), longer));
+        final Transfer transfer = new Transfer().pull(own, other);
+        final IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> transfer.add(0, 1));
+        assertEquals("own piece 0 has 100 bytes, piece 1 of other has 200", e.getMessage());
+        assertThrows(IndexOutOfBoundsException.class, () -> transfer.add(0, 4));
+        assertThrows(IllegalArgumentException.class, () -> engine.submit(transfer));
+    }
+}
