@@ -82,4 +82,11 @@ class RealNixlTransferTest {
                 Map.of("UCX_TLS", "tcp,self"),
                 folder);
     }
+
+    @Test
+    void peersThatDieAtRandomCostNeitherTheProcessNorABlock(@TempDir Path folder) throws Exception {
+        final String seed = Long.toString(Seeds.next("peersThatDie"));
+        final String text = run(DyingPeers.class, Map.of(), folder, "nixl", "6", seed);
+        assertTrue(text.contains("rounds 6 restarts 6"), text);
+    }
 }

@@ -129,7 +129,7 @@ final class TwoProcesses implements AutoCloseable {
         }
     }
 
-    private static Process start(String kind, String name) throws IOException {
+    static Process start(String kind, String name) throws IOException {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(
