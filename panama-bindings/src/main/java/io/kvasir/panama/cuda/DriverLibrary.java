@@ -1,0 +1,85 @@
+package io.kvasir.panama.cuda;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.util.Optional;
+
+/**
+ * Loads a library with the C library's own calls, so that a failure comes with the loader's words
+ * and symbols are looked up in that library alone.
+ */
+@SuppressWarnings("restricted") // linking a downcall is what this class is for
+final class DriverLibrary {
+    private static final int RTLD_NOW = 2; // every symbol is bound here, not inside a later call
+
+    private final MethodHandle dlopen;
+    private final MethodHandle dlsym;
+    private final MethodHandle dlerror;
+
+    private DriverLibrary(Linker linker) {
+        final SymbolLookup libc = linker.defaultLookup();
+        dlopen =
+                linker.downcallHandle(
+                        libc.findOrThrow("dlopen"),
+                        FunctionDescriptor.of(ADDRESS, ADDRESS, JAVA_INT));
+        dlsym =
+                linker.downcallHandle(
+                        libc.findOrThrow("dlsym"),
+                        FunctionDescriptor.of(ADDRESS, ADDRESS, ADDRESS));
+        dlerror =
+                linker.downcallHandle(libc.findOrThrow("dlerror"), FunctionDescriptor.of(ADDRESS));
+    }
+
+    /** What loading gave: the library's symbols, or why there are none. */
+    sealed interface Outcome {
+        /** Loaded for the life of the process: the driver runs threads of its own. */
+        record Loaded(SymbolLookup symbols) implements Outcome {}
+
+        /** Not loaded, in the loader's words. */
+        record Failed(String why) implements Outcome {}
+    }
+
+    /**
+     * Loads a library.
+     *
+     * @param name a path, or a bare name for the loader's own search
+     * @throws java.util.NoSuchElementException if the C library has no dlopen under that name
+     */
+    static Outcome open(String name) {
+        return new DriverLibrary(Linker.nativeLinker()).load(name);
+    }
+
+    private Outcome load(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            final MemorySegment cName = arena.allocateFrom(name);
+            final MemorySegment handle = (MemorySegment) dlopen.invokeExact(cName, RTLD_NOW);
+            if (!MemorySegment.NULL.equals(handle)) {
+                return new Outcome.Loaded(symbol -> find(handle, symbol));
+            }
+            final MemorySegment text = (MemorySegment) dlerror.invokeExact();
+            return new Outcome.Failed(
+                    MemorySegment.NULL.equals(text)
+                            ? name + ": dlopen failed without a reason"
+                            : text.reinterpret(Long.MAX_VALUE).getString(0));
+        } catch (Throwable t) {
+            throw new AssertionError("dlopen must not throw", t);
+        }
+    }
+
+    private Optional<MemorySegment> find(MemorySegment handle, String symbol) {
+        try (Arena arena = Arena.ofConfined()) {
+            final MemorySegment cSymbol = arena.allocateFrom(symbol);
+            final MemorySegment address = (MemorySegment) dlsym.invokeExact(handle, cSymbol);
+            return MemorySegment.NULL.equals(address) ? Optional.empty() : Optional.of(address);
+        } catch (Throwable t) {
+            throw new AssertionError("dlsym must not throw", t);
+        }
+    }
+}
