@@ -1,7 +1,7 @@
 /*
  * A stand-in for libcuda.so.1 by which the bindings are tested without a GPU: device memory is malloc, streams do their work
  * at once, two devices that reach each other. Handles are checked as the driver checks them, so a call with a freed address,
- * a foreign handle or no current context fails here too. fake_cuda_fail scripts one failure of one function.
+ * a foreign handle or no current context fails here too. fake_cuda_fail scripts the failure of one call.
  *
  * With -DFAKE_CUDA_LACKS_IPC one function is missing, as in a library of another time.
  */
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { DEVICES = 2, LIVE_MAX = 256, IPC_SEAL = 0x5a };
+enum { DEVICES = 2, LIVE_MAX = 256, SCRIPT_MAX = 4, IPC_SEAL = 0x5a };
 
 typedef enum { CONTEXT, MEMORY, OPENED, HOST, STREAM, EVENT, KINDS } kind_t;
 
@@ -38,22 +38,35 @@ static uint64_t next_handle = 0x1000;
 static struct CUctx_st contexts[DEVICES] = {{.device = 0}, {.device = 1}};
 static bool initialised;
 static int device_count = DEVICES;
-static char failing[64];
-static int failing_after, failing_code;
+static struct {
+    char symbol[64];
+    int after, code;
+} script[SCRIPT_MAX];
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth; /* stack[depth] is current */
 
 /* Lets the call of symbol after the next skip ones answer code, once. */
 EXPORT void fake_cuda_fail(const char *symbol, int skip, int code) {
-    snprintf(failing, sizeof failing, "%s", symbol);
-    failing_after = skip;
-    failing_code = code;
+    for (int i = 0; i < SCRIPT_MAX; i++) {
+        if (script[i].symbol[0] == '\0') {
+            snprintf(script[i].symbol, sizeof script[i].symbol, "%s", symbol);
+            script[i].after = skip;
+            script[i].code = code;
+            return;
+        }
+    }
+    abort();
 }
 
 EXPORT void fake_cuda_devices(int count) { device_count = count; }
 
-/* Forgets what is live, as the end of a context would. */
-EXPORT void fake_cuda_reset(void) { live_count = 0; }
+/* Forgets what is live, as the end of the process would. */
+EXPORT void fake_cuda_reset(void) {
+    live_count = 0;
+    for (int i = 0; i < DEVICES; i++) {
+        contexts[i] = (struct CUctx_st){.device = i};
+    }
+}
 
 /* Live handles of one kind: 0 references to contexts, 1 memory, 2 opened, 3 host, 4 streams, 5 events. */
 EXPORT int fake_cuda_live(int kind) {
@@ -74,11 +87,13 @@ EXPORT int fake_cuda_synced(uint64_t address) {
 }
 
 static int scripted(const char *symbol) {
-    if (strcmp(failing, symbol) != 0 || failing_after-- > 0) {
-        return 0;
+    for (int i = 0; i < SCRIPT_MAX; i++) {
+        if (strcmp(script[i].symbol, symbol) == 0 && script[i].after-- == 0) {
+            script[i].symbol[0] = '\0';
+            return script[i].code;
+        }
     }
-    failing[0] = '\0';
-    return failing_code;
+    return 0;
 }
 
 static live_t *find(kind_t kind, uint64_t handle) {

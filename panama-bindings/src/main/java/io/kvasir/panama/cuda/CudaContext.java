@@ -15,8 +15,9 @@ import java.util.Set;
  *
  * <p>A context is current on a thread: each thread calls {@link #setCurrent()} before it uses this
  * context or anything made here, and before it calls NIXL with memory of this device; without it
- * UCX drops its CUDA transports. A pooled or virtual thread keeps nothing current that can be
- * relied on. Making and closing are serialised by this object's monitor.
+ * UCX drops its CUDA transports. Current means current on the operating system's thread: a virtual
+ * thread may find itself on another one at any time and is refused, and a task in a pool sets it
+ * for itself. Making and closing are serialised by this object's monitor.
  */
 public final class CudaContext implements AutoCloseable {
     private final CudaApi api;
@@ -52,11 +53,15 @@ public final class CudaContext implements AutoCloseable {
      * Makes this context current on the calling thread, in place of any other. Cheap when it is
      * already.
      *
-     * @throws IllegalStateException if this is closed
+     * @throws IllegalStateException if this is closed or the thread is a virtual one
      * @throws CudaException if the driver fails
      */
-    public synchronized void setCurrent() {
+    public void setCurrent() {
         requireOpen();
+        if (Thread.currentThread().isVirtual()) {
+            throw new IllegalStateException(
+                    "a virtual thread keeps no context current: use a platform thread for " + this);
+        }
         check(CudaFunction.CTX_SET_CURRENT, api.call(CudaFunction.CTX_SET_CURRENT, handle));
     }
 

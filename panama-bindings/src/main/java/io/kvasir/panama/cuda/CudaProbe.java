@@ -15,7 +15,8 @@ import java.util.function.UnaryOperator;
  * <p>The library is the file named by {@value #LIBRARY_PROPERTY} or {@value #LIBRARY_VARIABLE},
  * else {@value #LIBRARY} as the system's loader finds it. It stays loaded for the life of the
  * process. Starting the driver takes up to seconds on a machine with many GPUs: probe at start,
- * never on a request. No context is made.
+ * never on a request. No context is made. A library that is cut short or damaged inside can end the
+ * process while the loader reads it.
  */
 public final class CudaProbe {
     /** The driver's library. */

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import io.kvasir.panama.cuda.FakeCuda.Kind;
+import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -277,6 +278,65 @@ class CudaLayerTest {
     }
 
     @Test
+    void whatIsMadeDemandsThatItsContextIsCurrent() {
+        final MemorySegment host = arena.allocate(LENGTH);
+        final byte[] name = context.allocate(LENGTH).exportHandle();
+        try (CudaContext other = fake.device(1).retainPrimaryContext()) {
+            for (Executable make :
+                    new Executable[] {
+                        () -> other.allocate(LENGTH),
+                        () -> other.openHandle(name, LENGTH),
+                        () -> other.register(host),
+                        other::createStream,
+                        () -> other.createEvent(true),
+                        () -> other.enablePeerAccess(context),
+                        other::synchronizeAll,
+                        other::freeMemoryBytes
+                    }) {
+                final IllegalStateException error = assertThrows(IllegalStateException.class, make);
+                assertTrue(error.getMessage().contains("is not current"), error.getMessage());
+            }
+        }
+    }
+
+    @Test
+    void aVirtualThreadIsRefused() throws InterruptedException {
+        final CompletableFuture<String> message = new CompletableFuture<>();
+        Thread.ofVirtual()
+                .start(
+                        () ->
+                                message.complete(
+                                        assertThrows(
+                                                        IllegalStateException.class,
+                                                        context::setCurrent)
+                                                .getMessage()))
+                .join();
+        assertTrue(message.getNow("").startsWith("a virtual thread keeps no context"));
+    }
+
+    @Test
+    void copiesRecordsAndQuestionsAllocateNothing() {
+        final MemorySegment host = arena.allocate(LENGTH);
+        final CudaMemory a = context.allocate(LENGTH);
+        final CudaMemory b = context.allocate(LENGTH);
+        final CudaStream stream = context.createStream();
+        final CudaEvent event = context.createEvent(false);
+        final boolean[] done = new boolean[1];
+        final long bytes =
+                Allocations.bytesPerRound(
+                        20_000,
+                        () -> {
+                            stream.copyToDevice(host, 0, a, 64, 64);
+                            stream.copyOnDevice(a, 64, b, 0, 64);
+                            stream.copyToHost(b, 0, host, 128, 64);
+                            event.record(stream);
+                            done[0] = stream.isDone() && event.isDone();
+                        });
+        assertEquals(0, bytes);
+        assertTrue(done[0]);
+    }
+
+    @Test
     void closingOnAnyThreadLeavesItsCurrentContextAlone() {
         final CudaMemory memory = context.allocate(LENGTH);
         assertFalse(
@@ -498,15 +558,25 @@ class CudaLayerTest {
         assertFails(CudaFunction.MEM_FREE, CudaResult.ILLEGAL_ADDRESS, context::close);
         assertEquals(0, fake.live(Kind.CONTEXT_REFERENCE));
         assertThrows(IllegalStateException.class, memory::address);
-        dropWhatTheScriptLeaked();
-    }
-
-    /**
-     * The stand-in keeps what it refused to free; a context of its own would have taken it along.
-     */
-    private static void dropWhatTheScriptLeaked() {
         assertEquals(1, fake.live(Kind.MEMORY));
         assertEquals(1, fake.live(Kind.STREAM));
+        fake.reset();
+    }
+
+    @Test
+    void theContextTellsTheFirstOfManyFailuresNewestResourceFirst() {
+        context.allocate(LENGTH);
+        context.createStream();
+        fake.fail(CudaFunction.CTX_PUSH_CURRENT, 709);
+        fake.fail(CudaFunction.DEVICE_PRIMARY_CTX_RELEASE, 999);
+        final CudaException error = assertThrows(CudaException.class, context::close);
+        assertEquals(CudaFunction.CTX_PUSH_CURRENT.symbol(), error.function());
+        assertEquals(1, fake.live(Kind.STREAM));
+        assertEquals(0, fake.live(Kind.MEMORY));
+        assertEquals(1, error.getSuppressed().length);
+        assertEquals(
+                "cuDevicePrimaryCtxRelease_v2 failed: CUDA_ERROR_UNKNOWN (999), device=0",
+                error.getSuppressed()[0].getMessage());
         fake.reset();
     }
 }

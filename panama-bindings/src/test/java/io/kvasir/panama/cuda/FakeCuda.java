@@ -92,7 +92,7 @@ final class FakeCuda {
         }
     }
 
-    /** Forgets every live handle but the references to contexts. */
+    /** Forgets every live handle and reference, such as those whose end was scripted to fail. */
     void reset() {
         try {
             handle("fake_cuda_reset", FunctionDescriptor.ofVoid()).invokeExact();
