@@ -415,10 +415,12 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t length, 
     END
 }
 
+/* Within one device; the driver itself is less strict. */
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t length, CUstream stream) {
     BEGIN_IN_CONTEXT
     UNLESS(is_stream(stream), CUDA_ERROR_INVALID_HANDLE)
-    UNLESS(holder(to, length) != NULL && holder(from, length) != NULL, CUDA_ERROR_INVALID_VALUE)
+    const live_t *target = holder(to, length), *source = holder(from, length);
+    UNLESS(target != NULL && source != NULL && target->device == source->device, CUDA_ERROR_INVALID_VALUE)
     DO memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, length);
     END
 }

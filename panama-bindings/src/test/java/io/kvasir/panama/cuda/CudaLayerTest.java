@@ -23,12 +23,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /** The safe layer against the stand-in for the driver. */
@@ -231,6 +233,22 @@ class CudaLayerTest {
         assertThrows(IllegalStateException.class, () -> context.allocate(1));
         assertFalse(context.isCurrent());
         kept.close();
+    }
+
+    @Test
+    void theContextForgetsWhatIsClosed() {
+        final WeakReference<CudaEvent> closed = new WeakReference<>(closedEvent());
+        final long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        while (!closed.refersTo(null)) {
+            assertTrue(System.nanoTime() - deadlineNs < 0, "still held after 10 s");
+            System.gc();
+        }
+    }
+
+    private CudaEvent closedEvent() {
+        final CudaEvent event = context.createEvent(false);
+        event.close();
+        return event;
     }
 
     @Test
