@@ -1,0 +1,157 @@
+package io.kvasir.nixl.transfer;
+
+import static io.kvasir.nixl.transfer.InboxDescriptor.*;
+
+import io.kvasir.nixl.transfer.KvTransportException.Kind;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A sender's end of a peer's inbox: one lane of it. One thread. What the receiver writes is not
+ * believed: it can only make the lane look full.
+ */
+final class InboxSender {
+    private final MemorySegment file;
+    private final MemorySegment lane;
+    private final long receiver;
+    private final int capacity;
+    private long tail;
+    private long headSeen;
+
+    private InboxSender(MemorySegment file, MemorySegment lane, long receiver, int capacity) {
+        this.file = file;
+        this.lane = lane;
+        this.receiver = receiver;
+        this.capacity = capacity;
+        this.tail = Cells.getLong(lane, TAIL_OFFSET);
+        this.headSeen = tail - capacity; // as if full: the first message looks
+    }
+
+    /**
+     * Maps a peer's inbox and takes a lane of it.
+     *
+     * @param arena of the mapping
+     * @param sender who sends
+     * @throws KvTransportException {@code PEER_LOST} if it is closed, {@code BAD_METADATA} if it is
+     *     not that peer's, {@code CAPACITY} if all lanes are taken
+     */
+    static InboxSender open(SharedFolder folder, LoopbackId peer, LoopbackId sender, Arena arena) {
+        final MemorySegment file = folder.map(peer.inboxFile(), arena);
+        final long lanes = Cells.getLong(file, LANES_OFFSET);
+        final long laneBytes = Cells.getLong(file, LANE_BYTES_OFFSET);
+        final boolean fits =
+                Cells.getLongAcquire(file, 0) == MAGIC
+                        && Cells.getLong(file, INSTANCE_OFFSET) == peer.instance()
+                        && Cells.getLong(file, PID_OFFSET) == peer.pid()
+                        && lanes > 0
+                        && lanes <= Integer.MAX_VALUE
+                        && laneBytes >= recordLength(LoopbackTransport.MAX_MESSAGE)
+                        && laneBytes <= 1 << 30
+                        && Long.bitCount(laneBytes) == 1
+                        && file.byteSize() == fileLength((int) lanes, (int) laneBytes);
+        if (!fits) {
+            throw new KvTransportException(
+                    Kind.BAD_METADATA, peer.inboxFile() + " is not the inbox of peer " + peer);
+        }
+        if (Cells.getLongAcquire(file, CLOSED_OFFSET) != 0) {
+            throw new KvTransportException(Kind.PEER_LOST, "peer " + peer + " is gone: closed");
+        }
+        for (int i = 0; i < (int) lanes; i++) {
+            final MemorySegment lane =
+                    file.asSlice(laneOffset(i, (int) laneBytes), DATA_OFFSET + laneBytes);
+            if (reopen(lane, sender) || take(file, lane, i, sender)) {
+                return new InboxSender(file, lane, peer.instance(), (int) laneBytes);
+            }
+        }
+        throw new KvTransportException(
+                Kind.CAPACITY,
+                "peer "
+                        + peer
+                        + " has room for "
+                        + lanes
+                        + " senders, all taken; raise its LoopbackConfig.maxPeers");
+    }
+
+    /** Goes on with a lane whose last messages still wait, so that the order of all is kept. */
+    private static boolean reopen(MemorySegment lane, LoopbackId sender) {
+        final boolean own =
+                Cells.getLongAcquire(lane, OWNER_OFFSET) == sender.pid()
+                        && Cells.getLong(lane, SENDER_OFFSET) == sender.instance()
+                        && Cells.compareAndSetInt(lane, STATE_OFFSET, LEFT, OPEN);
+        if (own && Cells.getLong(lane, SENDER_OFFSET) != sender.instance()) {
+            Cells.setIntRelease(lane, STATE_OFFSET, LEFT); // freed and taken in between
+            return false;
+        }
+        return own;
+    }
+
+    private static boolean take(
+            MemorySegment file, MemorySegment lane, int place, LoopbackId sender) {
+        if (!Cells.compareAndSetLong(lane, OWNER_OFFSET, 0, sender.pid())) {
+            return false;
+        }
+        final byte[] name = sender.name().getBytes(StandardCharsets.UTF_8);
+        Cells.setLong(lane, START_OFFSET, sender.startMs());
+        Cells.setLong(lane, SENDER_OFFSET, sender.instance());
+        Cells.setInt(lane, NAME_LENGTH_OFFSET, name.length);
+        MemorySegment.copy(name, 0, lane, ValueLayout.JAVA_BYTE, NAME_OFFSET, name.length);
+        Cells.setIntRelease(lane, STATE_OFFSET, OPEN);
+        long used = Cells.getLongAcquire(file, USED_OFFSET);
+        while (used <= place && !Cells.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
+            used = Cells.getLongAcquire(file, USED_OFFSET);
+        }
+        return true;
+    }
+
+    /**
+     * Puts a message in, visible with everything that this thread has written before.
+     *
+     * @return false if there is no room
+     */
+    boolean offer(byte[] message, int length) {
+        final int record = recordLength(length);
+        final int place = (int) (tail & (capacity - 1));
+        final int padding = record > capacity - place ? capacity - place : 0;
+        final long end = tail + padding + record;
+        if (end - headSeen > capacity) {
+            headSeen = Cells.getLongAcquire(lane, HEAD_OFFSET);
+            if (end - headSeen > capacity) {
+                return false;
+            }
+        }
+        if (padding > 0) {
+            Cells.setInt(lane, DATA_OFFSET + place, PADDING);
+        }
+        final long at = DATA_OFFSET + ((tail + padding) & (capacity - 1));
+        Cells.setInt(lane, at, length);
+        MemorySegment.copy(message, 0, lane, ValueLayout.JAVA_BYTE, at + RECORD_HEADER, length);
+        tail = end;
+        Cells.setLongRelease(lane, TAIL_OFFSET, end);
+        return true;
+    }
+
+    /** Whether the receiver takes nothing from here any more: closed, another one, or refused. */
+    boolean isClosed() {
+        return Cells.getLongAcquire(file, CLOSED_OFFSET) != 0
+                || Cells.getLongOpaque(file, INSTANCE_OFFSET) != receiver
+                || Cells.getIntAcquire(lane, STATE_OFFSET) != OPEN;
+    }
+
+    /** Bytes of messages that may wait. */
+    int capacity() {
+        return capacity;
+    }
+
+    /** How long ago the receiver last took messages, in milliseconds. */
+    long idleMs() {
+        return (System.nanoTime() - Cells.getLongOpaque(file, POLLED_OFFSET)) / 1_000_000;
+    }
+
+    /** Leaves; the receiver frees the lane when it has taken the last message. */
+    void leave() {
+        Cells.compareAndSetInt(lane, STATE_OFFSET, OPEN, LEFT);
+    }
+}

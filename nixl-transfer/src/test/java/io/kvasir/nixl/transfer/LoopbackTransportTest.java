@@ -1,0 +1,524 @@
+package io.kvasir.nixl.transfer;
+
+import static io.kvasir.nixl.transfer.Loopbacks.end;
+import static io.kvasir.nixl.transfer.Loopbacks.fill;
+import static io.kvasir.nixl.transfer.Loopbacks.isFilled;
+import static io.kvasir.nixl.transfer.Loopbacks.refused;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.transfer.KvLayout.Order;
+import io.kvasir.nixl.transfer.KvTransport.Operation;
+import io.kvasir.nixl.transfer.KvTransport.Progress;
+import io.kvasir.nixl.transfer.KvTransportException.Kind;
+import io.kvasir.panama.NixlMemory;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+class LoopbackTransportTest {
+    private static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 32, 4, 4096);
+
+    private Path folder;
+    private LoopbackTransport prefill;
+    private LoopbackTransport decode;
+    private KvPool prefillPool;
+    private KvPool decodePool;
+    private long own;
+    private long remote;
+
+    @BeforeEach
+    void open() throws IOException {
+        folder = Loopbacks.folder();
+        prefill = new LoopbackTransport("prefill", Loopbacks.config(folder));
+        decode = new LoopbackTransport("decode", Loopbacks.config(folder));
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        prefill.close();
+        decode.close();
+        if (prefillPool != null) {
+            prefillPool.close();
+            decodePool.close();
+        }
+        Loopbacks.deleteEmpty(folder);
+    }
+
+    private void connect(boolean shared) {
+        prefillPool = shared ? KvPool.share(LAYOUT, prefill) : KvPool.allocate(LAYOUT);
+        decodePool = shared ? KvPool.share(LAYOUT, decode) : KvPool.allocate(LAYOUT);
+        prefill.register(prefillPool.regions());
+        decode.register(decodePool.regions());
+        assertEquals("prefill", decode.connect(prefill.metadata()));
+        own = decode.prepare(null, decodePool.descriptors());
+        remote = decode.prepare("prefill", prefillPool.descriptors());
+    }
+
+    private static int[] blocks(int... blocks) {
+        return LAYOUT.places(0, blocks, 0, 4);
+    }
+
+    private long read(int[] local, int[] from, byte[] notification) {
+        return decode.request(Operation.READ, own, local, remote, from, local.length, notification);
+    }
+
+    private static void fillAll(KvPool pool, long seed) {
+        for (KvRegion region : pool.regions()) {
+            for (int block = 0; block < region.blocks(); block++) {
+                fill(pool.block(region, block), seed + block);
+            }
+        }
+    }
+
+    private static List<String> messages(LoopbackTransport transport) {
+        final List<String> messages = new ArrayList<>();
+        transport.notifications(
+                (peer, bytes) ->
+                        messages.add(
+                                peer
+                                        + ":"
+                                        + new String(
+                                                bytes.toArray(ValueLayout.JAVA_BYTE),
+                                                StandardCharsets.UTF_8)));
+        return messages;
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void blocksAreReadAndThePeerIsTold(boolean shared) {
+        connect(shared);
+        fillAll(prefillPool, 100);
+
+        final long request = read(blocks(1, 2), blocks(30, 7), bytes("request 5"));
+
+        assertEquals(Progress.DONE, end(decode, request));
+        for (KvRegion region : decodePool.regions()) {
+            assertTrue(isFilled(decodePool.block(region, 1), 130));
+            assertTrue(isFilled(decodePool.block(region, 2), 107));
+            assertFalse(isFilled(decodePool.block(region, 3), 103));
+        }
+        assertEquals(List.of("decode:request 5"), messages(prefill));
+        assertEquals(List.of(), messages(prefill));
+        assertTrue(decode.release(request));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void blocksAreWritten(boolean shared) {
+        connect(shared);
+        fillAll(decodePool, 200);
+
+        final long request =
+                decode.request(
+                        Operation.WRITE, own, blocks(4), remote, blocks(9), blocks(4).length, null);
+
+        assertEquals(Progress.DONE, end(decode, request));
+        for (KvRegion region : prefillPool.regions()) {
+            assertTrue(isFilled(prefillPool.block(region, 9), 204));
+        }
+        assertEquals(List.of(), messages(prefill));
+    }
+
+    @Test
+    void aLargeCopyIsMadeInChunksAndItsNotificationComesLast() {
+        connect(true);
+        fillAll(prefillPool, 300);
+        final int[] all = new int[32];
+        Arrays.setAll(all, block -> block);
+        final long request = read(blocks(all), blocks(all), bytes("done"));
+
+        int polls = 1;
+        Progress progress = decode.post(request);
+        while (progress == Progress.RUNNING) {
+            assertEquals(List.of(), messages(prefill));
+            progress = decode.status(request);
+            polls++;
+        }
+
+        assertEquals(Progress.DONE, progress);
+        assertEquals(8, polls, "512 KiB in chunks of 64 KiB");
+        assertEquals(List.of("decode:done"), messages(prefill));
+        assertTrue(isFilled(decodePool.block(decodePool.regions().getLast(), 31), 331));
+    }
+
+    @Test
+    void neighboursAreMergedAndTheTelemetrySaysSo() {
+        connect(true);
+        final long request = read(blocks(1, 2, 3, 5), blocks(11, 12, 13, 14), null);
+        end(decode, request);
+        final TransferTelemetry telemetry = new TransferTelemetry();
+
+        assertTrue(decode.telemetry(request, telemetry));
+
+        assertEquals(16 * 4096, telemetry.bytes);
+        assertEquals(8, telemetry.descriptors, "1-3 and 5, in four layers");
+        assertTrue(telemetry.postNs > 0 && telemetry.postNs <= telemetry.transferNs + 1_000_000);
+        assertTrue(telemetry.transferNs > 0);
+    }
+
+    @Test
+    void aRequestCanBePostedAgainAfterItIsDone() {
+        connect(true);
+        final long request = read(blocks(1), blocks(2), bytes("again"));
+        for (int round = 0; round < 3; round++) {
+            fillAll(prefillPool, 1000L * round);
+            assertEquals(Progress.DONE, end(decode, request));
+            assertTrue(
+                    isFilled(
+                            decodePool.block(decodePool.regions().getFirst(), 1),
+                            1000L * round + 2));
+        }
+        assertEquals(List.of("decode:again", "decode:again", "decode:again"), messages(prefill));
+    }
+
+    @Test
+    void aCancelledRequestTellsNobody() {
+        connect(true);
+        final int[] all = new int[32];
+        Arrays.setAll(all, block -> block);
+        final long request = read(blocks(all), blocks(all), bytes("done"));
+        assertEquals(Progress.RUNNING, decode.post(request));
+
+        assertTrue(decode.release(request));
+
+        assertEquals(List.of(), messages(prefill));
+        refused(Kind.INVALID, Long.toHexString(request), () -> decode.status(request));
+        refused(Kind.INVALID, "unknown or released", () -> decode.release(request));
+        decode.releaseList(remote);
+    }
+
+    @Test
+    void staleAndUnknownHandlesAreNamed() {
+        connect(true);
+        final long request = read(blocks(1), blocks(2), null);
+        decode.release(request);
+        final long next = read(blocks(1), blocks(2), null);
+
+        refused(Kind.INVALID, "0x" + Long.toHexString(request), () -> decode.post(request));
+        refused(Kind.INVALID, "request 0x7", () -> decode.failure(7));
+        refused(Kind.INVALID, "list 0x7", () -> decode.releaseList(7));
+        refused(Kind.INVALID, "1 requests", () -> decode.releaseList(own));
+        refused(Kind.INVALID, "not posted", () -> decode.status(next));
+        refused(Kind.INVALID, "not done", () -> decode.telemetry(next, new TransferTelemetry()));
+        refused(Kind.INVALID, "not failed", () -> decode.failure(next));
+        decode.release(next);
+        decode.releaseList(own);
+        refused(Kind.INVALID, "unknown or released", () -> read(blocks(1), blocks(2), null));
+    }
+
+    @Test
+    void requestsThatDoNotFitAreRefused() {
+        connect(true);
+        final int[] one = {0};
+        refused(Kind.INVALID, "localPlaces[0]=128", () -> read(new int[] {128}, one, null));
+        refused(Kind.INVALID, "remotePlaces[0]=-1", () -> read(one, new int[] {-1}, null));
+        refused(
+                Kind.INVALID,
+                "count=2",
+                () -> decode.request(Operation.READ, own, one, remote, one, 2, null));
+        refused(
+                Kind.INVALID,
+                "own memory and one of a peer's",
+                () -> decode.request(Operation.READ, remote, one, own, one, 1, null));
+        refused(Kind.INVALID, "8193 bytes", () -> read(one, one, new byte[8193]));
+        final KvRegion half =
+                new KvRegion("half", 0, NixlMemory.DRAM, 0, prefillPool.base(), 2048, 2048, 4);
+        final long halves = decode.prepare("prefill", Descriptors.ofBlocks(List.of(half)));
+        refused(
+                Kind.INVALID,
+                "pieces 0 differ",
+                () -> decode.request(Operation.READ, own, one, halves, one, 1, null));
+    }
+
+    @Test
+    void memoryThatIsNotRegisteredIsRefused() {
+        connect(true);
+        final KvRegion beyond =
+                new KvRegion("b", 0, NixlMemory.DRAM, 0, decodePool.base() + 1, 4096, 4096, 128);
+        refused(
+                Kind.INVALID,
+                "piece 31",
+                () -> decode.prepare(null, Descriptors.ofBlocks(List.of(beyond))));
+        refused(
+                Kind.UNKNOWN_PEER,
+                "nobody",
+                () -> decode.prepare("nobody", prefillPool.descriptors()));
+        refused(Kind.INVALID, "overlap", () -> decode.register(decodePool.regions()));
+        refused(
+                Kind.INVALID,
+                "VRAM",
+                () ->
+                        decode.register(
+                                List.of(
+                                        new KvRegion(
+                                                "gpu", 0, NixlMemory.VRAM, 0, 4096, 1, 1, 1))));
+        decode.deregister(decodePool.regions());
+        refused(Kind.INVALID, "were not registered", () -> decode.deregister(decodePool.regions()));
+        refused(Kind.INVALID, "piece 0", () -> decode.prepare(null, decodePool.descriptors()));
+    }
+
+    @Test
+    void limitsAreNamed() {
+        connect(true);
+        final List<Long> requests = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            requests.add(read(blocks(1), blocks(1), null));
+        }
+        refused(Kind.CAPACITY, "maxRequests", () -> read(blocks(1), blocks(1), null));
+        requests.forEach(decode::release);
+        for (int i = 2; i < 64; i++) {
+            decode.prepare(null, decodePool.descriptors());
+        }
+        refused(Kind.CAPACITY, "maxLists", () -> decode.prepare(null, decodePool.descriptors()));
+        final List<KvRegion> many = new ArrayList<>();
+        for (int i = 0; i < 256; i++) {
+            many.add(new KvRegion("r" + i, 0, NixlMemory.DRAM, 0, 4096L * (i + 1), 1, 1, 1));
+        }
+        refused(Kind.CAPACITY, "maxRegions", () -> decode.register(many));
+        refused(Kind.CAPACITY, "bytes left", () -> decode.share(1L << 60));
+    }
+
+    @Test
+    void morePeersThanTheLimitAreRefusedOnBothSides() {
+        final List<LoopbackTransport> others = new ArrayList<>();
+        try {
+            for (int i = 0; i < 5; i++) {
+                others.add(new LoopbackTransport("other" + i, Loopbacks.config(folder)));
+            }
+            for (int i = 0; i < 4; i++) {
+                decode.connect(others.get(i).metadata());
+                others.get(i).connect(prefill.metadata());
+            }
+            refused(
+                    Kind.CAPACITY,
+                    "LoopbackConfig.maxPeers",
+                    () -> decode.connect(others.get(4).metadata()));
+            refused(Kind.CAPACITY, "all taken", () -> others.get(4).connect(prefill.metadata()));
+            others.get(0).close(); // leaves its place, once the inbox is read
+            messages(prefill);
+            others.get(4).connect(prefill.metadata());
+        } finally {
+            others.forEach(LoopbackTransport::close);
+        }
+    }
+
+    @Test
+    void messagesKeepTheirOrderOverReconnectsAndManyTurnsOfTheInbox() {
+        connect(true);
+        for (int round = 0; round < 300; round++) {
+            for (int i = 0; i < round % 7; i++) {
+                decode.send("prefill", bytes("x".repeat(round * 10 + i)));
+            }
+            if (round % 50 == 49) {
+                decode.disconnect("prefill"); // its messages wait still
+                decode.connect(prefill.metadata());
+            }
+            final List<String> messages = messages(prefill);
+            assertEquals(round % 7, messages.size());
+            for (int i = 0; i < messages.size(); i++) {
+                assertEquals("decode:".length() + round * 10 + i, messages.get(i).length());
+            }
+        }
+    }
+
+    @Test
+    void aFullInboxIsNamedAndGoesOnWhenItIsRead() {
+        connect(true);
+        final byte[] message = new byte[8 << 10];
+        int sent = 0;
+        final KvTransportException full;
+        while (true) {
+            try {
+                decode.send("prefill", message);
+                sent++;
+                assertTrue(sent < 100, "never full");
+            } catch (KvTransportException e) {
+                full = e;
+                break;
+            }
+        }
+        assertEquals(Kind.CAPACITY, full.kind());
+        assertTrue(full.getMessage().contains("inboxBytes"), full.getMessage());
+        final long request = read(blocks(1), blocks(2), message);
+        assertEquals(Progress.FAILED, end(decode, request));
+        assertTrue(decode.failure(request).contains("is full"), decode.failure(request));
+        refused(Kind.INVALID, "has failed", () -> decode.post(request));
+
+        assertEquals(sent, messages(prefill).size());
+        decode.send("prefill", message);
+        assertEquals(1, messages(prefill).size());
+        refused(Kind.INVALID, "8193", () -> decode.send("prefill", new byte[8193]));
+    }
+
+    @Test
+    void aMessageIsGoneEvenIfItsHandlerThrows() {
+        connect(true);
+        decode.send("prefill", bytes("one"));
+        decode.send("prefill", bytes("two"));
+
+        assertThrows(
+                IllegalStateException.class,
+                () ->
+                        prefill.notifications(
+                                (peer, message) -> {
+                                    throw new IllegalStateException("handler");
+                                }));
+
+        assertEquals(List.of("decode:two"), messages(prefill));
+    }
+
+    @Test
+    void aClosedPeerIsLostAndItsSuccessorNeedsNewMetadata() {
+        connect(true);
+        final long request = read(blocks(1), blocks(2), bytes("x"));
+        final byte[] old = prefill.metadata();
+        prefill.close();
+        prefill = new LoopbackTransport("prefill", Loopbacks.config(folder));
+
+        assertEquals(Progress.FAILED, decode.post(request));
+        assertTrue(decode.failure(request).contains("is gone"), decode.failure(request));
+        assertEquals(Progress.FAILED, decode.status(request));
+        refused(Kind.PEER_LOST, "is gone", () -> decode.send("prefill", bytes("x")));
+        refused(Kind.PEER_LOST, "is gone", () -> read(blocks(1), blocks(2), null));
+        refused(Kind.PEER_LOST, "is gone", () -> decode.connect(old));
+
+        decode.connect(prefill.metadata());
+        assertEquals(Progress.FAILED, decode.status(request));
+        refused(Kind.PEER_LOST, "is gone", () -> read(blocks(1), blocks(2), null));
+        decode.send("prefill", bytes("new"));
+        assertEquals(List.of("decode:new"), messages(prefill));
+        decode.release(request);
+        decode.releaseList(remote);
+    }
+
+    @Test
+    void aRunningRequestOfADisconnectedPeerFails() {
+        connect(true);
+        final int[] all = new int[32];
+        Arrays.setAll(all, block -> block);
+        final long request = read(blocks(all), blocks(all), null);
+        assertEquals(Progress.RUNNING, decode.post(request));
+
+        decode.disconnect("prefill");
+
+        assertEquals(Progress.FAILED, decode.status(request));
+        assertTrue(decode.failure(request).contains("disconnected"), decode.failure(request));
+        assertTrue(decode.release(request));
+    }
+
+    @Test
+    void ownMemoryThatWasClosedFailsTheRequest() {
+        connect(true);
+        final long request = read(blocks(1), blocks(2), null);
+
+        decodePool.close();
+
+        assertEquals(Progress.FAILED, decode.post(request));
+        assertTrue(decode.failure(request).contains("closed"), decode.failure(request));
+    }
+
+    @Test
+    void twoLivingEndsCannotHaveOneName() {
+        connect(true);
+        try (LoopbackTransport twin = new LoopbackTransport("prefill", Loopbacks.config(folder));
+                LoopbackTransport self =
+                        new LoopbackTransport("decode", Loopbacks.config(folder))) {
+            refused(Kind.INVALID, "must be unique", () -> decode.connect(twin.metadata()));
+            refused(Kind.INVALID, "must be unique", () -> decode.connect(self.metadata()));
+        }
+    }
+
+    @Test
+    void laterMetadataAddsRegions() {
+        connect(true);
+        final KvLayout layout = KvLayout.of(Order.BLOCK_MAJOR, 4, 4, 1024);
+        try (KvPool more = KvPool.share(layout, prefill)) {
+            refused(
+                    Kind.INVALID,
+                    "is in no region",
+                    () -> decode.prepare("prefill", more.descriptors()));
+            prefill.register(more.regions());
+            decode.connect(prefill.metadata());
+
+            final long list = decode.prepare("prefill", more.descriptors());
+            fill(more.block(more.regions().getFirst(), 3), 77);
+            final long request =
+                    decode.request(
+                            Operation.READ, own, new int[] {6}, list, new int[] {3}, 1, null);
+            assertEquals(Progress.DONE, end(decode, request));
+            assertTrue(isFilled(decodePool.block(decodePool.regions().getFirst(), 6), 77));
+        }
+    }
+
+    @Test
+    void anEndIsAPeerOfItself() {
+        connect(true);
+        fillAll(decodePool, 10);
+        decode.connect(decode.metadata());
+        final long self = decode.prepare("decode", decodePool.descriptors());
+        final long request =
+                decode.request(
+                        Operation.READ, own, blocks(3), self, blocks(8), 4, bytes("to myself"));
+
+        assertEquals(Progress.DONE, end(decode, request));
+        assertTrue(isFilled(decodePool.block(decodePool.regions().getFirst(), 3), 18));
+        assertEquals(List.of("decode:to myself"), messages(decode));
+    }
+
+    @Test
+    void anotherFolderIsNamed() throws IOException {
+        final Path other = Loopbacks.folder();
+        try (LoopbackTransport far = new LoopbackTransport("far", Loopbacks.config(other))) {
+            refused(Kind.INVALID, "LoopbackConfig.folder", () -> decode.connect(far.metadata()));
+        }
+        Loopbacks.deleteEmpty(other);
+    }
+
+    @Test
+    void whatAKilledProcessLeftIsDeletedAtTheNextStart() throws IOException {
+        final String dead = "kvasir-999999999-1700000000000-beef";
+        Files.createFile(folder.resolve(dead + ".inbox"));
+        Files.createFile(folder.resolve(dead + "-0.memory"));
+        final Path another = Files.createFile(folder.resolve("kvasir-notes.txt"));
+
+        new LoopbackTransport("third", Loopbacks.config(folder)).close();
+
+        assertEquals(
+                List.of(),
+                Loopbacks.files(folder).stream().filter(file -> file.startsWith(dead)).toList());
+        assertTrue(Files.exists(another));
+        Files.delete(another);
+    }
+
+    @Test
+    void aClosedTransportRefusesEverything() {
+        connect(true);
+        decode.close();
+        decode.close();
+
+        refused(Kind.INVALID, "is closed", decode::metadata);
+        refused(Kind.INVALID, "is closed", () -> decode.post(1));
+        refused(Kind.INVALID, "is closed", () -> decode.share(1));
+        decodePool.block(decodePool.regions().getFirst(), 0).fill((byte) 1); // still mapped
+    }
+}
