@@ -1,5 +1,10 @@
 package io.kvasir.nixl.transfer;
 
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 
 /** Processes of this machine, told from later ones with the same number by when they started. */
@@ -29,12 +34,27 @@ final class HostProcess {
      */
     static ProcessHandle find(long pid, long startMs) {
         final ProcessHandle process = ProcessHandle.of(pid).orElse(null);
-        if (process == null || !process.isAlive()) {
+        if (process == null || !process.isAlive() || isZombie(pid)) {
             return null;
         }
         final long started = startMs(process);
         final boolean same =
                 started == 0 || startMs == 0 || Math.abs(started - startMs) <= CLOCK_STEP_MS;
         return same ? process : null;
+    }
+
+    /**
+     * Whether a process has ended, and only its parent has not asked for its exit status yet; it
+     * keeps its number until then, which in a container without an init process is for ever.
+     * Allocates.
+     */
+    static boolean isZombie(long pid) {
+        try {
+            final String stat = Files.readString(Path.of("/proc/" + pid + "/stat"), ISO_8859_1);
+            final int name = stat.lastIndexOf(')'); // a name may hold anything, this too
+            return name >= 0 && stat.startsWith(" Z", name + 1);
+        } catch (IOException e) {
+            return false; // no such file system, or the process is gone for good
+        }
     }
 }

@@ -1,6 +1,29 @@
 package io.kvasir.nixl.transfer;
 
-import static io.kvasir.nixl.transfer.InboxDescriptor.*;
+import static io.kvasir.nixl.transfer.InboxDescriptor.CLOSED_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.DATA_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.HEAD_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.INSTANCE_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.LANES_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.LANE_BYTES_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.LEFT;
+import static io.kvasir.nixl.transfer.InboxDescriptor.MAGIC;
+import static io.kvasir.nixl.transfer.InboxDescriptor.NAME_LENGTH_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.NAME_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.OPEN;
+import static io.kvasir.nixl.transfer.InboxDescriptor.OWNER_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.PADDING;
+import static io.kvasir.nixl.transfer.InboxDescriptor.PID_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.POLLED_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.RECORD_HEADER;
+import static io.kvasir.nixl.transfer.InboxDescriptor.SENDER_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.START_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.STATE_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.TAIL_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.USED_OFFSET;
+import static io.kvasir.nixl.transfer.InboxDescriptor.fileLength;
+import static io.kvasir.nixl.transfer.InboxDescriptor.laneOffset;
+import static io.kvasir.nixl.transfer.InboxDescriptor.recordLength;
 
 import io.kvasir.nixl.transfer.KvTransportException.Kind;
 

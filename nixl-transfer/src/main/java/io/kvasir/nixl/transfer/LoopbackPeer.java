@@ -11,6 +11,9 @@ import java.util.Map;
 
 /** A connected peer: its files as mapped here, its regions, and whether it is still there. */
 final class LoopbackPeer implements AutoCloseable {
+    /** A peer that has not polled for so long may have ended without its parent noticing. */
+    private static final long SILENT_MS = 1_000;
+
     private final SharedFolder folder;
     private final LoopbackConfig config;
     private final LoopbackId id;
@@ -194,7 +197,8 @@ final class LoopbackPeer implements AutoCloseable {
     }
 
     private void lostIfDead() {
-        if (!process.isAlive()) {
+        final boolean silent = inbox.idleMs() >= SILENT_MS; // only then, since it allocates
+        if (!process.isAlive() || (silent && HostProcess.isZombie(id.pid()))) {
             lost = "peer " + id + " is gone: its process has ended";
         }
     }

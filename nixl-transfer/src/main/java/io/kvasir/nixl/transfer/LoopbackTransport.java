@@ -10,7 +10,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 
 /**
  * Block copies between processes of one machine through shared memory, and inside one process: the
@@ -184,10 +186,9 @@ public final class LoopbackTransport implements KvTransport {
                             + " regions were not registered together: "
                             + regions.stream().map(KvRegion::name).limit(8).toList());
         }
+        final Set<Long> bases = regions.stream().map(KvRegion::base).collect(Collectors.toSet());
         final List<RegionTable.Entry> entries = new ArrayList<>(own.entries());
-        for (KvRegion region : regions) {
-            entries.removeIf(entry -> entry.base() == region.base());
-        }
+        entries.removeIf(entry -> bases.contains(entry.base()));
         publish(RegionTable.of(entries));
     }
 

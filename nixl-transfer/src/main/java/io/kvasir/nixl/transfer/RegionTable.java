@@ -60,7 +60,8 @@ final class RegionTable {
     RegionTable over(RegionTable older) {
         final List<Entry> all = new ArrayList<>(entries);
         for (Entry entry : older.entries) {
-            if (entries.stream().noneMatch(entry::overlaps)) {
+            final int before = countBefore(entry.end());
+            if (before == 0 || !entries.get(before - 1).overlaps(entry)) {
                 all.add(entry);
             }
         }
@@ -77,21 +78,27 @@ final class RegionTable {
      * @return null if no single one does
      */
     Entry find(long address, long length) {
+        final int from = address == Long.MAX_VALUE ? entries.size() : countBefore(address + 1);
+        if (from == 0) {
+            return null;
+        }
+        final Entry entry = entries.get(from - 1);
+        final long before = address - entry.base;
+        return length <= entry.length && before <= entry.length - length ? entry : null;
+    }
+
+    /** Number of entries that begin before an address. */
+    private int countBefore(long address) {
         int low = 0;
         int high = entries.size();
         while (low < high) {
             final int middle = (low + high) >>> 1;
-            if (entries.get(middle).base <= address) {
+            if (entries.get(middle).base < address) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        if (low == 0) {
-            return null;
-        }
-        final Entry entry = entries.get(low - 1);
-        final long before = address - entry.base;
-        return length <= entry.length && before <= entry.length - length ? entry : null;
+        return low;
     }
 }

@@ -23,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -435,6 +436,23 @@ class LoopbackTransportTest {
 
         assertEquals(Progress.FAILED, decode.post(request));
         assertTrue(decode.failure(request).contains("closed"), decode.failure(request));
+    }
+
+    @Test
+    void memoryThatLostItsFileSystemFailsTheRequest() throws IOException {
+        connect(true);
+        final long request = read(blocks(1), blocks(2), null);
+        for (String file : Loopbacks.files(folder)) {
+            if (file.endsWith("-0.memory")) {
+                try (RandomAccessFile cut =
+                        new RandomAccessFile(folder.resolve(file).toFile(), "rw")) {
+                    cut.setLength(SharedFolder.PAGE); // as a page that cannot be had
+                }
+            }
+        }
+
+        assertEquals(Progress.FAILED, decode.post(request));
+        assertTrue(decode.failure(request).contains("cannot be touched"), decode.failure(request));
     }
 
     @Test
