@@ -1,0 +1,73 @@
+package io.kvasir.nixl.vllm;
+
+import io.kvasir.nixl.KvTransferParams;
+import io.kvasir.nixl.RemoteBlocks;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Optional;
+
+/** Fields of a prefill answer that a peer cannot do without; each is refused by name. */
+final class HandoffFields {
+    private HandoffFields() {}
+
+    static String engineId(KvTransferParams params) {
+        return required(params.remoteEngineId(), "remote_engine_id");
+    }
+
+    static String requestId(KvTransferParams params) {
+        return required(params.remoteRequestId(), "remote_request_id");
+    }
+
+    static String host(KvTransferParams params) {
+        return required(params.remoteHost(), "remote_host");
+    }
+
+    static int port(KvTransferParams params) {
+        return params.remotePort().orElseThrow(() -> missing("remote_port"));
+    }
+
+    static RemoteBlocks blocks(KvTransferParams params) {
+        return required(params.remoteBlocks(), "remote_block_ids");
+    }
+
+    private static <T> T required(Optional<T> value, String field) {
+        return value.orElseThrow(() -> missing(field));
+    }
+
+    private static VllmPeerException missing(String field) {
+        return new VllmPeerException(
+                VllmPeerException.Kind.MALFORMED,
+                "kv_transfer_params have no usable "
+                        + field
+                        + ": is this the answer of a prefill that was asked with"
+                        + " do_remote_decode?");
+    }
+
+    /** Refuses engines of several ranks, whose blocks lie in parts, and those that push. */
+    static void requireOneRank(KvTransferParams params) {
+        requireOne(params, "tp_size");
+        requireOne(params, "pp_size");
+        requireOne(params, "dcp_size");
+        params.transferMode()
+                .filter(mode -> !mode.equals("pull"))
+                .ifPresent(
+                        mode -> {
+                            throw new VllmPeerException(
+                                    VllmPeerException.Kind.UNSUPPORTED,
+                                    "transfer_mode " + mode + " is not supported, only pull");
+                        });
+    }
+
+    private static void requireOne(KvTransferParams params, String field) {
+        final Optional<byte[]> value = params.json().value(field);
+        if (value.isEmpty()) {
+            return;
+        }
+        final String text = new String(value.get(), StandardCharsets.UTF_8);
+        if (!text.equals("1") && !text.equals("null")) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.UNSUPPORTED,
+                    field + "=" + text + " is not supported, only 1");
+        }
+    }
+}

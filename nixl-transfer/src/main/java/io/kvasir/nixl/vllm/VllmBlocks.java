@@ -1,0 +1,232 @@
+package io.kvasir.nixl.vllm;
+
+import io.kvasir.nixl.RemoteBlocks;
+import io.kvasir.nixl.transfer.Descriptors;
+import io.kvasir.nixl.transfer.KvRegion;
+
+import java.util.List;
+
+/**
+ * Places of an engine's blocks in {@link Descriptors#ofBlocks}: region by region, each region's
+ * blocks in order. Block numbers count per KV cache group, so each region takes the numbers of its
+ * group. Immutable.
+ *
+ * <pre>
+ *   list:     | region 0: block 0, 1, ... | region 1: block 0, 1, ... | ...
+ *   request:  group 0: blocks [9, 10]     places: 9, 10, n + 9, n + 10, ...
+ * </pre>
+ */
+public final class VllmBlocks {
+    /** A list takes 20 bytes a place; a peer cannot make this process fill its memory with one. */
+    static final int MAX_PLACES = 1 << 25;
+
+    private final List<KvRegion> regions;
+    private final int[] firstPlaces;
+    private final int groups;
+
+    private VllmBlocks(List<KvRegion> regions) {
+        this.regions = List.copyOf(regions);
+        this.firstPlaces = new int[regions.size()];
+        int place = 0;
+        int highestGroup = 0;
+        for (int r = 0; r < firstPlaces.length; r++) {
+            firstPlaces[r] = place;
+            place = Math.addExact(place, regions.get(r).blocks());
+            highestGroup = Math.max(highestGroup, regions.get(r).group());
+        }
+        this.groups = highestGroup + 1;
+    }
+
+    /**
+     * Places in a list of own regions.
+     *
+     * @param regions at least one
+     * @return places of their blocks
+     * @throws IllegalArgumentException if there is no region
+     */
+    public static VllmBlocks of(List<KvRegion> regions) {
+        if (regions.isEmpty()) {
+            throw new IllegalArgumentException("no region");
+        }
+        return new VllmBlocks(regions);
+    }
+
+    /**
+     * Places in the list of an engine's regions.
+     *
+     * @param agent the engine's only rank
+     * @return places of its blocks
+     * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks are more than rows of
+     *     regions, or regions lie in several kinds of memory; {@code CAPACITY} if they are more
+     *     than fit a list
+     */
+    public static VllmBlocks of(VllmAgent agent) {
+        agent.metadata().layout().requirePlain();
+        final List<KvRegion> regions = agent.metadata().regions();
+        final KvRegion first = regions.getFirst();
+        for (KvRegion region : regions) {
+            if (region.memory() != first.memory()) {
+                throw new VllmPeerException(
+                        VllmPeerException.Kind.UNSUPPORTED,
+                        "engine "
+                                + agent.engineId()
+                                + " has region "
+                                + first.name()
+                                + " in "
+                                + first.memory()
+                                + " and region "
+                                + region.name()
+                                + " in "
+                                + region.memory()
+                                + "; supported is one kind of memory");
+            }
+        }
+        final long places = regions.stream().mapToLong(KvRegion::blocks).sum();
+        if (places > MAX_PLACES) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.CAPACITY,
+                    "engine "
+                            + agent.engineId()
+                            + " announces "
+                            + places
+                            + " blocks in "
+                            + regions.size()
+                            + " regions; a list takes "
+                            + MAX_PLACES);
+        }
+        return new VllmBlocks(regions);
+    }
+
+    /**
+     * What a transport prepares a list of.
+     *
+     * @return one piece for each block of each region
+     */
+    public Descriptors descriptors() {
+        return Descriptors.ofBlocks(regions);
+    }
+
+    /**
+     * Number of regions.
+     *
+     * @return at least 1
+     */
+    public int regions() {
+        return firstPlaces.length;
+    }
+
+    /**
+     * Refuses a local cache into which these blocks cannot be copied one to one.
+     *
+     * @param agent whose blocks these are
+     * @param local regions of the local cache, in the same order
+     * @param localBlockSize tokens of a local block
+     * @throws VllmPeerException of kind {@code UNSUPPORTED}, naming the difference
+     */
+    public static void requireSameShape(VllmAgent agent, List<KvRegion> local, int localBlockSize) {
+        final List<KvRegion> remote = agent.metadata().regions();
+        differ(agent, "block size", agent.metadata().layout().blockSize(), localBlockSize);
+        differ(agent, "number of regions", remote.size(), local.size());
+        for (int r = 0; r < remote.size(); r++) {
+            final String region = " of region " + remote.get(r).name();
+            differ(
+                    agent,
+                    "block length" + region,
+                    remote.get(r).blockLength(),
+                    local.get(r).blockLength());
+            differ(agent, "group" + region, remote.get(r).group(), local.get(r).group());
+        }
+    }
+
+    private static void differ(VllmAgent agent, String what, long remote, long local) {
+        if (remote != local) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.UNSUPPORTED,
+                    what
+                            + " is "
+                            + remote
+                            + " at engine "
+                            + agent.engineId()
+                            + " and "
+                            + local
+                            + " here; blocks of different shape are not converted");
+        }
+    }
+
+    /**
+     * Places of a request's blocks in all regions.
+     *
+     * @param requestId for errors
+     * @param blocks the request's blocks per group
+     * @return region by region, in the request's order
+     * @throws VllmPeerException of kind {@code BAD_BLOCKS}, naming request, group and block
+     */
+    public int[] places(String requestId, RemoteBlocks blocks) {
+        return places(requestId, blocks, 0, regions());
+    }
+
+    /**
+     * Places of a request's blocks in some regions, for pulls layer by layer.
+     *
+     * @param requestId for errors
+     * @param blocks the request's blocks per group
+     * @param fromRegion first region
+     * @param toRegion region after the last
+     * @return region by region, in the request's order
+     * @throws VllmPeerException of kind {@code BAD_BLOCKS}, naming request, group and block
+     * @throws IndexOutOfBoundsException if there are no such regions
+     */
+    public int[] places(String requestId, RemoteBlocks blocks, int fromRegion, int toRegion) {
+        if (fromRegion < 0 || toRegion > regions() || fromRegion > toRegion) {
+            throw new IndexOutOfBoundsException(
+                    "regions " + fromRegion + ".." + toRegion + " of " + regions());
+        }
+        if (blocks.groups().size() != groups) {
+            throw badBlocks(
+                    "request "
+                            + requestId
+                            + " has blocks of "
+                            + blocks.groups().size()
+                            + " groups, the cache has "
+                            + groups);
+        }
+        int count = 0;
+        for (int r = fromRegion; r < toRegion; r++) {
+            count = Math.addExact(count, group(blocks, r).size());
+        }
+        final int[] places = new int[count];
+        int at = 0;
+        for (int r = fromRegion; r < toRegion; r++) {
+            for (int block : group(blocks, r)) {
+                places[at++] = place(requestId, r, block);
+            }
+        }
+        return places;
+    }
+
+    private List<Integer> group(RemoteBlocks blocks, int region) {
+        return blocks.groups().get(regions.get(region).group());
+    }
+
+    private int place(String requestId, int region, int block) {
+        final KvRegion where = regions.get(region);
+        if (block < 0 || block >= where.blocks()) {
+            throw badBlocks(
+                    "request "
+                            + requestId
+                            + " names block "
+                            + block
+                            + " of group "
+                            + where.group()
+                            + ", but region "
+                            + where.name()
+                            + " has blocks 0.."
+                            + (where.blocks() - 1));
+        }
+        return firstPlaces[region] + block;
+    }
+
+    private static VllmPeerException badBlocks(String message) {
+        return new VllmPeerException(VllmPeerException.Kind.BAD_BLOCKS, message);
+    }
+}

@@ -1,0 +1,65 @@
+package io.kvasir.nixl.vllm;
+
+import io.kvasir.nixl.KvTransferParams;
+import io.kvasir.nixl.VerbatimJson;
+import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.panama.NixlMemory;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.util.List;
+
+/** Recorded messages of a vLLM server, and made ones that resemble them. */
+final class Golden {
+    private Golden() {}
+
+    static byte[] bytes(String name) {
+        try (InputStream file = Golden.class.getResourceAsStream("/vllm/" + name)) {
+            return file.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static HandshakeCodec.Answer answer() {
+        return HandshakeCodec.parseAnswer(bytes("payload.bin"), "recorded");
+    }
+
+    static KvTransferParams params() {
+        return new KvTransferParams(VerbatimJson.parse(bytes("params.json")));
+    }
+
+    static VllmAgent agent() {
+        return agentOf(
+                AgentMetadataCodec.decode(answer().metadata().toArray()).metadata(),
+                answer().compatibilityHash());
+    }
+
+    static VllmAgent agentOf(VllmAgentMetadata metadata, String hash) {
+        return new VllmAgent(hash, 0, 0, metadata, 0, 1_000, 0);
+    }
+
+    static KvRegion region(String name, int group, long base, int blocks) {
+        return new KvRegion(name, group, NixlMemory.DRAM, 0, base, 4_096, 4_096, blocks);
+    }
+
+    static VllmAgentMetadata metadata(String engineId, KvRegion... regions) {
+        return VllmAgentMetadata.of(
+                engineId,
+                new byte[] {1, 2, 3},
+                List.of(regions),
+                VllmCacheLayout.plain("LBHNC", 32, "CPU_ATTN"));
+    }
+
+    static KvTransferParams params(String engineId, String requestId, String blocks, String more) {
+        return new KvTransferParams(
+                VerbatimJson.parse(
+                        """
+                        {"do_remote_prefill":true,"remote_engine_id":"%s","remote_request_id":"%s",\
+                        "remote_block_ids":%s,"remote_host":"127.0.0.1","remote_port":5600,\
+                        "tp_size":1%s}\
+                        """
+                                .formatted(engineId, requestId, blocks, more)));
+    }
+}
