@@ -1,0 +1,251 @@
+package io.kvasir.nixl.vllm;
+
+import io.kvasir.nixl.KvTransferParams;
+import io.kvasir.nixl.RemoteBlocks;
+
+import java.util.List;
+
+/**
+ * The blocks that a prefill server holds for one finished prefill, seen from the side that fetches
+ * them: until when, when to say that they are still wanted, and what to send. Has no clock: every
+ * time is {@link System#nanoTime}'s, passed in. Not thread-safe: of the transport's owner.
+ *
+ * <pre>
+ *   HELD ---- end of the lease, less the margin ----&gt; EXPIRED
+ *     \------ {@link #released} ------------------------&gt; RELEASED
+ * </pre>
+ *
+ * <p>The end is an estimate: where the server states no deadline, the lease is counted from the
+ * arrival of the prefill's answer, a little after the server began to count; heartbeats are not
+ * acknowledged. {@link LeaseTerms#marginNs} covers both.
+ */
+public final class PrefillLease {
+    /** What can be done with the blocks. */
+    public enum State {
+        /** The server holds them; they can be read. */
+        HELD,
+        /** They were given back. */
+        RELEASED,
+        /** The server may have given them to another prompt. */
+        EXPIRED
+    }
+
+    private static final int CONSUMERS = 1;
+
+    private final String requestId;
+    private final String engineId;
+    private final RemoteBlocks blocks;
+    private final LeaseTerms terms;
+    private final boolean extendable;
+    private long expiresAtNs;
+    private long nextHeartbeatNs;
+    private boolean expired;
+    private boolean released;
+
+    private PrefillLease(
+            String requestId,
+            String engineId,
+            RemoteBlocks blocks,
+            LeaseTerms terms,
+            long expiresAtNs,
+            long receivedNs) {
+        this.requestId = requestId;
+        this.engineId = engineId;
+        this.blocks = blocks;
+        this.terms = terms;
+        this.extendable = !requestId.isEmpty() && requestId.indexOf(',') < 0;
+        this.expiresAtNs = expiresAtNs;
+        this.nextHeartbeatNs = receivedNs + terms.heartbeatNs();
+    }
+
+    /**
+     * Starts a lease.
+     *
+     * @param params the prefill's answer
+     * @param agent the engine that gave it
+     * @param terms the server's terms
+     * @param receivedNs when the answer arrived
+     * @return the lease
+     * @throws VllmPeerException of kind {@code MALFORMED} if the answer lacks a field, {@code
+     *     UNSUPPORTED} if the engine has several ranks or pushes, {@code OTHER_ENGINE} if another
+     *     engine gave it
+     */
+    public static PrefillLease of(
+            KvTransferParams params, VllmAgent agent, LeaseTerms terms, long receivedNs) {
+        HandoffFields.requireOneRank(params);
+        final String engineId = HandoffFields.engineId(params);
+        final String requestId = HandoffFields.requestId(params);
+        if (!engineId.equals(agent.engineId())) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.OTHER_ENGINE,
+                    "request "
+                            + requestId
+                            + " was prefilled by engine "
+                            + engineId
+                            + ", not by "
+                            + agent.engineId());
+        }
+        final RemoteBlocks blocks = HandoffFields.blocks(params);
+        final var stated = params.remoteBlocksExpiryTime();
+        final long expiresAtNs =
+                stated.isPresent()
+                        ? Math.round(stated.getAsDouble() * 1e9) - agent.clockOffsetNs()
+                        : receivedNs + terms.leaseNs();
+        return new PrefillLease(requestId, engineId, blocks, terms, expiresAtNs, receivedNs);
+    }
+
+    /**
+     * The server's name of the request.
+     *
+     * @return never null
+     */
+    public String requestId() {
+        return requestId;
+    }
+
+    /**
+     * The engine that holds the blocks.
+     *
+     * @return its identifier
+     */
+    public String engineId() {
+        return engineId;
+    }
+
+    /**
+     * The blocks.
+     *
+     * @return block numbers per KV cache group
+     */
+    public RemoteBlocks blocks() {
+        return blocks;
+    }
+
+    /**
+     * When the server gives the blocks up.
+     *
+     * @return {@link System#nanoTime} of here
+     */
+    public long expiresAtNs() {
+        return expiresAtNs;
+    }
+
+    /**
+     * What can be done with the blocks. A lease that was once seen expired stays so.
+     *
+     * @param nowNs current time
+     * @return the state
+     */
+    public State state(long nowNs) {
+        if (released) {
+            return State.RELEASED;
+        }
+        expired |= nowNs - (expiresAtNs - terms.marginNs()) >= 0;
+        return expired ? State.EXPIRED : State.HELD;
+    }
+
+    /**
+     * Refuses blocks that may be another prompt's by now.
+     *
+     * @param nowNs current time
+     * @throws VllmPeerException of kind {@code EXPIRED} or {@code RELEASED}
+     */
+    public void requireHeld(long nowNs) {
+        switch (state(nowNs)) {
+            case HELD -> {}
+            case RELEASED ->
+                    throw new VllmPeerException(
+                            VllmPeerException.Kind.RELEASED,
+                            "blocks of request " + requestId + " were given back already");
+            case EXPIRED ->
+                    throw new VllmPeerException(
+                            VllmPeerException.Kind.EXPIRED,
+                            "blocks of request "
+                                    + requestId
+                                    + " at engine "
+                                    + engineId
+                                    + " may be reused: the lease of "
+                                    + terms.leaseSeconds()
+                                    + " s ends "
+                                    + (expiresAtNs - nowNs) / 1_000_000
+                                    + " ms from now, with a margin of "
+                                    + terms.marginNs() / 1_000_000
+                                    + " ms; send heartbeats sooner or raise the server's"
+                                    + " kv_lease_duration");
+        }
+    }
+
+    /**
+     * Whether heartbeats can name this request: a comma in its identifier keeps them from it.
+     *
+     * @return false if the lease ends when it ends
+     */
+    public boolean extendable() {
+        return extendable;
+    }
+
+    /**
+     * When the next heartbeat is due.
+     *
+     * @return time; of no meaning for a lease that is not held or not {@link #extendable}
+     */
+    public long nextHeartbeatNs() {
+        return nextHeartbeatNs;
+    }
+
+    /**
+     * Whether a heartbeat is due.
+     *
+     * @param nowNs current time
+     * @return false also for a lease that no heartbeat can help
+     */
+    public boolean heartbeatDue(long nowNs) {
+        return extendable && state(nowNs) == State.HELD && nowNs - nextHeartbeatNs >= 0;
+    }
+
+    /**
+     * What to send to extend this lease alone; one message may name many leases.
+     *
+     * @return a heartbeat
+     * @throws IllegalArgumentException if it is not {@link #extendable}
+     */
+    public VllmNotification.Heartbeat heartbeat() {
+        return new VllmNotification.Heartbeat(List.of(requestId));
+    }
+
+    /**
+     * Notes that a heartbeat was sent: the lease now ends no earlier than two thirds of a lease
+     * from then.
+     *
+     * @param sentNs when
+     * @throws VllmPeerException of kind {@code EXPIRED} or {@code RELEASED} if it came too late
+     */
+    public void heartbeatSent(long sentNs) {
+        requireHeld(sentNs);
+        final long extended = sentNs + terms.extensionNs();
+        if (extended - expiresAtNs > 0) {
+            expiresAtNs = extended;
+        }
+        nextHeartbeatNs = sentNs + terms.heartbeatNs();
+    }
+
+    /**
+     * What makes the server free the blocks: sent with a read, or alone if nobody will read them.
+     *
+     * @return the completion of the only consumer
+     */
+    public VllmNotification.Completion completion() {
+        return new VllmNotification.Completion(requestId, CONSUMERS);
+    }
+
+    /** Notes that the blocks were given back, by a read's notification or by one alone. */
+    public void released() {
+        released = true;
+    }
+
+    /** Returns request, engine and number of blocks. */
+    @Override
+    public String toString() {
+        return "lease of " + blocks.count() + " blocks of " + requestId + " at " + engineId;
+    }
+}

@@ -1,0 +1,23 @@
+/**
+ * vLLM's NIXL connector from the other side of the wire: enough of its protocol that a JVM can
+ * pull, keep alive and release the blocks of a vLLM prefill server, or stand in for one.
+ *
+ * <pre>
+ *   prefill answer (kv_transfer_params)      io.kvasir.nixl.KvTransferParams
+ *        |  host, port, engine
+ *        v
+ *   handshake over ZMQ                       VllmHandshake  &lt;---&gt;  VllmSideChannel
+ *        |  VllmAgent: agent metadata, regions, clock
+ *        v
+ *   io.kvasir.nixl.transfer.KvTransport      VllmPrefillPeer: connect, hold, pull, heartbeat, release
+ *        |  READ + notification              VllmBlocks, PrefillLease, VllmNotification
+ *        v
+ *   blocks here, freed there
+ * </pre>
+ *
+ * <p>Spoken: protocol 14 of the connector (vLLM 0.32), pull mode, one rank, equal block sizes. What
+ * is beyond that is refused by name, never read wrongly.
+ *
+ * <p>Knows panama-bindings, JeroMQ and msgpack-core.
+ */
+package io.kvasir.nixl.vllm;
