@@ -3,11 +3,6 @@ package io.kvasir.nixl.vllm;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.panama.NixlMemory;
 
-import org.msgpack.core.MessageBufferPacker;
-import org.msgpack.core.MessagePack;
-
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -72,89 +67,50 @@ final class AgentMetadataCodec {
     private AgentMetadataCodec() {}
 
     static byte[] encode(VllmAgentMetadata metadata) {
-        try (MessageBufferPacker packer = MessagePack.newDefaultBufferPacker()) {
-            pack(packer, metadata);
-            return packer.toByteArray();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static void pack(MessageBufferPacker packer, VllmAgentMetadata metadata)
-            throws IOException {
         final List<KvRegion> regions = metadata.regions();
         final VllmCacheLayout layout = metadata.layout();
-        packer.packMapHeader(FIELDS);
-        packer.packString("engine_id").packString(metadata.engineId());
-        final byte[] agent = metadata.agent().toArray();
-        packer.packString("agent_metadata").packBinaryHeader(agent.length).writePayload(agent);
-        packColumn(packer, "kv_caches_base_addr", regions, KvRegion::base);
-        packer.packString("device_id").packInt(metadata.deviceId());
-        packer.packString("num_blocks").packInt(metadata.blocks());
-        packColumn(packer, "block_lens", regions, KvRegion::blockLength);
-        packColumn(packer, "block_strides", regions, KvRegion::blockStride);
-        packer.packString("kv_cache_layout").packString(layout.name());
-        packer.packString("block_size").packInt(layout.blockSize());
-        packer.packString("ssm_sizes").packArrayHeader(layout.stateSizes().size());
-        for (long size : layout.stateSizes()) {
-            packer.packLong(size);
-        }
-        packer.packString("attn_backend_name").packString(layout.attentionBackend());
-        packer.packString("physical_blocks_per_logical_kv_block")
-                .packInt(layout.physicalBlocksPerBlock());
-        packColumn(packer, "region_num_blocks", regions, KvRegion::blocks);
-        packColumn(packer, "region_group_ids", regions, KvRegion::group);
-        packStrings(packer, "region_names", regions.stream().map(KvRegion::name).toList());
-        packStrings(
-                packer, "region_mem_types", regions.stream().map(r -> name(r.memory())).toList());
-        packer.packString("dcp_size").packInt(layout.contextParallelDecode());
-        packer.packString("pcp_size").packInt(layout.contextParallelPrefill());
-        packer.packString("ple_block_len");
-        if (layout.embeddingPageLength().isPresent()) {
-            packer.packLong(layout.embeddingPageLength().getAsLong());
-        } else {
-            packer.packNil();
-        }
-        packer.packString("region_members").packArrayHeader(layout.regionMembers().size());
-        for (List<String> members : layout.regionMembers()) {
-            packStrings(packer, members);
-        }
-        packPacked(packer, layout.packedMembers());
+        final WireWriter out = new WireWriter().map(FIELDS);
+        out.string("engine_id").string(metadata.engineId());
+        out.string("agent_metadata").binary(metadata.agent().toArray());
+        write(out, "kv_caches_base_addr", regions, KvRegion::base);
+        out.string("device_id").integer(metadata.deviceId());
+        out.string("num_blocks").integer(metadata.blocks());
+        write(out, "block_lens", regions, KvRegion::blockLength);
+        write(out, "block_strides", regions, KvRegion::blockStride);
+        out.string("kv_cache_layout").string(layout.name());
+        out.string("block_size").integer(layout.blockSize());
+        out.string("ssm_sizes").array(layout.stateSizes().size());
+        layout.stateSizes().forEach(out::integer);
+        out.string("attn_backend_name").string(layout.attentionBackend());
+        out.string("physical_blocks_per_logical_kv_block");
+        out.integer(layout.physicalBlocksPerBlock());
+        write(out, "region_num_blocks", regions, KvRegion::blocks);
+        write(out, "region_group_ids", regions, KvRegion::group);
+        out.string("region_names").strings(regions.stream().map(KvRegion::name).toList());
+        out.string("region_mem_types");
+        out.strings(regions.stream().map(region -> name(region.memory())).toList());
+        out.string("dcp_size").integer(layout.contextParallelDecode());
+        out.string("pcp_size").integer(layout.contextParallelPrefill());
+        out.string("ple_block_len");
+        layout.embeddingPageLength().ifPresentOrElse(out::integer, out::nil);
+        out.string("region_members").array(layout.regionMembers().size());
+        layout.regionMembers().forEach(out::strings);
+        out.string("packed_member_layouts").map(layout.packedMembers().size());
+        layout.packedMembers()
+                .forEach(
+                        (name, member) ->
+                                out.string(name)
+                                        .array(2)
+                                        .integer(member.offset())
+                                        .integer(member.pageLength()));
+        return out.toByteArray();
     }
 
-    private static void packColumn(
-            MessageBufferPacker packer,
-            String key,
-            List<KvRegion> regions,
-            ToLongFunction<KvRegion> field)
-            throws IOException {
-        packer.packString(key).packArrayHeader(regions.size());
+    private static void write(
+            WireWriter out, String key, List<KvRegion> regions, ToLongFunction<KvRegion> column) {
+        out.string(key).array(regions.size());
         for (KvRegion region : regions) {
-            packer.packLong(field.applyAsLong(region));
-        }
-    }
-
-    private static void packStrings(MessageBufferPacker packer, String key, List<String> strings)
-            throws IOException {
-        packer.packString(key);
-        packStrings(packer, strings);
-    }
-
-    private static void packStrings(MessageBufferPacker packer, List<String> strings)
-            throws IOException {
-        packer.packArrayHeader(strings.size());
-        for (String string : strings) {
-            packer.packString(string);
-        }
-    }
-
-    private static void packPacked(
-            MessageBufferPacker packer, Map<String, VllmCacheLayout.PackedMember> members)
-            throws IOException {
-        packer.packString("packed_member_layouts").packMapHeader(members.size());
-        for (Map.Entry<String, VllmCacheLayout.PackedMember> member : members.entrySet()) {
-            packer.packString(member.getKey()).packArrayHeader(2);
-            packer.packLong(member.getValue().offset()).packLong(member.getValue().pageLength());
+            out.integer(column.applyAsLong(region));
         }
     }
 

@@ -1,10 +1,5 @@
 package io.kvasir.nixl.vllm;
 
-import org.msgpack.core.MessageBufferPacker;
-import org.msgpack.core.MessagePack;
-
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
@@ -44,29 +39,15 @@ final class HandshakeCodec {
      */
     record Answer(String compatibilityHash, OpaqueBytes metadata, int unknownKeys) {}
 
-    private interface Packing {
-        void into(MessageBufferPacker packer) throws IOException;
-    }
-
     private HandshakeCodec() {}
 
-    private static byte[] packed(Packing packing) {
-        try (MessageBufferPacker packer = MessagePack.newDefaultBufferPacker()) {
-            packing.into(packer);
-            return packer.toByteArray();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
     static byte[] question(Question question) {
-        return packed(
-                packer ->
-                        packer.packArrayHeader(3)
-                                .packBinaryHeader(GET_META.length)
-                                .addPayload(GET_META)
-                                .packInt(question.pipelineRank())
-                                .packInt(question.tensorRank()));
+        return new WireWriter()
+                .array(3)
+                .binary(GET_META)
+                .integer(question.pipelineRank())
+                .integer(question.tensorRank())
+                .toByteArray();
     }
 
     static Question parseQuestion(byte[] message) {
@@ -82,24 +63,23 @@ final class HandshakeCodec {
     }
 
     static byte[] answer(String compatibilityHash, byte[] metadata) {
-        return packed(
-                packer ->
-                        packer.packMapHeader(2)
-                                .packString("compatibility_hash")
-                                .packString(compatibilityHash)
-                                .packString("agent_metadata_bytes")
-                                .packBinaryHeader(metadata.length)
-                                .addPayload(metadata));
+        return new WireWriter()
+                .map(2)
+                .string("compatibility_hash")
+                .string(compatibilityHash)
+                .string("agent_metadata_bytes")
+                .binary(metadata)
+                .toByteArray();
     }
 
     static byte[] refusal(String error, String message) {
-        return packed(
-                packer ->
-                        packer.packMapHeader(2)
-                                .packString("error")
-                                .packString(error)
-                                .packString("message")
-                                .packString(message));
+        return new WireWriter()
+                .map(2)
+                .string("error")
+                .string(error)
+                .string("message")
+                .string(message)
+                .toByteArray();
     }
 
     /**
@@ -153,7 +133,7 @@ final class HandshakeCodec {
     }
 
     static byte[] clock(long nanos) {
-        return packed(packer -> packer.packDouble(nanos / NS_PER_SECOND));
+        return new WireWriter().number(nanos / NS_PER_SECOND).toByteArray();
     }
 
     static long parseClock(byte[] message, String peer) {

@@ -1,10 +1,5 @@
 package io.kvasir.nixl.vllm;
 
-import org.msgpack.core.MessageBufferPacker;
-import org.msgpack.core.MessagePack;
-
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -150,35 +145,25 @@ final class NotificationCodec {
     }
 
     static byte[] encode(VllmNotification.PushRegistration registration) {
-        try (MessageBufferPacker packer = MessagePack.newDefaultBufferPacker()) {
-            packer.addPayload(PUSH_PREFIX);
-            packer.packMapHeader(PUSH_FIELDS + registration.others().size());
-            packer.packString("request_id").packString(registration.requestId());
-            packEndpoint(packer, "decode", registration.decode());
-            packer.packString("local_block_ids").packArrayHeader(registration.blocks().size());
-            for (List<Integer> group : registration.blocks()) {
-                packer.packArrayHeader(group.size());
-                for (int block : group) {
-                    packer.packInt(block);
-                }
-            }
-            packEndpoint(packer, "remote", registration.prefill());
-            packer.packString("remote_pp_size").packInt(registration.prefillPipelineRanks());
-            for (Map.Entry<String, OpaqueBytes> other : registration.others().entrySet()) {
-                packer.packString(other.getKey()).addPayload(other.getValue().toArray());
-            }
-            return packer.toByteArray();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+        final WireWriter out = new WireWriter().raw(PUSH_PREFIX);
+        out.map(PUSH_FIELDS + registration.others().size());
+        out.string("request_id").string(registration.requestId());
+        write(out, "decode", registration.decode());
+        out.string("local_block_ids").array(registration.blocks().size());
+        for (List<Integer> group : registration.blocks()) {
+            out.array(group.size());
+            group.forEach(out::integer);
         }
+        write(out, "remote", registration.prefill());
+        out.string("remote_pp_size").integer(registration.prefillPipelineRanks());
+        registration.others().forEach((key, value) -> out.string(key).raw(value.toArray()));
+        return out.toByteArray();
     }
 
-    private static void packEndpoint(
-            MessageBufferPacker packer, String side, VllmNotification.Endpoint endpoint)
-            throws IOException {
-        packer.packString(side + "_engine_id").packString(endpoint.engineId());
-        packer.packString(side + "_host").packString(endpoint.host());
-        packer.packString(side + "_port").packInt(endpoint.port());
-        packer.packString(side + "_tp_size").packInt(endpoint.tensorRanks());
+    private static void write(WireWriter out, String side, VllmNotification.Endpoint endpoint) {
+        out.string(side + "_engine_id").string(endpoint.engineId());
+        out.string(side + "_host").string(endpoint.host());
+        out.string(side + "_port").integer(endpoint.port());
+        out.string(side + "_tp_size").integer(endpoint.tensorRanks());
     }
 }

@@ -18,6 +18,6 @@
  * <p>Spoken: protocol 14 of the connector (vLLM 0.32), pull mode, one rank, equal block sizes. What
  * is beyond that is refused by name, never read wrongly.
  *
- * <p>Knows panama-bindings, JeroMQ and msgpack-core.
+ * <p>Knows panama-bindings and JeroMQ.
  */
 package io.kvasir.nixl.vllm;
