@@ -176,6 +176,30 @@ public final class PrefillLease {
     }
 
     /**
+     * Refuses the bytes of a read that ended when the blocks may have been another prompt's: a read
+     * can take longer than expected, and heartbeats can be missed meanwhile. Half of the margin is
+     * left for what the end's estimate is wrong by.
+     *
+     * @param endedNs when the read was seen to have ended
+     * @throws VllmPeerException of kind {@code EXPIRED}; the lease is expired then
+     */
+    public void requireReadInTime(long endedNs) {
+        final long lateNs = endedNs - (expiresAtNs - terms.marginNs() / 2);
+        if (lateNs < 0) {
+            return;
+        }
+        expired = true;
+        throw new VllmPeerException(
+                VllmPeerException.Kind.EXPIRED,
+                "the read of request "
+                        + requestId
+                        + " ended "
+                        + lateNs / 1_000_000
+                        + " ms too late for its lease: what was read may be another prompt's;"
+                        + " compute it anew");
+    }
+
+    /**
      * Whether heartbeats can name this request: a comma in its identifier keeps them from it.
      *
      * @return false if the lease ends when it ends

@@ -314,11 +314,13 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @param requestId whose blocks were read
      * @param progress {@code DONE} or {@code FAILED}; {@code FAILED} also for a request that was
      *     never posted
-     * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}
+     * @param endedNs when that was seen
+     * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, or {@code EXPIRED} if it was read
+     *     but ended too late for its lease: its bytes must not be used
      * @throws IllegalArgumentException if it is still running
      * @throws IllegalStateException if no pull of it is under way
      */
-    public void pullEnded(String requestId, KvTransport.Progress progress) {
+    public void pullEnded(String requestId, KvTransport.Progress progress, long endedNs) {
         final Held held = held(requestId);
         if (progress == KvTransport.Progress.RUNNING) {
             throw new IllegalArgumentException("request " + requestId + " is still being read");
@@ -327,11 +329,17 @@ public final class VllmPrefillPeer implements AutoCloseable {
             throw new IllegalStateException("request " + requestId + " is not being read");
         }
         held.reads--;
-        if (held.completing && progress == KvTransport.Progress.DONE) {
-            held.lease.released();
+        final boolean completed = held.completing && progress == KvTransport.Progress.DONE;
+        held.completing = false;
+        if (completed) {
             leases.remove(requestId);
         }
-        held.completing = false;
+        if (progress == KvTransport.Progress.DONE) {
+            held.lease.requireReadInTime(endedNs);
+        }
+        if (completed) {
+            held.lease.released();
+        }
     }
 
     /**

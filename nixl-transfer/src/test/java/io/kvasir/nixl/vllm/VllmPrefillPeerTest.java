@@ -55,7 +55,7 @@ class VllmPrefillPeerTest {
                                 LOCAL, List.of(0, 1, 2, 3), list, List.of(4, 2, 14, 12), "r:1:1")),
                 transport.reads);
         assertEquals(1, peer.leases());
-        peer.pullEnded("r:1", Progress.DONE);
+        peer.pullEnded("r:1", Progress.DONE, 0);
         assertEquals(0, peer.leases());
         assertEquals(List.of(), transport.sent);
         refused(
@@ -89,8 +89,8 @@ class VllmPrefillPeerTest {
                 VllmPeerException.Kind.READING,
                 () -> peer.pull("r", LOCAL, new int[4], 0),
                 "2 requests");
-        peer.pullEnded("r", Progress.DONE);
-        peer.pullEnded("r", Progress.DONE);
+        peer.pullEnded("r", Progress.DONE, 0);
+        peer.pullEnded("r", Progress.DONE, 0);
         assertTrue(peer.release("r", 0));
         assertEquals(1, transport.sent.size());
         assertTrue(transport.sent.getFirst().endsWith(" r:1"));
@@ -145,11 +145,35 @@ class VllmPrefillPeerTest {
                 VllmPeerException.Kind.READING,
                 () -> peer.pullRegions("r", 0, 1, LOCAL, new int[2], 0),
                 "pullEnded");
-        assertThrows(IllegalArgumentException.class, () -> peer.pullEnded("r", Progress.RUNNING));
-        peer.pullEnded("r", Progress.FAILED);
-        assertThrows(IllegalStateException.class, () -> peer.pullEnded("r", Progress.FAILED));
+        assertThrows(
+                IllegalArgumentException.class, () -> peer.pullEnded("r", Progress.RUNNING, 0));
+        peer.pullEnded("r", Progress.FAILED, 0);
+        assertThrows(IllegalStateException.class, () -> peer.pullEnded("r", Progress.FAILED, 0));
         peer.pull("r", LOCAL, new int[4], 0);
-        peer.pullEnded("r", Progress.DONE);
+        peer.pullEnded("r", Progress.DONE, 0);
+        assertEquals(0, peer.leases());
+    }
+
+    @Test
+    void bytesOfAReadThatEndedTooLateAreRefused() {
+        peer.connect(agent("e"));
+        hold("e", "whole", 0);
+        hold("e", "layers", 0);
+        hold("e", "kept", 0);
+        peer.pull("whole", LOCAL, new int[4], s(24));
+        peer.pullRegions("layers", 0, 1, LOCAL, new int[2], s(24));
+        peer.pull("kept", LOCAL, new int[4], s(24));
+        refused(
+                VllmPeerException.Kind.EXPIRED,
+                () -> peer.pullEnded("whole", Progress.DONE, s(29)),
+                "request whole ended 1500 ms too late",
+                "another prompt");
+        refused(
+                VllmPeerException.Kind.EXPIRED,
+                () -> peer.pullEnded("layers", Progress.DONE, s(29)),
+                "request layers");
+        assertFalse(peer.release("layers", s(29)));
+        peer.pullEnded("kept", Progress.DONE, s(27));
         assertEquals(0, peer.leases());
     }
 
@@ -185,7 +209,7 @@ class VllmPrefillPeerTest {
         assertEquals(0, peer.heartbeat(s(25)));
         assertEquals(1, peer.expired());
         assertEquals(1, peer.leases()); // the one that is being read
-        peer.pullEnded("read", Progress.DONE);
+        peer.pullEnded("read", Progress.DONE, 0);
         assertEquals(0, peer.leases());
     }
 
@@ -214,7 +238,7 @@ class VllmPrefillPeerTest {
         hold("e", "r", 0);
         peer.pull("r", LOCAL, new int[4], 0);
         refused(VllmPeerException.Kind.READING, () -> peer.disconnect("e"), "request r");
-        peer.pullEnded("r", Progress.FAILED);
+        peer.pullEnded("r", Progress.FAILED, 0);
         peer.disconnect("e");
         assertFalse(peer.isConnected("e"));
         assertTrue(peer.isConnected("f"));
