@@ -31,7 +31,8 @@ import java.nio.file.NoSuchFileException;
             SimCommand.class,
             HashCommand.class,
             TruthCommand.class,
-            BenchCommand.class
+            BenchCommand.class,
+            NixlCommand.class
         },
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",

@@ -1,0 +1,153 @@
+package io.kvasir.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.SortedSet;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Measures a short transfer in processes of its own, with UCX told to print how it goes about it.
+ * Whatever happens to them, the caller lives.
+ */
+final class LaneProbe {
+    private static final int PATIENCE_SECONDS = 60;
+    private static final String BLOCK_BYTES = "131072";
+    private static final String BLOCKS = "64";
+
+    /** A lane in UCX's tables: transport/device, such as {@code cma/memory} or {@code tcp/lo}. */
+    private static final Pattern LANE = Pattern.compile("\\b([a-z][a-z0-9_]+/[A-Za-z0-9_.:-]+)");
+
+    private LaneProbe() {}
+
+    /**
+     * What was found.
+     *
+     * @param transport what moved the blocks; empty when nothing was asked or moved
+     * @param lanes transports and devices that UCX chose among, empty for shared memory
+     * @param gbPerSecond measured; 0 when nothing moved
+     * @param p50Us median time of a request
+     * @param failure why nothing moved; empty when something did
+     */
+    record Lanes(
+            String transport,
+            SortedSet<String> lanes,
+            double gbPerSecond,
+            double p50Us,
+            String failure) {
+        static final Lanes NOT_ASKED = new Lanes("", new TreeSet<>(), 0, 0, "not measured");
+
+        String describe() {
+            return failure.isEmpty()
+                    ? String.format(
+                            Locale.ROOT,
+                            "%s: pulling %s blocks of %s B from another process takes %.0f us (%.1f"
+                                    + " GB/s)%s",
+                            transport,
+                            BLOCKS,
+                            BLOCK_BYTES,
+                            p50Us,
+                            gbPerSecond,
+                            lanes.isEmpty() ? "" : "; lanes " + String.join(", ", lanes))
+                    : failure;
+        }
+
+        void into(ObjectNode node) {
+            node.put("transport", transport).put("gb_per_s", gbPerSecond).put("p50_us", p50Us);
+            final var names = node.putArray("lanes");
+            lanes.forEach(names::add);
+            if (!failure.isEmpty()) {
+                node.put("failure", failure);
+            }
+        }
+    }
+
+    static Lanes measure(TransferEnd.Kind kind) throws IOException {
+        final Path folder = Files.createTempDirectory("kvasir-doctor");
+        final Path out = folder.resolve("out.json");
+        final Path err = folder.resolve("err.txt");
+        try {
+            final ProcessBuilder builder =
+                    new ProcessBuilder(
+                                    Path.of(System.getProperty("java.home"), "bin", "java")
+                                            .toString(),
+                                    "--enable-native-access=ALL-UNNAMED",
+                                    "-cp",
+                                    System.getProperty("java.class.path"),
+                                    Kvasir.class.getName(),
+                                    "nixl",
+                                    "bench",
+                                    "--transport",
+                                    kind.name(),
+                                    "--block-bytes",
+                                    BLOCK_BYTES,
+                                    "--blocks",
+                                    BLOCKS,
+                                    "--json")
+                            .redirectOutput(out.toFile())
+                            .redirectError(err.toFile());
+            builder.environment().put("UCX_PROTO_INFO", "y");
+            final Process process = builder.start();
+            final boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            process.descendants().forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly().waitFor();
+            final String said =
+                    Files.readString(out, StandardCharsets.UTF_8)
+                            + Files.readString(err, StandardCharsets.UTF_8);
+            if (!ended) {
+                return failed("no end after " + PATIENCE_SECONDS + " s");
+            }
+            return process.exitValue() == 0
+                    ? read(kind, said)
+                    : failed("exit code " + process.exitValue() + ": " + said.strip());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return failed("interrupted");
+        } finally {
+            Files.deleteIfExists(out);
+            Files.deleteIfExists(err);
+            Files.deleteIfExists(folder);
+        }
+    }
+
+    private static Lanes failed(String why) {
+        return new Lanes("", new TreeSet<>(), 0, 0, "the measurement failed: " + why);
+    }
+
+    /** UCX prints its tables to standard output, between ours. */
+    static Lanes read(TransferEnd.Kind kind, String said) {
+        final SortedSet<String> lanes = new TreeSet<>();
+        final StringBuilder result = new StringBuilder();
+        for (String line : said.lines().toList()) {
+            if (line.startsWith("[")) { // with a time stamp, as no line of ours
+                final Matcher matcher = LANE.matcher(line);
+                while (line.contains("|") && matcher.find()) {
+                    lanes.add(matcher.group(1));
+                }
+            } else if (!result.isEmpty() || line.startsWith("{")) {
+                result.append(line).append('\n');
+            }
+        }
+        try {
+            final JsonNode size = Json.MAPPER.readTree(result.toString()).at("/sizes/0");
+            return new Lanes(
+                    kind.name().toLowerCase(Locale.ROOT),
+                    lanes,
+                    size.path("gb_per_s").asDouble(),
+                    size.path("p50_us").asDouble(),
+                    "");
+        } catch (JsonProcessingException e) {
+            return failed(List.of(result.toString().strip().split("\n", 2)).getFirst());
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package io.kvasir.cli;
+
+import io.kvasir.nixl.transfer.KvLayout;
+import io.kvasir.nixl.transfer.KvPool;
+import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.transfer.KvTransport;
+import io.kvasir.nixl.transfer.LoopbackConfig;
+import io.kvasir.nixl.transfer.LoopbackTransport;
+import io.kvasir.nixl.transfer.NixlTransport;
+import io.kvasir.panama.NixlAgentConfig;
+import io.kvasir.panama.NixlAvailability.Available;
+import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.NixlProbe;
+
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+
+/**
+ * One end of a measurement: a transport and registered memory. One thread.
+ *
+ * @param transport owned
+ * @param pool owned, after the transport
+ */
+record TransferEnd(KvTransport transport, KvPool pool) implements AutoCloseable {
+    /** What moves the blocks. */
+    enum Kind {
+        /** NIXL, over what its UCX backend chooses. */
+        NIXL,
+        /** Shared memory of this machine. */
+        LOOPBACK
+    }
+
+    /**
+     * Opens an end with so many bytes of memory.
+     *
+     * @throws CommandFailure if NIXL is wanted and not there
+     */
+    static TransferEnd open(Kind kind, long bytes) {
+        final String name = "kvasir-" + UUID.randomUUID();
+        final KvLayout layout = KvLayout.of(KvLayout.Order.BLOCK_MAJOR, 1, 1, bytes);
+        final TransferEnd end =
+                switch (kind) {
+                    case NIXL -> new TransferEnd(nixl(name), KvPool.allocate(layout));
+                    case LOOPBACK -> {
+                        final LoopbackTransport transport =
+                                new LoopbackTransport(name, LoopbackConfig.defaults());
+                        yield new TransferEnd(transport, KvPool.share(layout, transport));
+                    }
+                };
+        end.transport.register(end.pool.regions());
+        return end;
+    }
+
+    private static KvTransport nixl(String name) {
+        if (NixlProbe.probe() instanceof Available available) {
+            return NixlTransport.create(
+                    available.library(), name, NixlAgentConfig.DEFAULT, "UCX", Map.of());
+        }
+        throw new CommandFailure(NixlProbe.probe().describe());
+    }
+
+    /** What is usable here: NIXL where it is, else shared memory. */
+    static Kind best() {
+        return NixlProbe.probe() instanceof Available available && !available.loopback()
+                ? Kind.NIXL
+                : Kind.LOOPBACK;
+    }
+
+    /** The memory at an address as blocks of one length. */
+    static List<KvRegion> blocks(long base, long blockBytes, int blocks) {
+        return List.of(
+                new KvRegion(
+                        "blocks", 0, NixlMemory.DRAM, 0, base, blockBytes, blockBytes, blocks));
+    }
+
+    @Override
+    public void close() {
+        transport.close();
+        pool.close();
+    }
+}

@@ -1,0 +1,117 @@
+package io.kvasir.cli;
+
+import io.kvasir.nixl.transfer.KvTransport;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.Base64;
+import java.util.Locale;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The other process of a measurement: registers memory, prints where it lies and how to reach it,
+ * and serves it until its input ends.
+ */
+final class TransferPeer implements AutoCloseable {
+    private static final int END_SECONDS = 10;
+    private static final long PAUSE_NS = 10_000;
+
+    private final Process process;
+    private final long base;
+    private final byte[] metadata;
+
+    private TransferPeer(Process process, long base, byte[] metadata) {
+        this.process = process;
+        this.base = base;
+        this.metadata = metadata;
+    }
+
+    /**
+     * Starts one with this JVM's class path.
+     *
+     * @throws CommandFailure if it ends before it can be reached
+     */
+    static TransferPeer start(TransferEnd.Kind kind, long bytes) throws IOException {
+        final ProcessBuilder builder =
+                new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED",
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        TransferPeer.class.getName(),
+                        kind.name(),
+                        Long.toString(bytes));
+        builder.environment().remove("UCX_PROTO_INFO"); // it would print between our lines
+        final Process process = builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        final BufferedReader out =
+                new BufferedReader(
+                        new InputStreamReader(process.getInputStream(), StandardCharsets.US_ASCII));
+        final String base = out.readLine();
+        final String metadata = out.readLine();
+        if (metadata == null) {
+            process.destroyForcibly();
+            throw new CommandFailure("the peer process of the measurement ended at once");
+        }
+        return new TransferPeer(
+                process, Long.parseLong(base), Base64.getDecoder().decode(metadata));
+    }
+
+    /** Address of its memory, in its process. */
+    long base() {
+        return base;
+    }
+
+    /** What connects to it. */
+    byte[] metadata() {
+        return metadata;
+    }
+
+    /**
+     * The peer itself.
+     *
+     * @param args kind of transport, bytes of memory
+     */
+    public static void main(String[] args) {
+        final TransferEnd.Kind kind = TransferEnd.Kind.valueOf(args[0].toUpperCase(Locale.ROOT));
+        try (TransferEnd end = TransferEnd.open(kind, Long.parseLong(args[1]))) {
+            System.out.println(end.pool().base());
+            System.out.println(Base64.getEncoder().encodeToString(end.transport().metadata()));
+            final Thread input =
+                    Thread.ofPlatform().daemon().name("input").start(TransferPeer::readToTheEnd);
+            final KvTransport transport = end.transport();
+            while (input.isAlive()) {
+                if (transport.notifications((peer, message) -> {}) == 0) {
+                    LockSupport.parkNanos(PAUSE_NS);
+                }
+            }
+        }
+    }
+
+    private static void readToTheEnd() {
+        try {
+            while (System.in.read() >= 0) {
+                Thread.onSpinWait();
+            }
+        } catch (IOException e) {
+            Thread.currentThread().interrupt(); // the parent is gone: the same as the end
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        process.getOutputStream().close();
+        try {
+            if (!process.waitFor(END_SECONDS, TimeUnit.SECONDS)) {
+                process.destroyForcibly();
+            }
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+}
