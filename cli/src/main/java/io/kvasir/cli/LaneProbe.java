@@ -8,12 +8,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Locale;
 import java.util.SortedSet;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
@@ -76,6 +74,7 @@ final class LaneProbe {
         final Path folder = Files.createTempDirectory("kvasir-doctor");
         final Path out = folder.resolve("out.json");
         final Path err = folder.resolve("err.txt");
+        final Path ucx = folder.resolve("ucx.txt");
         try {
             final ProcessBuilder builder =
                     new ProcessBuilder(
@@ -97,25 +96,24 @@ final class LaneProbe {
                             .redirectOutput(out.toFile())
                             .redirectError(err.toFile());
             builder.environment().put("UCX_PROTO_INFO", "y");
+            builder.environment().put("UCX_LOG_FILE", ucx.toString());
             final Process process = builder.start();
             final boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
             process.descendants().forEach(ProcessHandle::destroyForcibly);
             process.destroyForcibly().waitFor();
-            final String said =
-                    Files.readString(out, StandardCharsets.UTF_8)
-                            + Files.readString(err, StandardCharsets.UTF_8);
             if (!ended) {
                 return failed("no end after " + PATIENCE_SECONDS + " s");
             }
             return process.exitValue() == 0
-                    ? read(kind, said)
-                    : failed("exit code " + process.exitValue() + ": " + said.strip());
+                    ? read(kind, text(out), text(ucx))
+                    : failed("exit code " + process.exitValue() + ": " + text(err).strip());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return failed("interrupted");
         } finally {
             Files.deleteIfExists(out);
             Files.deleteIfExists(err);
+            Files.deleteIfExists(ucx);
             Files.deleteIfExists(folder);
         }
     }
@@ -124,22 +122,22 @@ final class LaneProbe {
         return new Lanes("", new TreeSet<>(), 0, 0, "the measurement failed: " + why);
     }
 
-    /** UCX prints its tables to standard output, between ours. */
-    static Lanes read(TransferEnd.Kind kind, String said) {
+    private static String text(Path file) throws IOException {
+        return Files.exists(file) ? Files.readString(file, StandardCharsets.UTF_8) : "";
+    }
+
+    /** Reads what the measurement printed, and the tables that UCX wrote. */
+    static Lanes read(TransferEnd.Kind kind, String result, String tables) {
         final SortedSet<String> lanes = new TreeSet<>();
-        final StringBuilder result = new StringBuilder();
-        for (String line : said.lines().toList()) {
-            if (line.startsWith("[")) { // with a time stamp, as no line of ours
-                final Matcher matcher = LANE.matcher(line);
-                while (line.contains("|") && matcher.find()) {
-                    lanes.add(matcher.group(1));
-                }
-            } else if (!result.isEmpty() || line.startsWith("{")) {
-                result.append(line).append('\n');
-            }
-        }
+        tables.lines()
+                .filter(line -> line.contains("|"))
+                .forEach(
+                        line ->
+                                LANE.matcher(line)
+                                        .results()
+                                        .forEach(match -> lanes.add(match.group(1))));
         try {
-            final JsonNode size = Json.MAPPER.readTree(result.toString()).at("/sizes/0");
+            final JsonNode size = Json.MAPPER.readTree(result).at("/sizes/0");
             return new Lanes(
                     kind.name().toLowerCase(Locale.ROOT),
                     lanes,
@@ -147,7 +145,7 @@ final class LaneProbe {
                     size.path("p50_us").asDouble(),
                     "");
         } catch (JsonProcessingException e) {
-            return failed(List.of(result.toString().strip().split("\n", 2)).getFirst());
+            return failed("no result: " + result);
         }
     }
 }

@@ -90,15 +90,15 @@ class NixlCommandTest {
     }
 
     @Test
-    void lanesAreReadFromUcxTablesAndTheResultFromBetweenThem() {
-        final String said =
+    void lanesAreReadFromUcxTables() {
+        final String tables =
                 """
                 [1.2] [h:1 :0]  +--------+---------------------+
                 [1.2] [h:1 :0]  | 0..inf | zero-copy | cma/memory |
                 [1.2] [h:1 :0]  | 0..8256 | short | tcp/lo |
-                { "sizes" : [ { "gb_per_s" : 2.5, "p50_us" : 7 } ] }
                 """;
-        final LaneProbe.Lanes lanes = LaneProbe.read(TransferEnd.Kind.NIXL, said);
+        final String result = "{ \"sizes\" : [ { \"gb_per_s\" : 2.5, \"p50_us\" : 7 } ] }";
+        final LaneProbe.Lanes lanes = LaneProbe.read(TransferEnd.Kind.NIXL, result, tables);
         assertEquals(Set.of("cma/memory", "tcp/lo"), lanes.lanes());
         assertEquals(2.5, lanes.gbPerSecond());
         assertEquals(7, lanes.p50Us());
