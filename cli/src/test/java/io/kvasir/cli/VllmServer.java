@@ -9,6 +9,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -32,6 +34,8 @@ final class VllmServer implements AutoCloseable {
     private final int port;
     private final int eventsPort;
     private final int replayPort;
+    private final List<String> moreFlags = new ArrayList<>();
+    private final Map<String, String> moreEnvironment = new HashMap<>();
     private Process process;
 
     VllmServer(Path home, Path log) throws IOException {
@@ -46,6 +50,16 @@ final class VllmServer implements AutoCloseable {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();
         }
+    }
+
+    /** Makes it a server whose blocks others may read, through NIXL. */
+    VllmServer transferring() throws IOException {
+        moreFlags.add(
+                "--kv-transfer-config={\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\","
+                        + "\"kv_buffer_device\":\"cpu\"}");
+        moreEnvironment.put("VLLM_NIXL_SIDE_CHANNEL_HOST", "127.0.0.1");
+        moreEnvironment.put("VLLM_NIXL_SIDE_CHANNEL_PORT", Integer.toString(freePort()));
+        return this;
     }
 
     void start() throws IOException {
@@ -73,7 +87,11 @@ final class VllmServer implements AutoCloseable {
                                 "--enable-prefix-caching",
                                 "--enable-prompt-tokens-details",
                                 "--kv-events-config=" + events));
+        final List<String> command = new ArrayList<>(builder.command());
+        command.addAll(moreFlags);
+        builder.command(command);
         final Map<String, String> environment = builder.environment();
+        environment.putAll(moreEnvironment);
         environment.put(
                 "PATH", home.resolve("venv/bin") + File.pathSeparator + environment.get("PATH"));
         environment.put("VLLM_SERVER_DEV_MODE", "1");
