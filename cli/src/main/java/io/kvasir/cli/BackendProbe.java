@@ -7,14 +7,10 @@ import io.kvasir.panama.NixlException;
 import io.kvasir.panama.NixlProbe;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import java.util.concurrent.TimeUnit;
 
 /**
  * Opens the backend of every plugin of NIXL, in a process of its own: some plugins print to
@@ -28,29 +24,20 @@ final class BackendProbe {
 
     /** What became of each plugin that NIXL lists, in its order. */
     static Map<String, String> open() throws IOException {
-        final Process process =
-                new ProcessBuilder(
-                                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                                "--enable-native-access=ALL-UNNAMED",
-                                "-cp",
-                                System.getProperty("java.class.path"),
-                                BackendProbe.class.getName())
-                        .redirectError(ProcessBuilder.Redirect.DISCARD)
-                        .start();
         final Map<String, String> outcomes = new LinkedHashMap<>();
-        try (InputStream out = process.getInputStream()) {
-            final String said = new String(out.readAllBytes(), StandardCharsets.UTF_8);
-            said.lines()
+        try {
+            final ChildJvm.Result child =
+                    ChildJvm.run(PATIENCE_SECONDS, Map.of(), BackendProbe.class);
+            child.out()
+                    .lines()
                     .filter(line -> line.startsWith(MARK))
                     .map(line -> List.of(line.split("\t", -1)))
                     .forEach(words -> outcomes.put(words.get(1), words.get(2)));
-            if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) || process.exitValue() != 0) {
+            if (!child.ended() || child.exitCode() != 0) {
                 outcomes.put("the next one", "ended the process that opened it");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        } finally {
-            process.destroyForcibly();
         }
         return outcomes;
     }

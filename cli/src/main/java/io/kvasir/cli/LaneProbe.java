@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
+import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
@@ -71,59 +71,38 @@ final class LaneProbe {
     }
 
     static Lanes measure(TransferEnd.Kind kind) throws IOException {
-        final Path folder = Files.createTempDirectory("kvasir-doctor");
-        final Path out = folder.resolve("out.json");
-        final Path err = folder.resolve("err.txt");
-        final Path ucx = folder.resolve("ucx.txt");
+        final Path ucx = Files.createTempFile("kvasir-doctor", ".ucx");
         try {
-            final ProcessBuilder builder =
-                    new ProcessBuilder(
-                                    Path.of(System.getProperty("java.home"), "bin", "java")
-                                            .toString(),
-                                    "--enable-native-access=ALL-UNNAMED",
-                                    "-cp",
-                                    System.getProperty("java.class.path"),
-                                    Kvasir.class.getName(),
-                                    "nixl",
-                                    "bench",
-                                    "--transport",
-                                    kind.name(),
-                                    "--block-bytes",
-                                    BLOCK_BYTES,
-                                    "--blocks",
-                                    BLOCKS,
-                                    "--json")
-                            .redirectOutput(out.toFile())
-                            .redirectError(err.toFile());
-            builder.environment().put("UCX_PROTO_INFO", "y");
-            builder.environment().put("UCX_LOG_FILE", ucx.toString());
-            final Process process = builder.start();
-            final boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
-            process.descendants().forEach(ProcessHandle::destroyForcibly);
-            process.destroyForcibly().waitFor();
-            if (!ended) {
+            final ChildJvm.Result child =
+                    ChildJvm.run(
+                            PATIENCE_SECONDS,
+                            Map.of("UCX_PROTO_INFO", "y", "UCX_LOG_FILE", ucx.toString()),
+                            Kvasir.class,
+                            "nixl",
+                            "bench",
+                            "--transport",
+                            kind.name(),
+                            "--block-bytes",
+                            BLOCK_BYTES,
+                            "--blocks",
+                            BLOCKS,
+                            "--json");
+            if (!child.ended()) {
                 return failed("no end after " + PATIENCE_SECONDS + " s");
             }
-            return process.exitValue() == 0
-                    ? read(kind, text(out), text(ucx))
-                    : failed("exit code " + process.exitValue() + ": " + text(err).strip());
+            return child.exitCode() == 0
+                    ? read(kind, child.out(), Files.readString(ucx, StandardCharsets.UTF_8))
+                    : failed("exit code " + child.exitCode() + ": " + child.err().strip());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return failed("interrupted");
         } finally {
-            Files.deleteIfExists(out);
-            Files.deleteIfExists(err);
             Files.deleteIfExists(ucx);
-            Files.deleteIfExists(folder);
         }
     }
 
     private static Lanes failed(String why) {
         return new Lanes("", new TreeSet<>(), 0, 0, "the measurement failed: " + why);
-    }
-
-    private static String text(Path file) throws IOException {
-        return Files.exists(file) ? Files.readString(file, StandardCharsets.UTF_8) : "";
     }
 
     /** Reads what the measurement printed, and the tables that UCX wrote. */

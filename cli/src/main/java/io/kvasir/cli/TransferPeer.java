@@ -6,7 +6,6 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.Base64;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -38,14 +37,7 @@ final class TransferPeer implements AutoCloseable {
     static TransferPeer start(TransferEnd.Kind kind, long bytes) throws IOException {
         final ProcessBuilder builder =
                 new ProcessBuilder(
-                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-XX:+UseSerialGC",
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        TransferPeer.class.getName(),
-                        kind.name(),
-                        Long.toString(bytes));
+                        ChildJvm.command(TransferPeer.class, kind.name(), Long.toString(bytes)));
         builder.environment().remove("UCX_PROTO_INFO"); // it would print between our lines
         final Process process = builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
         final BufferedReader out =

@@ -2,7 +2,6 @@ package io.kvasir.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -29,7 +28,6 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -78,15 +76,7 @@ class RealEnginesTest {
 
     @BeforeAll
     static void start() throws Exception {
-        final String home = System.getenv("KVASIR_VLLM");
-        assumeTrue(
-                home != null,
-                "skipped: KVASIR_VLLM does not name a folder made by"
-                        + " cli/src/test/real-engines/install.sh");
-        final Path folder = Path.of(home);
-        assumeTrue(
-                Files.isExecutable(folder.resolve("venv/bin/vllm")),
-                "skipped: no venv/bin/vllm in KVASIR_VLLM=" + home);
+        final Path folder = VllmServer.installed();
         first = new VllmServer(folder, logs.resolve("first.log"));
         second = new VllmServer(folder, logs.resolve("second.log"));
         first.start();

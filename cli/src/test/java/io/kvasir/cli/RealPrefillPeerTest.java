@@ -42,7 +42,6 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -80,15 +79,7 @@ class RealPrefillPeerTest {
 
     @BeforeAll
     static void start() throws Exception {
-        final String home = System.getenv("KVASIR_VLLM");
-        assumeTrue(
-                home != null,
-                "skipped: KVASIR_VLLM does not name a folder made by"
-                        + " cli/src/test/real-engines/install.sh");
-        final Path folder = Path.of(home);
-        assumeTrue(
-                Files.isExecutable(folder.resolve("venv/bin/vllm")),
-                "skipped: no venv/bin/vllm in KVASIR_VLLM=" + home);
+        final Path folder = VllmServer.installed();
         final NixlAvailability nixl =
                 NixlProbe.probe(
                         Map.of(NixlProbe.PREFIX_PROPERTY, folder.resolve("venv").toString())::get,

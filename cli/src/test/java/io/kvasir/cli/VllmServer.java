@@ -1,5 +1,7 @@
 package io.kvasir.cli;
 
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
 import java.io.File;
 import java.io.IOException;
 import java.net.ServerSocket;
@@ -7,6 +9,7 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -37,6 +40,20 @@ final class VllmServer implements AutoCloseable {
     private final List<String> moreFlags = new ArrayList<>();
     private final Map<String, String> moreEnvironment = new HashMap<>();
     private Process process;
+
+    /** Where vLLM is installed; ends the test as skipped where it is not. */
+    static Path installed() {
+        final String home = System.getenv("KVASIR_VLLM");
+        assumeTrue(
+                home != null,
+                "skipped: KVASIR_VLLM does not name a folder made by"
+                        + " cli/src/test/real-engines/install.sh");
+        final Path folder = Path.of(home);
+        assumeTrue(
+                Files.isExecutable(folder.resolve("venv/bin/vllm")),
+                "skipped: no venv/bin/vllm in KVASIR_VLLM=" + home);
+        return folder;
+    }
 
     VllmServer(Path home, Path log) throws IOException {
         this.home = home;

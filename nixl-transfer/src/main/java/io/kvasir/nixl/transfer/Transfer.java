@@ -280,11 +280,6 @@ public final class Transfer {
         return failure;
     }
 
-    /** The peer's end. */
-    KvLink link() {
-        return link;
-    }
-
     // -- the engine's
 
     void submitted() {
