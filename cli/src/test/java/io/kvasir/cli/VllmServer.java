@@ -79,6 +79,12 @@ final class VllmServer implements AutoCloseable {
         return this;
     }
 
+    /** Shares the model between so many ranks, processes of their own. */
+    VllmServer tensorParallel(int ranks) {
+        moreFlags.add("--tensor-parallel-size=" + ranks);
+        return this;
+    }
+
     void start() throws IOException {
         final String events =
                 "{\"enable_kv_cache_events\":true,\"publisher\":\"zmq\",\"endpoint\":\"tcp://*:"

@@ -31,6 +31,19 @@ public final class Descriptors {
      *     have too many blocks for an array
      */
     public static Descriptors ofBlocks(List<KvRegion> regions) {
+        return ofSlices(regions, BlockSlice.WHOLE);
+    }
+
+    /**
+     * As {@link #ofBlocks}, one part of each block: two ends that share a model between different
+     * numbers of ranks copy the heads that both have.
+     *
+     * @param regions of one kind of memory, at least one
+     * @param slice which part of each block
+     * @return places as in {@link #ofBlocks}
+     * @throws IllegalArgumentException as {@link #ofBlocks}, or if blocks cannot be cut so
+     */
+    public static Descriptors ofSlices(List<KvRegion> regions, BlockSlice slice) {
         if (regions.isEmpty()) {
             throw new IllegalArgumentException("no region");
         }
@@ -51,9 +64,10 @@ public final class Descriptors {
                                 + " is "
                                 + region.memory());
             }
+            final long length = slice.length(region);
             for (int block = 0; block < region.blocks(); block++) {
-                addresses[place] = region.address(block);
-                lengths[place] = region.blockLength();
+                addresses[place] = region.address(block) + slice.index() * length;
+                lengths[place] = length;
                 devices[place++] = region.device();
             }
         }

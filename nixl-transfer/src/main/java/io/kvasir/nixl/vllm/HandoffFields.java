@@ -8,6 +8,8 @@ import java.util.Optional;
 
 /** Fields of a prefill answer that a peer cannot do without; each is refused by name. */
 final class HandoffFields {
+    private static final int MOST_RANKS = 4_096;
+
     private HandoffFields() {}
 
     static String engineId(KvTransferParams params) {
@@ -43,9 +45,19 @@ final class HandoffFields {
                         + " do_remote_decode?");
     }
 
-    /** Refuses engines of several ranks, whose blocks lie in parts, and those that push. */
-    static void requireOneRank(KvTransferParams params) {
-        requireOne(params, "tp_size");
+    /** Tensor parallel ranks of the engine; 1 if it does not say. */
+    static int tensorSize(KvTransferParams params) {
+        final int size = params.tpSize().orElse(1);
+        if (size < 1 || size > MOST_RANKS) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.MALFORMED,
+                    "tp_size=" + size + ": an engine has 1.." + MOST_RANKS + " ranks");
+        }
+        return size;
+    }
+
+    /** Refuses engines whose ranks hold some layers or some blocks only, and those that push. */
+    static void requirePlainPull(KvTransferParams params) {
         requireOne(params, "pp_size");
         requireOne(params, "dcp_size");
         params.transferMode()

@@ -30,12 +30,11 @@ public final class PrefillLease {
         EXPIRED
     }
 
-    private static final int CONSUMERS = 1;
-
     private final String requestId;
     private final String engineId;
     private final RemoteBlocks blocks;
     private final LeaseTerms terms;
+    private final int consumers;
     private final boolean extendable;
     private long expiresAtNs;
     private long nextHeartbeatNs;
@@ -47,12 +46,14 @@ public final class PrefillLease {
             String engineId,
             RemoteBlocks blocks,
             LeaseTerms terms,
+            int consumers,
             long expiresAtNs,
             long receivedNs) {
         this.requestId = requestId;
         this.engineId = engineId;
         this.blocks = blocks;
         this.terms = terms;
+        this.consumers = consumers;
         this.extendable = !requestId.isEmpty() && requestId.indexOf(',') < 0;
         this.expiresAtNs = expiresAtNs;
         this.nextHeartbeatNs = receivedNs + terms.heartbeatNs();
@@ -62,36 +63,48 @@ public final class PrefillLease {
      * Starts a lease.
      *
      * @param params the prefill's answer
-     * @param agent the engine that gave it
+     * @param engine the engine that gave it
+     * @param consumers ranks here that read each of its ranks, at least 1
      * @param terms the server's terms
      * @param receivedNs when the answer arrived
      * @return the lease
      * @throws VllmPeerException of kind {@code MALFORMED} if the answer lacks a field, {@code
-     *     UNSUPPORTED} if the engine has several ranks or pushes, {@code OTHER_ENGINE} if another
-     *     engine gave it
+     *     UNSUPPORTED} if the engine is pipelined or pushes, {@code OTHER_ENGINE} if another engine
+     *     gave it, or one of another number of ranks
      */
     public static PrefillLease of(
-            KvTransferParams params, VllmAgent agent, LeaseTerms terms, long receivedNs) {
-        HandoffFields.requireOneRank(params);
+            KvTransferParams params,
+            VllmEngine engine,
+            int consumers,
+            LeaseTerms terms,
+            long receivedNs) {
+        HandoffFields.requirePlainPull(params);
         final String engineId = HandoffFields.engineId(params);
         final String requestId = HandoffFields.requestId(params);
-        if (!engineId.equals(agent.engineId())) {
+        final int tensorSize = HandoffFields.tensorSize(params);
+        if (!engineId.equals(engine.engineId()) || tensorSize != engine.tensorSize()) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.OTHER_ENGINE,
                     "request "
                             + requestId
                             + " was prefilled by engine "
                             + engineId
+                            + " of tp_size="
+                            + tensorSize
                             + ", not by "
-                            + agent.engineId());
+                            + engine.engineId()
+                            + " of "
+                            + engine.tensorSize());
         }
         final RemoteBlocks blocks = HandoffFields.blocks(params);
         final var stated = params.remoteBlocksExpiryTime();
         final long expiresAtNs =
                 stated.isPresent()
-                        ? Math.round(stated.getAsDouble() * 1e9) - agent.clockOffsetNs()
+                        ? Math.round(stated.getAsDouble() * 1e9)
+                                - engine.ranks().getFirst().clockOffsetNs()
                         : receivedNs + terms.leaseNs();
-        return new PrefillLease(requestId, engineId, blocks, terms, expiresAtNs, receivedNs);
+        return new PrefillLease(
+                requestId, engineId, blocks, terms, consumers, expiresAtNs, receivedNs);
     }
 
     /**
@@ -254,12 +267,13 @@ public final class PrefillLease {
     }
 
     /**
-     * What makes the server free the blocks: sent with a read, or alone if nobody will read them.
+     * What makes a rank of the server free the blocks, once each rank here that reads it has sent
+     * it: with a read, or alone if nobody will read them.
      *
-     * @return the completion of the only consumer
+     * @return the completion of one consumer
      */
     public VllmNotification.Completion completion() {
-        return new VllmNotification.Completion(requestId, CONSUMERS);
+        return new VllmNotification.Completion(requestId, consumers);
     }
 
     /** Notes that the blocks were given back, by a read's notification or by one alone. */

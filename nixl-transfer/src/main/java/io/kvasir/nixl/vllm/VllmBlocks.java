@@ -1,13 +1,14 @@
 package io.kvasir.nixl.vllm;
 
 import io.kvasir.nixl.RemoteBlocks;
+import io.kvasir.nixl.transfer.BlockSlice;
 import io.kvasir.nixl.transfer.Descriptors;
 import io.kvasir.nixl.transfer.KvRegion;
 
 import java.util.List;
 
 /**
- * Places of an engine's blocks in {@link Descriptors#ofBlocks}: region by region, each region's
+ * Places of a cache's blocks in {@link Descriptors#ofBlocks}: region by region, each region's
  * blocks in order. Block numbers count per KV cache group, so each region takes the numbers of its
  * group. Immutable.
  *
@@ -54,7 +55,7 @@ public final class VllmBlocks {
     /**
      * Places in the list of an engine's regions.
      *
-     * @param agent the engine's only rank
+     * @param agent a rank of an engine
      * @return places of its blocks
      * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks are more than rows of
      *     regions, or regions lie in several kinds of memory; {@code CAPACITY} if they are more
@@ -100,10 +101,12 @@ public final class VllmBlocks {
     /**
      * What a transport prepares a list of.
      *
+     * @param slice which part of each block
      * @return one piece for each block of each region
+     * @throws IllegalArgumentException if blocks cannot be cut so
      */
-    public Descriptors descriptors() {
-        return Descriptors.ofBlocks(regions);
+    public Descriptors descriptors(BlockSlice slice) {
+        return Descriptors.ofSlices(regions, slice);
     }
 
     /**
@@ -113,44 +116,6 @@ public final class VllmBlocks {
      */
     public int regions() {
         return firstPlaces.length;
-    }
-
-    /**
-     * Refuses a local cache into which these blocks cannot be copied one to one.
-     *
-     * @param agent whose blocks these are
-     * @param local regions of the local cache, in the same order
-     * @param localBlockSize tokens of a local block
-     * @throws VllmPeerException of kind {@code UNSUPPORTED}, naming the difference
-     */
-    public static void requireSameShape(VllmAgent agent, List<KvRegion> local, int localBlockSize) {
-        final List<KvRegion> remote = agent.metadata().regions();
-        differ(agent, "block size", agent.metadata().layout().blockSize(), localBlockSize);
-        differ(agent, "number of regions", remote.size(), local.size());
-        for (int r = 0; r < remote.size(); r++) {
-            final String region = " of region " + remote.get(r).name();
-            differ(
-                    agent,
-                    "block length" + region,
-                    remote.get(r).blockLength(),
-                    local.get(r).blockLength());
-            differ(agent, "group" + region, remote.get(r).group(), local.get(r).group());
-        }
-    }
-
-    private static void differ(VllmAgent agent, String what, long remote, long local) {
-        if (remote != local) {
-            throw new VllmPeerException(
-                    VllmPeerException.Kind.UNSUPPORTED,
-                    what
-                            + " is "
-                            + remote
-                            + " at engine "
-                            + agent.engineId()
-                            + " and "
-                            + local
-                            + " here; blocks of different shape are not converted");
-        }
     }
 
     /**

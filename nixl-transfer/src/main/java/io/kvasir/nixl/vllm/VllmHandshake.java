@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
 
 /**
  * Asks a vLLM engine's side channel who it is: the first contact with an engine, once in its life.
@@ -92,24 +93,55 @@ public final class VllmHandshake {
     }
 
     /**
-     * Asks the engine that holds the blocks of a prefill answer.
+     * Asks all ranks of the engine that holds the blocks of a prefill answer.
      *
      * @param params the answer
-     * @return its only rank
-     * @throws VllmPeerException of kind {@code MALFORMED} if the answer does not say whom to ask,
-     *     {@code UNSUPPORTED} if the engine has several ranks, {@code OTHER_ENGINE} if another
-     *     engine answers, or as {@link #ask(String, int, int, int)}
+     * @return the engine
+     * @throws VllmPeerException as {@link #ask(KvTransferParams, TensorRank)}
      */
-    public VllmAgent ask(KvTransferParams params) {
+    public VllmEngine ask(KvTransferParams params) {
+        return ask(params, IntStream.range(0, HandoffFields.tensorSize(params)));
+    }
+
+    /**
+     * Asks those ranks of the engine that holds the blocks of a prefill answer, that a rank here
+     * will pull from or must tell of it.
+     *
+     * @param params the answer
+     * @param local the rank here
+     * @return the engine
+     * @throws VllmPeerException of kind {@code MALFORMED} if the answer does not say whom to ask,
+     *     {@code UNSUPPORTED} if the engine is pipelined or its ranks cannot be dealt out, {@code
+     *     OTHER_ENGINE} if another engine answers, or as {@link #ask(String, int, int, int)}
+     */
+    public VllmEngine ask(KvTransferParams params, TensorRank local) {
+        final TensorSplit split = TensorSplit.of(local, HandoffFields.tensorSize(params));
+        return ask(params, split.ranks().stream().mapToInt(rank -> rank));
+    }
+
+    private VllmEngine ask(KvTransferParams params, IntStream ranks) {
         final String engineId = HandoffFields.engineId(params);
-        HandoffFields.requireOneRank(params);
-        final VllmAgent agent = ask(HandoffFields.host(params), HandoffFields.port(params), 0, 0);
+        HandoffFields.requirePlainPull(params);
+        final String host = HandoffFields.host(params);
+        final int port = HandoffFields.port(params);
+        return new VllmEngine(
+                engineId,
+                HandoffFields.tensorSize(params),
+                ranks.mapToObj(
+                                rank ->
+                                        requireEngine(
+                                                ask(host, port, 0, rank), engineId, host, port))
+                        .toList());
+    }
+
+    private static VllmAgent requireEngine(
+            VllmAgent agent, String engineId, String host, int port) {
         if (!agent.engineId().equals(engineId)) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.OTHER_ENGINE,
-                    HandoffFields.host(params)
+                    host
                             + ":"
-                            + HandoffFields.port(params)
+                            + port
                             + " is engine "
                             + agent.engineId()
                             + ", not "

@@ -12,20 +12,25 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
- * The prefill servers of vLLM that this process pulls blocks from, over one transport. Belongs to
+ * The prefill servers of vLLM that a rank here pulls blocks from, over one transport. Belongs to
  * the transport's owner thread; never blocks. The handshake does, so it is made elsewhere and its
  * answer brought here.
  *
  * <pre>
- *   VllmHandshake.ask(params)   any thread that may block
- *   connect(agent)              once per engine
- *   hold(params, now)           as soon as a prefill has answered
- *   heartbeat(now)              every second or so, until all are fetched
- *   pull(...)                   then post and poll the request, pullEnded, release the request
- *   release(...)                instead of pull, if nobody will decode
+ *   VllmHandshake.ask(params, rank)   any thread that may block
+ *   connect(engine)                   once per engine
+ *   hold(params, now)                 as soon as a prefill has answered
+ *   heartbeat(now)                    every second or so, until all are fetched
+ *   pull(...)                         then post and poll each request, pullEnded, release it
+ *   release(...)                      instead of pull, if nobody will decode
  * </pre>
+ *
+ * <p>Engine and rank here may share the model between different numbers of ranks: then a pull reads
+ * from several ranks of the engine, or a part of the blocks of one. Each of the ranks here has a
+ * peer of its own and pulls, or releases; the engine frees the blocks when all have.
  *
  * <p>One lease serves one decode: a second pull of the same request would read another prompt's
  * blocks, so it is refused.
@@ -58,12 +63,12 @@ public final class VllmPrefillPeer implements AutoCloseable {
         }
     }
 
-    private record Engine(VllmAgent agent, VllmBlocks blocks, String peer, long list) {}
-
     private static final class Held {
         private final PrefillLease lease;
         private int reads; // requests made that have not ended
-        private boolean completing; // one of them gives the blocks back when it is done
+        private boolean completing; // when all of them are done, the blocks are given back
+        private boolean failed; // one of those that complete it did
+        private int told; // ranks that know the blocks are not needed any more
 
         private Held(PrefillLease lease) {
             this.lease = lease;
@@ -71,8 +76,10 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     private final KvTransport transport;
+    private final Optional<VllmCache> cache; // without one blocks are held and released only
+    private final Optional<LocalLists> lists;
     private final Options options;
-    private final Map<String, Engine> engines = new HashMap<>();
+    private final Map<String, ConnectedEngine> engines = new HashMap<>();
     private final Map<String, Held> leases = new LinkedHashMap<>();
     private long expired;
     private long failedHeartbeats;
@@ -81,39 +88,57 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * Makes one without engines.
      *
      * @param transport not closed by this
+     * @param cache where blocks go; its regions are registered with the transport
      * @param options what is accepted
      */
-    public VllmPrefillPeer(KvTransport transport, Options options) {
+    public VllmPrefillPeer(KvTransport transport, VllmCache cache, Options options) {
+        this(transport, options, Optional.of(cache));
+    }
+
+    private VllmPrefillPeer(KvTransport transport, Options options, Optional<VllmCache> cache) {
         this.transport = transport;
+        this.cache = cache;
+        this.lists = cache.map(own -> new LocalLists(transport, own));
         this.options = options;
     }
 
     /**
-     * Makes an engine's blocks reachable: connects its agent and prepares the list of all blocks.
+     * Makes one that keeps blocks alive and gives them back, for prefills whose decode may never
+     * come, but cannot pull.
+     *
+     * @param transport not closed by this
+     * @param options what is accepted
+     * @return without engines
+     */
+    public static VllmPrefillPeer withoutCache(KvTransport transport, Options options) {
+        return new VllmPrefillPeer(transport, options, Optional.empty());
+    }
+
+    /**
+     * Makes an engine's blocks reachable: connects its agents and prepares the lists of its blocks.
      * An engine that is connected already stays as it is.
      *
-     * @param agent from a handshake
-     * @return places of its blocks
-     * @throws VllmPeerException of kind {@code INCOMPATIBLE} or {@code UNSUPPORTED}
+     * @param engine from a handshake for the cache's rank; without a cache, with all its ranks
+     * @throws VllmPeerException of kind {@code INCOMPATIBLE}, {@code UNSUPPORTED} or {@code
+     *     UNKNOWN_RANK}
      * @throws KvTransportException if the transport refuses it
      */
-    public VllmBlocks connect(VllmAgent agent) {
-        final Engine known = engines.get(agent.engineId());
-        if (known != null) {
-            return known.blocks();
+    public void connect(VllmEngine engine) {
+        if (engines.containsKey(engine.engineId())) {
+            return;
         }
-        VllmHandshake.requireCompatible(
-                "engine " + agent.engineId(), agent.compatibilityHash(), options.expectedHash());
-        final VllmBlocks blocks = VllmBlocks.of(agent);
-        final String peer = transport.connect(agent.metadata().agent().toArray());
-        try {
-            final long list = transport.prepare(peer, blocks.descriptors());
-            engines.put(agent.engineId(), new Engine(agent, blocks, peer, list));
-        } catch (KvTransportException e) {
-            transport.disconnect(peer);
-            throw e;
+        for (VllmAgent rank : engine.ranks()) {
+            VllmHandshake.requireCompatible(
+                    "engine " + engine.engineId(),
+                    rank.compatibilityHash(),
+                    options.expectedHash());
         }
-        return blocks;
+        engines.put(
+                engine.engineId(),
+                cache.isEmpty()
+                        ? ConnectedEngine.forMessages(transport, engine)
+                        : ConnectedEngine.forPulls(
+                                transport, engine, cache.get(), lists.orElseThrow()));
     }
 
     /**
@@ -134,7 +159,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @throws VllmPeerException of kind {@code READING} if a pull has not ended
      */
     public void disconnect(String engineId) {
-        final Engine engine = engines.get(engineId);
+        final ConnectedEngine engine = engines.get(engineId);
         if (engine == null) {
             return;
         }
@@ -144,12 +169,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
             }
         }
         leases.values().removeIf(held -> held.lease.engineId().equals(engineId));
-        forget(engines.remove(engineId));
-    }
-
-    private void forget(Engine engine) {
-        transport.releaseList(engine.list());
-        transport.disconnect(engine.peer());
+        engines.remove(engineId).close();
     }
 
     /**
@@ -160,14 +180,15 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @param receivedNs when it arrived
      * @return the lease
      * @throws VllmPeerException of kind {@code NOT_CONNECTED}, {@code MALFORMED}, {@code
-     *     UNSUPPORTED}, {@code CAPACITY}, or {@code BAD_BLOCKS} if blocks do not exist, {@code
-     *     ALREADY_HELD} if the request is held
+     *     UNSUPPORTED}, {@code CAPACITY}, {@code OTHER_ENGINE} if it has another number of ranks,
+     *     {@code BAD_BLOCKS} if blocks do not exist, {@code ALREADY_HELD} if the request is held
      */
     public PrefillLease hold(KvTransferParams params, long receivedNs) {
-        final Engine engine = engine(HandoffFields.engineId(params));
+        final ConnectedEngine engine = engine(HandoffFields.engineId(params));
         final PrefillLease lease =
-                PrefillLease.of(params, engine.agent(), options.terms(), receivedNs);
-        engine.blocks().places(lease.requestId(), lease.blocks());
+                PrefillLease.of(
+                        params, engine.engine(), engine.consumers(), options.terms(), receivedNs);
+        engine.requireBlocks(lease.requestId(), lease.blocks());
         if (leases.containsKey(lease.requestId())) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.ALREADY_HELD,
@@ -182,8 +203,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
         return lease;
     }
 
-    private Engine engine(String engineId) {
-        final Engine engine = engines.get(engineId);
+    private ConnectedEngine engine(String engineId) {
+        final ConnectedEngine engine = engines.get(engineId);
         if (engine == null) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.NOT_CONNECTED,
@@ -217,71 +238,104 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     /**
-     * Makes the request that reads all blocks of a prefill and then gives them back. Post and poll
-     * it, then call {@link #pullEnded}.
+     * Makes the requests that read all blocks of a prefill and then give them back. Post and poll
+     * them, then call {@link #pullEnded} for each.
      *
      * @param requestId of a held lease
-     * @param localList list of own memory
-     * @param localPlaces where each block goes, in the order of {@link VllmBlocks#places}
+     * @param localPlaces where each block goes, of the cache's {@link VllmCache#blocks}, in the
+     *     order of {@link VllmBlocks#places}
      * @param nowNs current time
-     * @return the transport's request
+     * @return the transport's requests, one for each rank that is read
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code READING}
      *     or {@code BAD_BLOCKS}
      * @throws KvTransportException if the transport refuses it
+     * @throws IllegalStateException without a cache
      */
-    public long pull(String requestId, long localList, int[] localPlaces, long nowNs) {
+    public long[] pull(String requestId, int[] localPlaces, long nowNs) {
         final Held held = held(requestId);
         requireNoRead(held);
         held.lease.requireHeld(nowNs);
-        final Engine engine = engine(held.lease.engineId());
-        final int[] places = engine.blocks().places(requestId, held.lease.blocks());
-        final long request =
-                read(engine, held, localList, localPlaces, places, held.lease.completion());
+        final ConnectedEngine engine = engine(held.lease.engineId());
+        final byte[] completion = engine.isToldByRead() ? held.lease.completion().encode() : null;
+        final long[] requests =
+                read(
+                        held,
+                        localPlaces,
+                        blocks -> blocks.places(requestId, held.lease.blocks()),
+                        completion);
         held.completing = true;
-        return request;
+        held.failed = false;
+        return requests;
     }
 
     /**
-     * Makes a request that reads the blocks of some regions, such as those of a layer, and gives
+     * Makes requests that read the blocks of some regions, such as those of a layer, and give
      * nothing back: requests of several ranges may end in any order, so {@link #release} is to be
      * called once all have ended.
      *
      * @param requestId of a held lease
      * @param fromRegion first region
      * @param toRegion region after the last
-     * @param localList list of own memory
-     * @param localPlaces where each block goes, in the order of {@link VllmBlocks#places}
+     * @param localPlaces where each block goes, of the cache's {@link VllmCache#blocks}, in the
+     *     order of {@link VllmBlocks#places}
      * @param nowNs current time
-     * @return the transport's request
+     * @return the transport's requests, one for each rank that is read
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code
      *     BAD_BLOCKS} or, beside a {@link #pull} of all regions, {@code READING}
      * @throws KvTransportException if the transport refuses it
+     * @throws IllegalStateException without a cache
      */
-    public long pullRegions(
-            String requestId,
-            int fromRegion,
-            int toRegion,
-            long localList,
-            int[] localPlaces,
-            long nowNs) {
+    public long[] pullRegions(
+            String requestId, int fromRegion, int toRegion, int[] localPlaces, long nowNs) {
         final Held held = held(requestId);
         if (held.completing) {
             requireNoRead(held);
         }
         held.lease.requireHeld(nowNs);
-        final Engine engine = engine(held.lease.engineId());
-        final int[] places =
-                engine.blocks().places(requestId, held.lease.blocks(), fromRegion, toRegion);
-        return read(engine, held, localList, localPlaces, places, null);
+        return read(
+                held,
+                localPlaces,
+                blocks -> blocks.places(requestId, held.lease.blocks(), fromRegion, toRegion),
+                null);
+    }
+
+    /** Makes one request for each rank that is read; all or none. */
+    private long[] read(
+            Held held, int[] localPlaces, Function<VllmBlocks, int[]> places, byte[] notification) {
+        final List<ConnectedEngine.Source> sources = engine(held.lease.engineId()).sources();
+        if (sources.isEmpty()) {
+            throw new IllegalStateException(
+                    "no cache here to pull into; give one to the constructor");
+        }
+        final long[] requests = new long[sources.size()];
+        int made = 0;
+        try {
+            for (ConnectedEngine.Source source : sources) {
+                requests[made] =
+                        read(
+                                held,
+                                source,
+                                localPlaces,
+                                places.apply(source.blocks()),
+                                notification);
+                made++;
+            }
+        } catch (RuntimeException e) {
+            for (int i = 0; i < made; i++) {
+                transport.release(requests[i]); // never posted, so nothing holds it
+            }
+            throw e;
+        }
+        held.reads += requests.length;
+        return requests;
     }
 
     private long read(
-            Engine engine,
             Held held,
-            long localList,
+            ConnectedEngine.Source source,
             int[] localPlaces,
             int[] places,
-            VllmNotification completion) {
+            byte[] notification) {
         if (places.length != localPlaces.length || places.length == 0) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.BAD_BLOCKS,
@@ -294,22 +348,20 @@ public final class VllmPrefillPeer implements AutoCloseable {
                             + " local places"
                             + (places.length == 0 ? "; release it instead" : ""));
         }
-        final long request =
-                transport.request(
-                        KvTransport.Operation.READ,
-                        localList,
-                        localPlaces,
-                        engine.list(),
-                        places,
-                        places.length,
-                        completion == null ? null : completion.encode());
-        held.reads++;
-        return request;
+        return transport.request(
+                KvTransport.Operation.READ,
+                source.localList(),
+                localPlaces,
+                source.remoteList(),
+                places,
+                places.length,
+                notification);
     }
 
     /**
-     * Notes how a pull's request ended. A whole pull that is done has given the blocks back. After
-     * a failed one they are still held: pull again, or release them.
+     * Notes how one request of a pull ended. When the last of a whole pull is done, and none has
+     * failed, the blocks have been given back. After a failed one they are still held: pull again,
+     * or release them.
      *
      * @param requestId whose blocks were read
      * @param progress {@code DONE} or {@code FAILED}; {@code FAILED} also for a request that was
@@ -317,6 +369,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @param endedNs when that was seen
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, or {@code EXPIRED} if it was read
      *     but ended too late for its lease: its bytes must not be used
+     * @throws KvTransportException if all was read, but a rank cannot be told: the bytes are good;
+     *     the lease stays, release it
      * @throws IllegalArgumentException if it is still running
      * @throws IllegalStateException if no pull of it is under way
      */
@@ -329,17 +383,38 @@ public final class VllmPrefillPeer implements AutoCloseable {
             throw new IllegalStateException("request " + requestId + " is not being read");
         }
         held.reads--;
-        final boolean completed = held.completing && progress == KvTransport.Progress.DONE;
-        held.completing = false;
-        if (completed) {
+        final boolean done = progress == KvTransport.Progress.DONE;
+        final ConnectedEngine engine = engine(held.lease.engineId());
+        if (done && held.completing && engine.isToldByRead()) {
             leases.remove(requestId);
         }
-        if (progress == KvTransport.Progress.DONE) {
-            held.lease.requireReadInTime(endedNs);
+        try {
+            if (done) {
+                held.lease.requireReadInTime(endedNs);
+            }
+            held.failed |= !done;
+        } catch (VllmPeerException e) {
+            held.failed = true;
+            throw e;
+        } finally {
+            held.completing &= held.reads > 0 || !held.failed;
         }
-        if (completed) {
-            held.lease.released();
+        if (held.completing && held.reads == 0) {
+            held.completing = false;
+            giveBack(held, engine);
         }
+    }
+
+    /** Tells the ranks that do not know yet; a rank that was told counts a second message too. */
+    private void giveBack(Held held, ConnectedEngine engine) {
+        if (leases.containsKey(held.lease.requestId())) { // else the read's notification told it
+            while (held.told < engine.ranksToTell()) {
+                engine.tell(held.told, held.lease.completion());
+                held.told++;
+            }
+            leases.remove(held.lease.requestId());
+        }
+        held.lease.released();
     }
 
     /**
@@ -355,20 +430,18 @@ public final class VllmPrefillPeer implements AutoCloseable {
     public boolean release(String requestId, long nowNs) {
         final Held held = held(requestId);
         requireNoRead(held);
-        final boolean inTime = held.lease.state(nowNs) == PrefillLease.State.HELD;
-        if (inTime) {
-            transport.send(engine(held.lease.engineId()).peer(), held.lease.completion().encode());
-            held.lease.released();
-        } else {
-            expired++;
+        if (held.lease.state(nowNs) == PrefillLease.State.HELD) {
+            giveBack(held, engine(held.lease.engineId()));
+            return true;
         }
+        expired++;
         leases.remove(requestId);
-        return inTime;
+        return false;
     }
 
     /**
-     * Keeps leases alive: one heartbeat to each engine that has a lease in need of it. Forgets
-     * leases that have expired, unless their blocks are being read.
+     * Keeps leases alive: one heartbeat to each engine's ranks for the leases in need of it.
+     * Forgets leases that have expired, unless their blocks are being read.
      *
      * @param nowNs current time
      * @return leases extended
@@ -386,12 +459,12 @@ public final class VllmPrefillPeer implements AutoCloseable {
         }
         int extended = 0;
         for (Map.Entry<String, List<PrefillLease>> engine : due.entrySet()) {
-            extended += extend(engine(engine.getKey()).peer(), engine.getValue(), nowNs);
+            extended += extend(engine(engine.getKey()), engine.getValue(), nowNs);
         }
         return extended;
     }
 
-    private int extend(String peer, List<PrefillLease> due, long nowNs) {
+    private int extend(ConnectedEngine engine, List<PrefillLease> due, long nowNs) {
         int extended = 0;
         int from = 0;
         while (from < due.size()) {
@@ -404,7 +477,9 @@ public final class VllmPrefillPeer implements AutoCloseable {
                 ids.add(id);
             } while (to < due.size() && bytes < MAX_HEARTBEAT_BYTES);
             try {
-                transport.send(peer, new VllmNotification.Heartbeat(ids).encode());
+                for (int rank = 0; rank < engine.ranksToTell(); rank++) {
+                    engine.tell(rank, new VllmNotification.Heartbeat(ids));
+                }
             } catch (KvTransportException e) {
                 failedHeartbeats++; // due again at the next call
                 return extended;
@@ -450,7 +525,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
     @Override
     public void close() {
         leases.clear();
-        engines.values().forEach(this::forget);
+        engines.values().forEach(ConnectedEngine::close);
         engines.clear();
+        lists.ifPresent(LocalLists::close);
     }
 }

@@ -15,8 +15,9 @@
  *   blocks here, freed there
  * </pre>
  *
- * <p>Spoken: protocol 14 of the connector (vLLM 0.32), pull mode, one rank, equal block sizes. What
- * is beyond that is refused by name, never read wrongly.
+ * <p>Spoken: protocol 14 of the connector (vLLM 0.32), pull mode, any number of tensor parallel
+ * ranks on both sides, equal block sizes. What is beyond that is refused by name, never read
+ * wrongly.
  *
  * <p>Knows panama-bindings and JeroMQ.
  */

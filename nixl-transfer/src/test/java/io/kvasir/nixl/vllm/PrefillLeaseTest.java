@@ -27,14 +27,16 @@ class PrefillLeaseTest {
     }
 
     private static PrefillLease recorded() {
-        return PrefillLease.of(Golden.params(), Golden.agent(), LeaseTerms.DEFAULT, START);
+        return PrefillLease.of(
+                Golden.params(), VllmEngine.of(Golden.agent()), 1, LeaseTerms.DEFAULT, START);
     }
 
     private static PrefillLease lease(String requestId, String more, long clockOffsetNs) {
         final VllmAgentMetadata metadata = Golden.metadata("e", Golden.region("r", 0, 4_096, 16));
         return PrefillLease.of(
                 Golden.params("e", requestId, "[[1]]", more),
-                new VllmAgent("hash", 0, 0, metadata, clockOffsetNs, 1, 0),
+                VllmEngine.of(new VllmAgent("hash", 0, 0, metadata, clockOffsetNs, 1, 0)),
+                1,
                 LeaseTerms.DEFAULT,
                 START);
     }
@@ -140,7 +142,8 @@ class PrefillLeaseTest {
                 () ->
                         PrefillLease.of(
                                 Golden.params("x", "r", "[[1]]", ""),
-                                Golden.agent(),
+                                VllmEngine.of(Golden.agent()),
+                                1,
                                 LeaseTerms.DEFAULT,
                                 START),
                 "engine x");
@@ -149,7 +152,8 @@ class PrefillLeaseTest {
                 () ->
                         PrefillLease.of(
                                 KvTransferParams.prefillRequest(),
-                                Golden.agent(),
+                                VllmEngine.of(Golden.agent()),
+                                1,
                                 LeaseTerms.DEFAULT,
                                 START),
                 "remote_engine_id");

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.nixl.RemoteBlocks;
+import io.kvasir.nixl.transfer.BlockSlice;
 import io.kvasir.nixl.transfer.Descriptors;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.panama.NixlMemory;
@@ -35,7 +36,7 @@ class VllmBlocksTest {
     void placesPointAtTheBlocksOfTheRecordedServer() {
         final VllmAgent agent = Golden.agent();
         final VllmBlocks blocks = VllmBlocks.of(agent);
-        final Descriptors list = blocks.descriptors();
+        final Descriptors list = blocks.descriptors(BlockSlice.WHOLE);
         final RemoteBlocks held = Golden.params().remoteBlocks().orElseThrow();
         final int[] places = blocks.places("r", held);
         assertEquals(16, places.length);
@@ -54,7 +55,7 @@ class VllmBlocksTest {
         assertArrayEquals(new int[] {13}, blocks.places("r", held, 1, 2));
         assertArrayEquals(new int[] {13, 23, 16}, blocks.places("r", held, 1, 3));
         assertArrayEquals(new int[0], blocks.places("r", held, 3, 3));
-        final Descriptors list = blocks.descriptors();
+        final Descriptors list = blocks.descriptors(BlockSlice.WHOLE);
         assertEquals(C.address(9), list.address(23));
         assertEquals(B.address(3), list.address(13));
     }
@@ -136,26 +137,5 @@ class VllmBlocksTest {
                 () -> VllmBlocks.of(agent(layout, A, endless)),
                 "engine announces",
                 Integer.toString(VllmBlocks.MAX_PLACES));
-    }
-
-    @Test
-    void aLocalCacheOfAnotherShapeIsRefused() {
-        final VllmAgent agent = Golden.agent();
-        final List<KvRegion> same = agent.metadata().regions();
-        VllmBlocks.requireSameShape(agent, same, 32);
-        refused(
-                VllmPeerException.Kind.UNSUPPORTED,
-                () -> VllmBlocks.requireSameShape(agent, same, 16),
-                "block size is 32",
-                "16 here");
-        refused(
-                VllmPeerException.Kind.UNSUPPORTED,
-                () -> VllmBlocks.requireSameShape(agent, same.subList(0, 1), 32),
-                "number of regions is 2");
-        refused(
-                VllmPeerException.Kind.UNSUPPORTED,
-                () -> VllmBlocks.requireSameShape(agent, List.of(A, C), 32),
-                "block length of region model.layers.0.self_attn.attn is 8192",
-                "4096 here");
     }
 }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.VerbatimJson;
+import io.kvasir.nixl.transfer.BlockSlice;
 
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
@@ -146,15 +147,30 @@ class VllmHandshakeTest {
     void thePrefillAnswerSaysWhomToAsk() {
         try (VllmSideChannel channel = channel(System::nanoTime)) {
             final VllmHandshake handshake = handshake(VllmHandshake.Patience.DEFAULT);
-            assertEquals(RANK_0, handshake.ask(params("engine", channel.port(), 1)).metadata());
+            final VllmEngine one = handshake.ask(params("engine", channel.port(), 1));
+            assertEquals(RANK_0, one.ranks().getFirst().metadata());
             refused(
                     VllmPeerException.Kind.OTHER_ENGINE,
                     () -> handshake.ask(params("old", channel.port(), 1)),
                     "engine engine, not old");
             refused(
+                    VllmPeerException.Kind.MALFORMED,
+                    () -> handshake.ask(params("engine", channel.port(), 0)),
+                    "tp_size=0");
+            final VllmEngine all = handshake.ask(params("engine", channel.port(), 2));
+            assertEquals(
+                    List.of(RANK_0, RANK_1),
+                    all.ranks().stream().map(VllmAgent::metadata).toList());
+            final VllmEngine second =
+                    handshake.ask(params("engine", channel.port(), 2), new TensorRank(1, 2, 8));
+            assertEquals(
+                    List.of(RANK_1), second.ranks().stream().map(VllmAgent::metadata).toList());
+            refused(
                     VllmPeerException.Kind.UNSUPPORTED,
-                    () -> handshake.ask(params("engine", channel.port(), 2)),
-                    "tp_size=2");
+                    () ->
+                            handshake.ask(
+                                    params("engine", channel.port(), 2), new TensorRank(1, 3, 3)),
+                    "sizes 3 here and 2 at the engine");
             refused(
                     VllmPeerException.Kind.MALFORMED,
                     () -> handshake.ask(KvTransferParams.prefillRequest()),
@@ -335,7 +351,7 @@ class VllmHandshakeTest {
                                 0);
         assertEquals(0, agent.unknownKeys());
         assertFalse(agent.metadata().regions().isEmpty());
-        assertTrue(VllmBlocks.of(agent).descriptors().count() > 0);
+        assertTrue(VllmBlocks.of(agent).descriptors(BlockSlice.WHOLE).count() > 0);
         // on one machine both clocks are the same monotonic one
         assertTrue(Math.abs(agent.clockOffsetNs()) <= agent.roundTripNs(), agent.toString());
     }

@@ -4,55 +4,117 @@ import static io.kvasir.nixl.vllm.Refusals.refused;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotSame;
-import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.nixl.KvTransferParams;
+import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.KvTransportException;
+import io.kvasir.panama.NixlMemory;
 
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 
 class VllmPrefillPeerTest {
-    private static final long LOCAL = 77;
+    private static final VllmCache CACHE =
+            cache(
+                    TensorRank.only(2),
+                    Golden.region("own 0", 0, 1 << 22, 16),
+                    Golden.region("own 1", 0, 1 << 23, 16));
 
     private final FakeTransport transport = new FakeTransport();
     private final VllmPrefillPeer peer =
-            new VllmPrefillPeer(transport, VllmPrefillPeer.Options.DEFAULT);
+            new VllmPrefillPeer(transport, CACHE, VllmPrefillPeer.Options.DEFAULT);
+
+    private static VllmCache cache(TensorRank rank, KvRegion... regions) {
+        return new VllmCache(
+                List.of(regions), VllmCacheLayout.plain("LBHNC", 32, "CPU_ATTN"), rank);
+    }
 
     private static long s(long seconds) {
         return TimeUnit.SECONDS.toNanos(seconds);
     }
 
-    private static VllmAgent agent(String engineId) {
-        return Golden.agentOf(
-                Golden.metadata(
-                        engineId,
-                        Golden.region("layer 0", 0, 1 << 20, 10),
-                        Golden.region("layer 1", 0, 1 << 21, 10)),
-                "hash");
+    private static VllmEngine engine(String engineId) {
+        return VllmEngine.of(
+                Golden.agentOf(
+                        Golden.metadata(
+                                engineId,
+                                Golden.region("layer 0", 0, 1 << 20, 10),
+                                Golden.region("layer 1", 0, 1 << 21, 10)),
+                        "hash"));
+    }
+
+    /** An engine that shares the model between several ranks. */
+    private static VllmEngine engine(String engineId, int ranks) {
+        return new VllmEngine(
+                engineId,
+                ranks,
+                IntStream.range(0, ranks)
+                        .mapToObj(
+                                rank ->
+                                        new VllmAgent(
+                                                "hash",
+                                                0,
+                                                rank,
+                                                Golden.metadata(
+                                                        engineId,
+                                                        part(
+                                                                "layer 0",
+                                                                (2L * rank + 1) << 20,
+                                                                ranks),
+                                                        part(
+                                                                "layer 1",
+                                                                (2L * rank + 2) << 20,
+                                                                ranks)),
+                                                0,
+                                                1_000,
+                                                0))
+                        .toList());
+    }
+
+    private static KvRegion part(String name, long base, int ranks) {
+        return new KvRegion(name, 0, NixlMemory.DRAM, 0, base, 4_096 / ranks, 4_096 / ranks, 10);
+    }
+
+    private static KvTransferParams shared(String requestId, int ranks) {
+        return new KvTransferParams(
+                Golden.params("e", requestId, "[[4,2]]", "")
+                        .json()
+                        .edit()
+                        .set("tp_size", ranks)
+                        .apply());
     }
 
     private PrefillLease hold(String engineId, String requestId, long nowNs) {
         return peer.hold(Golden.params(engineId, requestId, "[[4,2]]", ""), nowNs);
     }
 
+    private long list(int pieces) {
+        return transport.lists.entrySet().stream()
+                .filter(list -> list.getValue().count() == pieces)
+                .mapToLong(Map.Entry::getKey)
+                .findFirst()
+                .orElseThrow();
+    }
+
     @Test
     void aPullReadsEveryBlockAndGivesThemBack() {
-        peer.connect(agent("e"));
-        final long list = transport.lists.keySet().iterator().next();
-        assertEquals(20, transport.lists.get(list).count());
+        peer.connect(engine("e"));
+        final long own = list(32);
+        final long list = list(20);
         hold("e", "r:1", 0);
-        peer.pull("r:1", LOCAL, new int[] {0, 1, 2, 3}, s(1));
+        peer.pull("r:1", new int[] {0, 1, 2, 3}, s(1));
         assertEquals(
                 List.of(
                         new FakeTransport.Read(
-                                LOCAL, List.of(0, 1, 2, 3), list, List.of(4, 2, 14, 12), "r:1:1")),
+                                own, List.of(0, 1, 2, 3), list, List.of(4, 2, 14, 12), "r:1:1")),
                 transport.reads);
         assertEquals(1, peer.leases());
         peer.pullEnded("r:1", Progress.DONE, 0);
@@ -60,15 +122,23 @@ class VllmPrefillPeerTest {
         assertEquals(List.of(), transport.sent);
         refused(
                 VllmPeerException.Kind.UNKNOWN_REQUEST,
-                () -> peer.pull("r:1", LOCAL, new int[4], s(1)),
+                () -> peer.pull("r:1", new int[4], s(1)),
                 "r:1");
     }
 
     @Test
     void aRecordedPrefillIsPulled() {
-        peer.connect(Golden.agent());
-        final PrefillLease lease = peer.hold(Golden.params(), 0);
-        peer.pull(lease.requestId(), LOCAL, new int[16], 0);
+        final VllmPrefillPeer recorded =
+                new VllmPrefillPeer(
+                        transport,
+                        new VllmCache(
+                                Golden.agent().metadata().regions(),
+                                Golden.agent().metadata().layout(),
+                                TensorRank.only(2)),
+                        VllmPrefillPeer.Options.DEFAULT);
+        recorded.connect(VllmEngine.of(Golden.agent()));
+        final PrefillLease lease = recorded.hold(Golden.params(), 0);
+        recorded.pull(lease.requestId(), new int[16], 0);
         assertEquals("cmpl-golden-1-0-a2c7c6e1:1", transport.reads.getFirst().notification());
         assertEquals(
                 List.of(1, 2, 3, 4, 5, 6, 7, 8, 65, 66, 67, 68, 69, 70, 71, 72),
@@ -77,18 +147,15 @@ class VllmPrefillPeerTest {
 
     @Test
     void layersArePulledApartAndGivenBackAtTheEnd() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "r", 0);
-        peer.pullRegions("r", 0, 1, LOCAL, new int[] {0, 1}, 0);
-        peer.pullRegions("r", 1, 2, LOCAL, new int[] {2, 3}, 0);
+        peer.pullRegions("r", 0, 1, new int[] {0, 1}, 0);
+        peer.pullRegions("r", 1, 2, new int[] {2, 3}, 0);
         assertEquals(List.of(4, 2), transport.reads.get(0).remote());
         assertEquals(List.of(14, 12), transport.reads.get(1).remote());
         assertEquals(null, transport.reads.get(1).notification());
         refused(VllmPeerException.Kind.READING, () -> peer.release("r", 0), "2 requests");
-        refused(
-                VllmPeerException.Kind.READING,
-                () -> peer.pull("r", LOCAL, new int[4], 0),
-                "2 requests");
+        refused(VllmPeerException.Kind.READING, () -> peer.pull("r", new int[4], 0), "2 requests");
         peer.pullEnded("r", Progress.DONE, 0);
         peer.pullEnded("r", Progress.DONE, 0);
         assertTrue(peer.release("r", 0));
@@ -98,7 +165,7 @@ class VllmPrefillPeerTest {
 
     @Test
     void aPrefillWhoseDecodeNeverCameIsReleased() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         final PrefillLease lease = hold("e", "r", 0);
         assertTrue(peer.release("r", s(1)));
         assertEquals(List.of(transport.peers.getFirst() + " r:1"), transport.sent);
@@ -109,7 +176,7 @@ class VllmPrefillPeerTest {
 
     @Test
     void aReleaseThatCannotBeSentKeepsTheLease() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "r", 0);
         transport.refuseSend = true;
         assertThrows(KvTransportException.class, () -> peer.release("r", 0));
@@ -119,16 +186,16 @@ class VllmPrefillPeerTest {
 
     @Test
     void anExpiredLeaseIsNotRead() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "r", 0);
         refused(
                 VllmPeerException.Kind.EXPIRED,
-                () -> peer.pull("r", LOCAL, new int[4], s(25)),
+                () -> peer.pull("r", new int[4], s(25)),
                 "request r",
                 "engine e");
         refused(
                 VllmPeerException.Kind.EXPIRED,
-                () -> peer.pullRegions("r", 0, 1, LOCAL, new int[2], s(25)),
+                () -> peer.pullRegions("r", 0, 1, new int[2], s(25)),
                 "request r");
         assertFalse(peer.release("r", s(25)));
         assertEquals(1, peer.expired());
@@ -138,31 +205,31 @@ class VllmPrefillPeerTest {
 
     @Test
     void aFailedPullCanBeTriedAgain() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "r", 0);
-        peer.pull("r", LOCAL, new int[4], 0);
+        peer.pull("r", new int[4], 0);
         refused(
                 VllmPeerException.Kind.READING,
-                () -> peer.pullRegions("r", 0, 1, LOCAL, new int[2], 0),
+                () -> peer.pullRegions("r", 0, 1, new int[2], 0),
                 "pullEnded");
         assertThrows(
                 IllegalArgumentException.class, () -> peer.pullEnded("r", Progress.RUNNING, 0));
         peer.pullEnded("r", Progress.FAILED, 0);
         assertThrows(IllegalStateException.class, () -> peer.pullEnded("r", Progress.FAILED, 0));
-        peer.pull("r", LOCAL, new int[4], 0);
+        peer.pull("r", new int[4], 0);
         peer.pullEnded("r", Progress.DONE, 0);
         assertEquals(0, peer.leases());
     }
 
     @Test
     void bytesOfAReadThatEndedTooLateAreRefused() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "whole", 0);
         hold("e", "layers", 0);
         hold("e", "kept", 0);
-        peer.pull("whole", LOCAL, new int[4], s(24));
-        peer.pullRegions("layers", 0, 1, LOCAL, new int[2], s(24));
-        peer.pull("kept", LOCAL, new int[4], s(24));
+        peer.pull("whole", new int[4], s(24));
+        peer.pullRegions("layers", 0, 1, new int[2], s(24));
+        peer.pull("kept", new int[4], s(24));
         refused(
                 VllmPeerException.Kind.EXPIRED,
                 () -> peer.pullEnded("whole", Progress.DONE, s(29)),
@@ -179,8 +246,8 @@ class VllmPrefillPeerTest {
 
     @Test
     void heartbeatsAreOneMessageToEachEngine() {
-        peer.connect(agent("e"));
-        peer.connect(agent("f"));
+        peer.connect(engine("e"));
+        peer.connect(engine("f"));
         hold("e", "r1", 0);
         hold("e", "r2", 0);
         hold("f", "r3", 0);
@@ -193,16 +260,16 @@ class VllmPrefillPeerTest {
         for (int second = 10; second < 200; second += 5) {
             assertEquals(3, peer.heartbeat(s(second)));
         }
-        peer.pull("r3", LOCAL, new int[4], s(200));
+        peer.pull("r3", new int[4], s(200));
         assertEquals(3, peer.heartbeat(s(200))); // also while they are read
     }
 
     @Test
     void missedHeartbeatsEndALease() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         hold("e", "r1", 0);
         hold("e", "read", 0);
-        peer.pull("read", LOCAL, new int[4], 0);
+        peer.pull("read", new int[4], 0);
         transport.refuseSend = true;
         assertEquals(0, peer.heartbeat(s(20)));
         assertEquals(1, peer.failedHeartbeats());
@@ -215,7 +282,7 @@ class VllmPrefillPeerTest {
 
     @Test
     void manyLeasesAreSplitIntoSmallMessages() {
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         final int count = 2_000;
         for (int i = 0; i < count; i++) {
             hold("e", "cmpl-a-rather-long-request-name-" + i, 0);
@@ -229,14 +296,14 @@ class VllmPrefillPeerTest {
 
     @Test
     void enginesAreConnectedOnce() {
-        final VllmBlocks blocks = peer.connect(agent("e"));
-        assertSame(blocks, peer.connect(agent("e")));
-        assertNotSame(blocks, peer.connect(agent("f")));
+        peer.connect(engine("e"));
+        peer.connect(engine("e"));
+        peer.connect(engine("f"));
         assertEquals(2, transport.peers.size());
-        assertEquals(2, transport.lists.size());
+        assertEquals(3, transport.lists.size()); // theirs, and the one of own blocks
         peer.disconnect("nobody");
         hold("e", "r", 0);
-        peer.pull("r", LOCAL, new int[4], 0);
+        peer.pull("r", new int[4], 0);
         refused(VllmPeerException.Kind.READING, () -> peer.disconnect("e"), "request r");
         peer.pullEnded("r", Progress.FAILED, 0);
         peer.disconnect("e");
@@ -253,7 +320,7 @@ class VllmPrefillPeerTest {
     @Test
     void aRefusedListLeavesNoPeerBehind() {
         transport.refusePrepare = true;
-        assertThrows(KvTransportException.class, () -> peer.connect(agent("e")));
+        assertThrows(KvTransportException.class, () -> peer.connect(engine("e")));
         assertEquals(List.of(), transport.peers);
         assertFalse(peer.isConnected("e"));
     }
@@ -263,11 +330,12 @@ class VllmPrefillPeerTest {
         final VllmPrefillPeer strict =
                 new VllmPrefillPeer(
                         transport,
+                        CACHE,
                         new VllmPrefillPeer.Options(
                                 Optional.of("expected"), LeaseTerms.DEFAULT, 1));
         refused(
                 VllmPeerException.Kind.INCOMPATIBLE,
-                () -> strict.connect(agent("e")),
+                () -> strict.connect(engine("e")),
                 "hash of engine e is hash",
                 "expected");
         assertEquals(List.of(), transport.peers);
@@ -276,7 +344,7 @@ class VllmPrefillPeerTest {
     @Test
     void whatCannotBeHeldIsRefused() {
         refused(VllmPeerException.Kind.NOT_CONNECTED, () -> hold("e", "r", 0), "engine e");
-        peer.connect(agent("e"));
+        peer.connect(engine("e"));
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
                 () -> peer.hold(Golden.params("e", "r", "[[10]]", ""), 0),
@@ -289,13 +357,110 @@ class VllmPrefillPeerTest {
         refused(VllmPeerException.Kind.ALREADY_HELD, () -> hold("e", "r", 0), "request r");
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
-                () -> peer.pull("r", LOCAL, new int[3], 0),
+                () -> peer.pull("r", new int[3], 0),
                 "4 blocks to read and 3 local places");
         peer.hold(Golden.params("e", "none", "[[]]", ""), 0);
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
-                () -> peer.pull("none", LOCAL, new int[0], 0),
+                () -> peer.pull("none", new int[0], 0),
                 "release it instead");
+    }
+
+    @Test
+    void anEngineOfSeveralRanksIsReadInPartsAndToldWhenAllAreIn() {
+        peer.connect(engine("e", 2));
+        peer.hold(shared("r", 2), 0);
+        assertEquals(2, peer.pull("r", new int[] {0, 1, 16, 17}, 0).length);
+        final FakeTransport.Read first = transport.reads.get(0);
+        final FakeTransport.Read second = transport.reads.get(1);
+        assertEquals(List.of(4, 2, 14, 12), first.remote());
+        assertEquals(first.remote(), second.remote());
+        final long own = CACHE.regions().getFirst().address(0);
+        assertEquals(own, transport.lists.get(first.localList()).address(0));
+        assertEquals(own + 2_048, transport.lists.get(second.localList()).address(0));
+        assertEquals(3L << 20, transport.lists.get(second.remoteList()).address(0));
+        assertEquals(2_048, transport.lists.get(second.remoteList()).length(0));
+        assertEquals(null, first.notification());
+        peer.pullEnded("r", Progress.DONE, 0);
+        assertEquals(List.of(), transport.sent);
+        peer.pullEnded("r", Progress.FAILED, 0);
+        assertEquals(
+                List.of(), transport.sent); // else the first rank might free what is read again
+        peer.pull("r", new int[4], 0);
+        peer.pullEnded("r", Progress.DONE, 0);
+        peer.pullEnded("r", Progress.DONE, 0);
+        assertEquals(
+                List.of(transport.peers.get(0) + " r:1", transport.peers.get(1) + " r:1"),
+                transport.sent);
+        assertEquals(0, peer.leases());
+        peer.disconnect("e");
+        assertEquals(List.of(), transport.peers);
+    }
+
+    @Test
+    void everyRankHearsHeartbeatsAndReleases() {
+        peer.connect(engine("e", 2));
+        peer.hold(shared("r", 2), 0);
+        assertEquals(1, peer.heartbeat(s(5)));
+        assertEquals(
+                List.of(transport.peers.get(0) + " HB:r", transport.peers.get(1) + " HB:r"),
+                transport.sent);
+        transport.sent.clear();
+        transport.refuseSend = true;
+        assertThrows(KvTransportException.class, () -> peer.release("r", s(6)));
+        transport.refuseSend = false;
+        assertTrue(peer.release("r", s(6)));
+        assertEquals(2, transport.sent.size());
+    }
+
+    @Test
+    void oneOfSeveralRanksHereReadsItsHeadsAndIsCounted() {
+        final VllmPrefillPeer second =
+                new VllmPrefillPeer(
+                        transport,
+                        cache(
+                                new TensorRank(1, 2, 2),
+                                part("own 0", 1 << 22, 2),
+                                part("own 1", 1 << 23, 2)),
+                        VllmPrefillPeer.Options.DEFAULT);
+        second.connect(engine("e"));
+        second.hold(Golden.params("e", "r", "[[4,2]]", ""), 0);
+        assertEquals(1, second.pull("r", new int[4], 0).length);
+        final FakeTransport.Read read = transport.reads.getFirst();
+        assertEquals("r:2", read.notification());
+        assertEquals((1L << 20) + 2_048, transport.lists.get(read.remoteList()).address(0));
+        assertEquals(2_048, transport.lists.get(read.remoteList()).length(0));
+    }
+
+    @Test
+    void withoutACacheBlocksAreKeptAndGivenBack() {
+        final VllmPrefillPeer keeper =
+                VllmPrefillPeer.withoutCache(transport, VllmPrefillPeer.Options.DEFAULT);
+        keeper.connect(engine("e", 2));
+        keeper.hold(shared("r", 2), 0);
+        assertEquals(1, keeper.heartbeat(s(5)));
+        assertThrows(IllegalStateException.class, () -> keeper.pull("r", new int[4], s(5)));
+        assertTrue(keeper.release("r", s(5)));
+        assertEquals(4, transport.sent.size());
+        assertTrue(transport.lists.isEmpty());
+    }
+
+    @Test
+    void anEngineThatDoesNotFitIsRefusedByName() {
+        refused(
+                VllmPeerException.Kind.UNSUPPORTED,
+                () -> peer.connect(engine("e", 4)),
+                "block length of a rank's heads of region layer 0 is 1024 there and 2048 here");
+        peer.connect(engine("e", 2));
+        refused(
+                VllmPeerException.Kind.OTHER_ENGINE,
+                () -> peer.hold(shared("r", 1), 0),
+                "tp_size=1");
+        refused(
+                VllmPeerException.Kind.UNKNOWN_RANK,
+                () -> peer.connect(new VllmEngine("f", 2, List.of(engine("f", 2).ranks().get(1)))),
+                "rank 0 of engine f was not asked");
+        assertEquals(2, transport.peers.size());
     }
 
     @Test
@@ -303,8 +468,9 @@ class VllmPrefillPeerTest {
         final VllmPrefillPeer small =
                 new VllmPrefillPeer(
                         transport,
+                        CACHE,
                         new VllmPrefillPeer.Options(Optional.empty(), LeaseTerms.DEFAULT, 1));
-        small.connect(agent("e"));
+        small.connect(engine("e"));
         small.hold(Golden.params("e", "r1", "[[1]]", ""), 0);
         refused(
                 VllmPeerException.Kind.CAPACITY,

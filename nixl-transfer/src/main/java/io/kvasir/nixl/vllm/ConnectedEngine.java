@@ -1,0 +1,138 @@
+package io.kvasir.nixl.vllm;
+
+import io.kvasir.nixl.RemoteBlocks;
+import io.kvasir.nixl.transfer.KvTransport;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * An engine that the transport is connected to: the lists that are read, one for each rank that
+ * holds heads of the rank here, and the peers that are told what became of their blocks.
+ */
+final class ConnectedEngine {
+    /**
+     * What is read of a rank.
+     *
+     * @param blocks places in the remote list
+     * @param localList where its part of each block goes
+     * @param remoteList its blocks, or the part of them that is read
+     */
+    record Source(VllmBlocks blocks, long localList, long remoteList) {}
+
+    private final KvTransport transport;
+    private final VllmEngine engine;
+    private final int consumers;
+    private final List<String> peers = new ArrayList<>();
+    private final List<Source> sources = new ArrayList<>();
+
+    private ConnectedEngine(KvTransport transport, VllmEngine engine, int consumers) {
+        this.transport = transport;
+        this.engine = engine;
+        this.consumers = consumers;
+    }
+
+    /**
+     * Connects an engine for messages only.
+     *
+     * @throws VllmPeerException of kind {@code UNKNOWN_RANK} if not all its ranks were asked
+     */
+    static ConnectedEngine forMessages(KvTransport transport, VllmEngine engine) {
+        final ConnectedEngine connected = new ConnectedEngine(transport, engine, 1);
+        connected.orClose(
+                () -> {
+                    for (int rank = 0; rank < engine.tensorSize(); rank++) {
+                        connected.connect(engine.rank(rank));
+                    }
+                });
+        return connected;
+    }
+
+    /**
+     * Connects the ranks that concern a cache here.
+     *
+     * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks cannot be copied as they are
+     * @throws io.kvasir.nixl.transfer.KvTransportException if the transport refuses it; nothing of
+     *     it is left then
+     */
+    static ConnectedEngine forPulls(
+            KvTransport transport, VllmEngine engine, VllmCache cache, LocalLists lists) {
+        final TensorSplit split = TensorSplit.of(cache.rank(), engine.tensorSize());
+        for (TensorSplit.Source source : split.sources()) {
+            cache.requireFit(engine.rank(source.rank()), source);
+        }
+        final ConnectedEngine connected = new ConnectedEngine(transport, engine, split.consumers());
+        connected.orClose(
+                () -> {
+                    for (int rank : split.ranks()) {
+                        final String peer = connected.connect(engine.rank(rank));
+                        split.sources().stream()
+                                .filter(source -> source.rank() == rank)
+                                .forEach(source -> connected.prepare(peer, source, lists));
+                    }
+                });
+        return connected;
+    }
+
+    private void orClose(Runnable steps) {
+        try {
+            steps.run();
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    private String connect(VllmAgent rank) {
+        final String peer = transport.connect(rank.metadata().agent().toArray());
+        peers.add(peer);
+        return peer;
+    }
+
+    private void prepare(String peer, TensorSplit.Source source, LocalLists lists) {
+        final VllmBlocks blocks = VllmBlocks.of(engine.rank(source.rank()));
+        final long local = lists.list(source.here());
+        final long remote = transport.prepare(peer, blocks.descriptors(source.there()));
+        sources.add(new Source(blocks, local, remote));
+    }
+
+    VllmEngine engine() {
+        return engine;
+    }
+
+    int consumers() {
+        return consumers;
+    }
+
+    List<Source> sources() {
+        return sources;
+    }
+
+    /**
+     * Whether all there is to tell goes with the only read. Otherwise ranks are told when all have
+     * been read: a rank that has been told may free its blocks, and a failed read of another could
+     * not be made good by reading all again.
+     */
+    boolean isToldByRead() {
+        return peers.size() == 1;
+    }
+
+    int ranksToTell() {
+        return peers.size();
+    }
+
+    /** Sends a message to one of {@link #ranksToTell} ranks. */
+    void tell(int rank, VllmNotification message) {
+        transport.send(peers.get(rank), message.encode());
+    }
+
+    /** Refuses blocks that do not exist. */
+    void requireBlocks(String requestId, RemoteBlocks blocks) {
+        sources.forEach(source -> source.blocks().places(requestId, blocks));
+    }
+
+    void close() {
+        sources.forEach(source -> transport.releaseList(source.remoteList()));
+        peers.forEach(transport::disconnect);
+    }
+}
