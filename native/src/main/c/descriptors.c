@@ -74,7 +74,8 @@ nixl_capi_status_t nixl_capi_xfer_dlist_add_desc(
     if (!handle_is(list, XFER_LIST)) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    const struct range range = {.address = address, .length = length, .device = device};
+    const struct range range = {
+        .memory = list->memory, .address = address, .length = length, .device = device};
     return ranges_add(&list->ranges, range) ? NIXL_CAPI_SUCCESS : NIXL_CAPI_ERROR_BACKEND;
 }
 
@@ -157,7 +158,8 @@ nixl_capi_status_t nixl_capi_reg_dlist_add_desc(
     if (!handle_is(list, REG_LIST)) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    const struct range range = {.address = address, .length = length, .device = device};
+    const struct range range = {
+        .memory = list->memory, .address = address, .length = length, .device = device};
     return ranges_add(&list->ranges, range) ? NIXL_CAPI_SUCCESS : NIXL_CAPI_ERROR_BACKEND;
 }
 

@@ -7,7 +7,7 @@
 
 #include "nixl_capi_subset.h"
 
-#define KVASIR_LOOPBACK_ABI 2
+#define KVASIR_LOOPBACK_ABI 3
 
 /* The mark: NIXL has no such function, so whoever finds it knows that no real transfer can happen. */
 KVASIR_EXPORT int kvasir_loopback_abi(void);

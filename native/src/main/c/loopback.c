@@ -1,5 +1,5 @@
 /*
- * Plugins, backends and parameters of the loopback library: one plugin for DRAM, one backend of it per agent.
+ * Plugins, backends and parameters of the loopback library: one plugin for DRAM and VRAM, one backend of it per agent.
  * A handle of the wrong kind is INVALID_PARAM here where NIXL itself would misread memory; a destroyed
  * handle stays undefined, as it is there.
  */
@@ -63,6 +63,11 @@ nixl_capi_status_t nixl_capi_destroy_string_list(nixl_capi_string_list_t list) {
     return handle_destroy(list, STRINGS);
 }
 
+/* VRAM is moved as if it were the host's, which it is where a stand-in for the CUDA driver allocated it. */
+static const nixl_capi_mem_type_t MOVED[] = {NIXL_CAPI_MEM_DRAM, NIXL_CAPI_MEM_VRAM};
+
+bool memory_moves(nixl_capi_mem_type_t memory) { return memory == MOVED[0] || memory == MOVED[1]; }
+
 /* The memory kinds and parameters of the plugin, and of every backend made of it. */
 static nixl_capi_status_t describe(nixl_capi_mem_list_t *memories, nixl_capi_params_t *params) {
     nixl_capi_mem_list_t made_memories = handle_new(sizeof *made_memories, MEMORIES);
@@ -120,15 +125,15 @@ nixl_capi_status_t nixl_capi_mem_list_size(nixl_capi_mem_list_t list, size_t *si
     if (!handle_is(list, MEMORIES) || size == NULL) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    *size = 1;
+    *size = sizeof MOVED / sizeof MOVED[0];
     return NIXL_CAPI_SUCCESS;
 }
 
 nixl_capi_status_t nixl_capi_mem_list_get(nixl_capi_mem_list_t list, size_t index, nixl_capi_mem_type_t *memory) {
-    if (!handle_is(list, MEMORIES) || memory == NULL || index != 0) {
+    if (!handle_is(list, MEMORIES) || memory == NULL || index >= sizeof MOVED / sizeof MOVED[0]) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
-    *memory = NIXL_CAPI_MEM_DRAM;
+    *memory = MOVED[index];
     return NIXL_CAPI_SUCCESS;
 }
 

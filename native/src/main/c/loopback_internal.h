@@ -33,8 +33,12 @@ void handle_free(void *handle);
 /* Frees a handle that owns nothing else; INVALID_PARAM for one of another kind. */
 nixl_capi_status_t handle_destroy(void *handle, enum tag tag);
 
+/* Whether the plugin moves memory of this kind. */
+bool memory_moves(nixl_capi_mem_type_t memory);
+
 /* A growable array of descriptors: zeroed is empty. */
 struct range {
+    nixl_capi_mem_type_t memory;
     uintptr_t address;
     size_t length;
     uint64_t device;
@@ -51,7 +55,7 @@ void ranges_remove(struct ranges *ranges, size_t index);
 void ranges_free(struct ranges *ranges);
 /* The first range that equals the given one, or count. */
 size_t ranges_find(const struct ranges *ranges, struct range range);
-/* The first range that the given one lies in whole, or NULL; two that touch do not count as one. */
+/* The first range of the same memory that the given one lies in whole, or NULL; two that touch do not count as one. */
 const struct range *ranges_around(const struct ranges *ranges, struct range range);
 bool range_equals(struct range a, struct range b);
 

@@ -6,7 +6,7 @@
  *   +-------+---------+---------+----------+-----------+----------+------+---------+-----
  *   | magic | abi:u32 | kind:u32| inst:u64 | nameLn:u32| count:u32| name | regions | ...
  *   +-------+---------+---------+----------+-----------+----------+------+---------+-----
- *   kind: 1 tells how to connect, 0 tells of regions only; a region is address, length, device: u64 each
+ *   kind: 1 tells how to connect, 0 tells of regions only; a region is memory, address, length, device: u64 each
  */
 #include "loopback_internal.h"
 
@@ -28,13 +28,14 @@ struct header {
 };
 
 struct region {
+    uint64_t memory;
     uint64_t address;
     uint64_t length;
     uint64_t device;
 };
 
 _Static_assert(sizeof(struct header) == 32, "the drawing above is wrong");
-_Static_assert(sizeof(struct region) == 24, "the drawing above is wrong");
+_Static_assert(sizeof(struct region) == 32, "the drawing above is wrong");
 
 static nixl_capi_status_t register_ranges(nixl_capi_agent_t agent, const struct nixl_capi_reg_dlist_s *list) {
     if (list->ranges.count == 0) {
@@ -57,7 +58,7 @@ nixl_capi_status_t nixl_capi_register_mem(
     }
     world_lock();
     nixl_capi_status_t status = NIXL_CAPI_ERROR_NOT_FOUND;
-    if (list->memory == NIXL_CAPI_MEM_DRAM && options_allow(args, agent)) {
+    if (memory_moves(list->memory) && options_allow(args, agent)) {
         status = register_ranges(agent, list);
     }
     world_unlock();
@@ -96,7 +97,7 @@ nixl_capi_status_t nixl_capi_deregister_mem(
     }
     world_lock();
     nixl_capi_status_t status = NIXL_CAPI_ERROR_NOT_FOUND;
-    if (list->memory == NIXL_CAPI_MEM_DRAM && options_allow(args, agent)) {
+    if (memory_moves(list->memory) && options_allow(args, agent)) {
         status = deregister_ranges(agent, list);
     }
     world_unlock();
@@ -124,7 +125,7 @@ static nixl_capi_status_t write_metadata(
     char *end = blob + sizeof header + header.name_length;
     for (size_t i = 0; i < regions->count; i++) {
         const struct range range = regions->items[i];
-        const struct region region = {range.address, range.length, range.device};
+        const struct region region = {(uint64_t)range.memory, range.address, range.length, range.device};
         memcpy(end, &region, sizeof region);
         end += sizeof region;
     }
@@ -164,7 +165,7 @@ nixl_capi_status_t nixl_capi_get_local_partial_md(
     }
     world_lock();
     nixl_capi_status_t status = NIXL_CAPI_ERROR_NOT_FOUND;
-    if (list->memory == NIXL_CAPI_MEM_DRAM && options_allow(args, agent)) {
+    if (memory_moves(list->memory) && options_allow(args, agent)) {
         status = write_partial(agent, list, data, length);
     }
     world_unlock();
@@ -229,7 +230,11 @@ static nixl_capi_status_t learn(struct peer *peer, const struct header *header, 
         struct region region;
         memcpy(&region, regions + i * sizeof region, sizeof region);
         const struct range range = {
-            .address = (uintptr_t)region.address, .length = region.length, .device = region.device};
+            .memory = (nixl_capi_mem_type_t)region.memory,
+            .address = (uintptr_t)region.address,
+            .length = region.length,
+            .device = region.device,
+        };
         if (ranges_find(&peer->regions, range) == peer->regions.count && !ranges_add(&peer->regions, range)) {
             return NIXL_CAPI_ERROR_BACKEND;
         }
@@ -324,7 +329,7 @@ nixl_capi_status_t nixl_capi_check_remote_md(
     const struct peer *peer = peer_find(agent, remote_agent);
     bool known = peer != NULL;
     for (size_t i = 0; known && list != NULL && i < list->ranges.count; i++) {
-        known = list->memory == NIXL_CAPI_MEM_DRAM && ranges_around(&peer->regions, list->ranges.items[i]) != NULL;
+        known = memory_moves(list->memory) && ranges_around(&peer->regions, list->ranges.items[i]) != NULL;
     }
     world_unlock();
     return known ? NIXL_CAPI_SUCCESS : NIXL_CAPI_ERROR_NOT_FOUND;

@@ -86,7 +86,7 @@ static bool still_known(const struct nixl_capi_agent_s *agent, const char *name,
 /* Finds the region of every descriptor; NOT_FOUND, and nothing to free, when one lies in none. */
 static nixl_capi_status_t locate(
     const struct ranges *regions, const struct nixl_capi_xfer_dlist_s *list, struct pieces *pieces) {
-    if (list->memory != NIXL_CAPI_MEM_DRAM || list->ranges.count == 0) {
+    if (!memory_moves(list->memory) || list->ranges.count == 0) {
         return NIXL_CAPI_ERROR_NOT_FOUND;
     }
     pieces->items = calloc(list->ranges.count, sizeof *pieces->items);

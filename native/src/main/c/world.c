@@ -66,7 +66,7 @@ void ranges_free(struct ranges *ranges) {
 }
 
 bool range_equals(struct range a, struct range b) {
-    return a.address == b.address && a.length == b.length && a.device == b.device;
+    return a.memory == b.memory && a.address == b.address && a.length == b.length && a.device == b.device;
 }
 
 size_t ranges_find(const struct ranges *ranges, struct range range) {
@@ -81,8 +81,8 @@ const struct range *ranges_around(const struct ranges *ranges, struct range rang
     for (size_t i = 0; i < ranges->count; i++) {
         const struct range *around = &ranges->items[i];
         /* differences and not sums: an end may lie beyond the largest address */
-        if (around->device == range.device && range.address >= around->address && range.length <= around->length
-            && range.address - around->address <= around->length - range.length) {
+        if (around->memory == range.memory && around->device == range.device && range.address >= around->address
+            && range.length <= around->length && range.address - around->address <= around->length - range.length) {
             return around;
         }
     }

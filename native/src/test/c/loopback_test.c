@@ -57,9 +57,10 @@ static void a_plugin_tells_its_memory_kinds_and_parameters(void) {
     CHECK(nixl_capi_get_plugin_params(agent, "LOOPBACK", &memories, &params) == NIXL_CAPI_SUCCESS);
     size_t size = 0;
     nixl_capi_mem_type_t memory = NIXL_CAPI_MEM_UNKNOWN;
-    CHECK(nixl_capi_mem_list_size(memories, &size) == NIXL_CAPI_SUCCESS && size == 1);
+    CHECK(nixl_capi_mem_list_size(memories, &size) == NIXL_CAPI_SUCCESS && size == 2);
     CHECK(nixl_capi_mem_list_get(memories, 0, &memory) == NIXL_CAPI_SUCCESS && memory == NIXL_CAPI_MEM_DRAM);
-    CHECK(nixl_capi_mem_list_get(memories, 1, &memory) == NIXL_CAPI_ERROR_INVALID_PARAM);
+    CHECK(nixl_capi_mem_list_get(memories, 1, &memory) == NIXL_CAPI_SUCCESS && memory == NIXL_CAPI_MEM_VRAM);
+    CHECK(nixl_capi_mem_list_get(memories, 2, &memory) == NIXL_CAPI_ERROR_INVALID_PARAM);
     CHECK(nixl_capi_destroy_mem_list(memories) == NIXL_CAPI_SUCCESS);
     CHECK(nixl_capi_destroy_params(params) == NIXL_CAPI_SUCCESS);
     CHECK(nixl_capi_destroy_agent(agent) == NIXL_CAPI_SUCCESS);

@@ -117,13 +117,12 @@ static void memory_is_deregistered_by_exactly_what_was_registered(void) {
     worker_stop(&worker);
 }
 
-static void only_dram_is_registered_and_only_with_a_backend(void) {
+static void host_and_gpu_memory_is_registered_and_only_with_a_backend(void) {
     struct worker worker;
     worker_start(&worker, "w", 'w');
-    nixl_capi_reg_dlist_t gpu = NULL;
-    OK(nixl_capi_create_reg_dlist(NIXL_CAPI_MEM_VRAM, &gpu));
-    NOT_FOUND(nixl_capi_register_mem(worker.agent, gpu, NULL));
-    OK(nixl_capi_destroy_reg_dlist(gpu));
+    nixl_capi_reg_dlist_t file = reg_list_of(NIXL_CAPI_MEM_FILE, worker.memory, 8);
+    NOT_FOUND(nixl_capi_register_mem(worker.agent, file, NULL));
+    OK(nixl_capi_destroy_reg_dlist(file));
     nixl_capi_agent_t bare = NULL;
     OK(nixl_capi_create_agent("bare", &bare));
     NOT_FOUND(nixl_capi_register_mem(bare, worker.registered, NULL));
@@ -136,6 +135,37 @@ static void only_dram_is_registered_and_only_with_a_backend(void) {
     OK(nixl_capi_destroy_notif_map(map));
     OK(nixl_capi_destroy_agent(bare));
     worker_stop(&worker);
+}
+
+static void gpu_memory_moves_like_host_memory_and_is_not_taken_for_it(void) {
+    struct pair pair;
+    pair_start(&pair);
+    char gpu[64];
+    memset(gpu, 'g', sizeof gpu);
+    nixl_capi_reg_dlist_t registered = reg_list_of(NIXL_CAPI_MEM_VRAM, gpu, sizeof gpu);
+    OK(nixl_capi_register_mem(pair.b.agent, registered, NULL));
+    OK(introduce(&pair.b, &pair.a));
+    nixl_capi_xfer_dlist_t as_gpu = xfer_list_of(NIXL_CAPI_MEM_VRAM, gpu, sizeof gpu);
+    nixl_capi_xfer_dlist_t as_host = xfer_list(gpu, sizeof gpu);
+    nixl_capi_xfer_dlist_t host = xfer_list(pair.a.memory, sizeof gpu);
+    nixl_capi_xfer_dlist_t host_as_gpu = xfer_list_of(NIXL_CAPI_MEM_VRAM, pair.a.memory, sizeof gpu);
+    nixl_capi_xfer_req_t made = NULL;
+    const nixl_capi_xfer_op_t pull = NIXL_CAPI_XFER_OP_READ;
+    BACKEND_ERROR(nixl_capi_create_xfer_req(pair.a.agent, pull, host, as_host, "b", &made, NULL));
+    BACKEND_ERROR(nixl_capi_create_xfer_req(pair.a.agent, pull, host_as_gpu, as_gpu, "b", &made, NULL));
+    OK(nixl_capi_check_remote_md(pair.a.agent, "b", as_gpu));
+    NOT_FOUND(nixl_capi_check_remote_md(pair.a.agent, "b", as_host));
+    OK(nixl_capi_create_xfer_req(pair.a.agent, pull, host, as_gpu, "b", &made, NULL));
+    OK(nixl_capi_post_xfer_req(pair.a.agent, made, NULL));
+    CHECK(filled(pair.a.memory, 0, sizeof gpu, 'g') && filled(pair.a.memory, sizeof gpu, WORKER_BYTES, 'a'));
+    request_end(&pair.a, made);
+    OK(nixl_capi_deregister_mem(pair.b.agent, registered, NULL));
+    OK(nixl_capi_destroy_reg_dlist(registered));
+    OK(nixl_capi_destroy_xfer_dlist(as_gpu));
+    OK(nixl_capi_destroy_xfer_dlist(as_host));
+    OK(nixl_capi_destroy_xfer_dlist(host));
+    OK(nixl_capi_destroy_xfer_dlist(host_as_gpu));
+    pair_stop(&pair);
 }
 
 static void a_peer_is_known_by_its_metadata_until_it_is_invalidated(void) {
@@ -618,7 +648,8 @@ int main(void) {
         optional_arguments_keep_what_they_are_told,
         a_backend_of_another_agent_serves_nothing,
         memory_is_deregistered_by_exactly_what_was_registered,
-        only_dram_is_registered_and_only_with_a_backend,
+        host_and_gpu_memory_is_registered_and_only_with_a_backend,
+        gpu_memory_moves_like_host_memory_and_is_not_taken_for_it,
         a_peer_is_known_by_its_metadata_until_it_is_invalidated,
         metadata_that_is_foreign_cut_or_its_own_is_refused,
         partial_metadata_tells_of_the_connection_or_of_regions,

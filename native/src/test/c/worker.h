@@ -14,11 +14,15 @@ struct worker {
     char memory[WORKER_BYTES];
 };
 
-static inline nixl_capi_reg_dlist_t reg_list(const void *address, size_t length) {
+static inline nixl_capi_reg_dlist_t reg_list_of(nixl_capi_mem_type_t memory, const void *address, size_t length) {
     nixl_capi_reg_dlist_t list = NULL;
-    OK(nixl_capi_create_reg_dlist(NIXL_CAPI_MEM_DRAM, &list));
+    OK(nixl_capi_create_reg_dlist(memory, &list));
     OK(nixl_capi_reg_dlist_add_desc(list, (uintptr_t)address, length, 0, NULL, 0));
     return list;
+}
+
+static inline nixl_capi_reg_dlist_t reg_list(const void *address, size_t length) {
+    return reg_list_of(NIXL_CAPI_MEM_DRAM, address, length);
 }
 
 /* An agent with telemetry and a backend, whose memory is filled and registered. */
@@ -71,11 +75,15 @@ static inline void pair_stop(struct pair *pair) {
     worker_stop(&pair->b);
 }
 
-static inline nixl_capi_xfer_dlist_t xfer_list(const void *address, size_t length) {
+static inline nixl_capi_xfer_dlist_t xfer_list_of(nixl_capi_mem_type_t memory, const void *address, size_t length) {
     nixl_capi_xfer_dlist_t list = NULL;
-    OK(nixl_capi_create_xfer_dlist(NIXL_CAPI_MEM_DRAM, &list));
+    OK(nixl_capi_create_xfer_dlist(memory, &list));
     OK(nixl_capi_xfer_dlist_add_desc(list, (uintptr_t)address, length, 0));
     return list;
+}
+
+static inline nixl_capi_xfer_dlist_t xfer_list(const void *address, size_t length) {
+    return xfer_list_of(NIXL_CAPI_MEM_DRAM, address, length);
 }
 
 /* A prepared list of the memory cut into pieces of equal length. */

@@ -57,7 +57,10 @@ class NixlAgentTest {
     void aPluginTellsItsMemoryAndParameters() {
         try (NixlAgent agent = agent()) {
             assertEquals(
-                    new NixlPlugin("LOOPBACK", List.of(NixlMemory.DRAM), Map.of("copy", "memcpy")),
+                    new NixlPlugin(
+                            "LOOPBACK",
+                            List.of(NixlMemory.DRAM, NixlMemory.VRAM),
+                            Map.of("copy", "memcpy")),
                     agent.plugin("LOOPBACK"));
         }
     }
