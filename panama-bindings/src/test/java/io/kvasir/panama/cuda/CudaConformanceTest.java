@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.Gcc;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -42,6 +44,7 @@ class CudaConformanceTest {
     }
 
     private List<String> print(String... flags) {
+        assumeTrue(Gcc.isInstalled(), "skipped: gcc cannot be started here");
         final Path program =
                 Gcc.compile(
                         folder.resolve("conformance"),

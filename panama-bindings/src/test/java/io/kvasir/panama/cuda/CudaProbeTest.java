@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.kvasir.panama.cuda.CudaAvailability.Absent;
 import io.kvasir.panama.cuda.CudaAvailability.Available;
 import io.kvasir.panama.cuda.CudaAvailability.Cause;
+import io.kvasir.testsupport.Gcc;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -1,10 +1,13 @@
 package io.kvasir.panama.cuda;
 
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.kvasir.testsupport.Gcc;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -47,12 +50,8 @@ final class FakeCuda {
     }
 
     static Path compile(Path output, String... flags) {
-        final String[] all = new String[flags.length + 3];
-        all[0] = "-shared";
-        all[1] = "-fPIC";
-        all[2] = "-pthread";
-        System.arraycopy(flags, 0, all, 3, flags.length);
-        return Gcc.compile(output, Gcc.source("panama-bindings/src/test/c/fake_cuda.c"), all);
+        assumeTrue(Gcc.isInstalled(), "skipped: gcc cannot be started here");
+        return Gcc.compileFakeCuda(output, flags);
     }
 
     static CudaAvailability probe(Path library) {
