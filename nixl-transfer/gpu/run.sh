@@ -10,15 +10,15 @@
 #   KVASIR_NIXL_VENV      the Python prefix where a NIXL wheel is installed; default: nixl/ beside the script
 #   KVASIR_GPU_CLASSES    class path with GpuBench; default: lib/ beside the script, then what Maven built
 #   KVASIR_CUDA_LIBRARY   the driver's libcuda.so.1, where the loader does not find it
-#   KVASIR_GPU_LIMIT_S    longest time of one measurement in seconds; default 150
+#   KVASIR_GPU_LIMIT_S    longest time of one measurement in seconds; default 100
 #
 # Exit codes: 0 measured, 1 a measurement failed, 2 wrong arguments, 3 something needed is missing.
 set -euo pipefail
 
 script=$(readlink -f "$0")
 here=$(dirname "$script")
-main=io.kvasir.nixl.transfer.GpuBench
-main_file=io/kvasir/nixl/transfer/GpuBench.class
+main=io.kvasir.bench.gpu.GpuBench
+main_file=io/kvasir/bench/gpu/GpuBench.class
 lacking=0
 children=()
 
@@ -135,10 +135,10 @@ find_classes() {
         done
     fi
     if [ -z "$classes" ]; then
-        classes=$(readlink -m "$root/nixl-transfer/target/classes"):$(readlink -m "$root/panama-bindings/target/classes")
+        classes=$(readlink -m "$root/bench/target/classes"):$(readlink -m "$root/panama-bindings/target/classes")
     fi
     if ! has_main "$classes"; then
-        lacks "kvasir-nixl-transfer with GpuBench: no $main in $classes; build it (mvn -pl nixl-transfer -am package) or set KVASIR_GPU_CLASSES"
+        lacks "kvasir-bench with GpuBench: no $main in $classes; build it (mvn -pl bench -am package) or set KVASIR_GPU_CLASSES"
         return
     fi
     say "has $main: $classes"
@@ -166,6 +166,7 @@ become_bench() {
     shift
     exec env UCX_TLS="$tls" UCX_PROTO_INFO=y NIXL_LOG_LEVEL="${NIXL_LOG_LEVEL:-WARN}" \
         KVASIR_NIXL_LIBRARY="$capi" KVASIR_CUDA_LIBRARY="$driver" LD_LIBRARY_PATH="$library_path" \
+        KVASIR_GPU_LIMIT_S="$limit" \
         timeout --kill-after=5 "$limit" \
         "$java" --enable-native-access=ALL-UNNAMED -Xmx512m -XX:+UseSerialGC -cp "$classes" "$main" "$@"
 }
@@ -198,7 +199,7 @@ pair() {
 measure() {
     out=$1
     failed=
-    limit=${KVASIR_GPU_LIMIT_S:-150}
+    limit=${KVASIR_GPU_LIMIT_S:-100}
     library_path=${LD_LIBRARY_PATH:-}
     [ -z "$cudart" ] || library_path=$(dirname "$cudart")${library_path:+:$library_path}
     [ -z "$driver_path" ] || library_path=$driver_path${library_path:+:$library_path}
@@ -213,6 +214,7 @@ measure() {
         echo "nixl $capi"
     } | tee "$out/machine.txt"
     alone copy all copy
+    pair dram-dram cma,tcp,self --kinds dram-dram
     alone one-agent cuda_copy,tcp,self agent --kinds vram-vram,vram-dram,dram-vram
     pair vram-vram cuda_ipc,cuda_copy,tcp,self --kinds vram-vram
     pair vram-dram cuda_ipc,cuda_copy,cma,tcp,self --kinds vram-dram,dram-vram
@@ -284,7 +286,7 @@ check() {
     text=$(env -i PATH="$PATH" KVASIR_CUDA_LIBRARY=/nonexistent/libcuda.so.1 KVASIR_NIXL_VENV=/nonexistent \
         KVASIR_JAVA=/nonexistent KVASIR_GPU_CLASSES=/nonexistent "$script" /nonexistent/out 2>&1) || status=$?
     [ $status = 3 ] || fail 1 "check: exit code $status where nothing is, not 3: $text"
-    for word in 'an NVIDIA GPU' NIXL 'Java 25' 'kvasir-nixl-transfer with GpuBench'; do
+    for word in 'an NVIDIA GPU' NIXL 'Java 25' 'kvasir-bench with GpuBench'; do
         grep -qF "gpu: needs $word: " <<<"$text" || fail 1 "check: does not say that it needs $word: $text"
     done
     if grep -qv '^gpu: ' <<<"$text"; then

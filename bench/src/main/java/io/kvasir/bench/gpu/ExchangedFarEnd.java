@@ -1,0 +1,95 @@
+package io.kvasir.bench.gpu;
+
+import io.kvasir.panama.NixlMemory;
+
+import java.time.Duration;
+import java.util.Optional;
+
+/** The far end in another process, reached through the exchange. Every wait has a deadline. */
+final class ExchangedFarEnd implements FarEnd {
+    /** Loading NIXL and a GPU's context take seconds each on a cold machine. */
+    private static final Duration START = Duration.ofSeconds(60);
+
+    /** Filling or checking a pool takes less than a second. */
+    private static final Duration ANSWER = Duration.ofSeconds(20);
+
+    private final Exchange exchange;
+    private final Introduction target;
+    private final String name;
+    private int errands;
+
+    private ExchangedFarEnd(Exchange exchange, Introduction target, String name) {
+        this.exchange = exchange;
+        this.target = target;
+        this.name = name;
+    }
+
+    /**
+     * Waits for the target and makes it known to this end's agent.
+     *
+     * @throws BenchFailure if it does not come, or says that it failed
+     */
+    static ExchangedFarEnd meet(Exchange exchange, NixlEnd end) {
+        final Introduction target =
+                Introduction.parse(await(exchange, Introduction.NAME, START, 0));
+        final String name = end.transfers().load(target.metadataBytes());
+        return new ExchangedFarEnd(exchange, target, name);
+    }
+
+    private static String await(Exchange exchange, String message, Duration limit, long pid) {
+        final long deadline = System.nanoTime() + limit.toNanos();
+        while (true) {
+            final Optional<String> text = exchange.poll(message);
+            if (text.isPresent()) {
+                return text.get();
+            }
+            final Optional<String> failure = exchange.poll(Exchange.FAILED);
+            if (failure.isPresent()) {
+                throw new BenchFailure("the target failed: " + failure.get());
+            }
+            if (pid != 0 && ProcessHandle.of(pid).isEmpty()) {
+                throw new BenchFailure("the target, process %d, has ended".formatted(pid));
+            }
+            if (System.nanoTime() - deadline > 0) {
+                throw new BenchFailure(
+                        "the target has put no %s into the exchange for %d s"
+                                .formatted(message, limit.toSeconds()));
+            }
+            Exchange.pause();
+        }
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public PoolPlace place(NixlMemory memory) {
+        final PoolPlace place = target.pools().get(memory);
+        if (place == null) {
+            throw new BenchFailure(
+                    "the target has no pool in " + memory + ": both ends need the same --kinds");
+        }
+        return place;
+    }
+
+    @Override
+    public void fill(NixlMemory memory, Cell cell, long seed) {
+        ask(new Errand(Errand.Task.FILL, memory, cell, seed));
+    }
+
+    @Override
+    public void verify(NixlMemory memory, Cell cell, long seed) {
+        ask(new Errand(Errand.Task.VERIFY, memory, cell, seed));
+    }
+
+    private void ask(Errand errand) {
+        final int number = ++errands;
+        exchange.put(Errand.requestName(number), errand.text());
+        final String answer = await(exchange, Errand.answerName(number), ANSWER, target.pid());
+        if (!answer.equals(Errand.DONE)) {
+            throw new BenchFailure("the target says: " + answer);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+package io.kvasir.bench.gpu;
+
+import io.kvasir.panama.NixlMemory;
+
+import java.util.EnumMap;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What a target tells of itself: its process, what NIXL needs to reach it, and where its pools lie.
+ * As text, a line each: {@code pid N}, {@code metadata HEX}, {@code pool MEMORY ADDRESS LENGTH
+ * DEVICE}.
+ *
+ * @param pid its process
+ * @param metadata for the initiator's agent, in hexadecimal
+ * @param pools their places
+ */
+record Introduction(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
+    /** The message's name in the exchange. */
+    static final String NAME = "target";
+
+    static Introduction of(NixlEnd end, Pools pools) {
+        final Map<NixlMemory, PoolPlace> places = new EnumMap<>(NixlMemory.class);
+        pools.all().forEach(pool -> places.put(pool.memory(), pool.place()));
+        return new Introduction(
+                ProcessHandle.current().pid(),
+                HexFormat.of().formatHex(end.transfers().metadata()),
+                places);
+    }
+
+    String text() {
+        final StringBuilder text = new StringBuilder();
+        text.append("pid ").append(pid).append("\nmetadata ").append(metadata).append('\n');
+        pools.forEach(
+                (memory, place) ->
+                        text.append(
+                                "pool %s %d %d %d%n"
+                                        .formatted(
+                                                memory,
+                                                place.address(),
+                                                place.length(),
+                                                place.device())));
+        return text.toString();
+    }
+
+    /**
+     * Reads {@link #text()}.
+     *
+     * @throws BenchFailure if it is something else
+     */
+    static Introduction parse(String text) {
+        long pid = 0;
+        String metadata = null;
+        final Map<NixlMemory, PoolPlace> pools = new EnumMap<>(NixlMemory.class);
+        for (String line : text.lines().toList()) {
+            final List<String> words = List.of(line.split(" ", -1));
+            switch (words.getFirst()) {
+                case "pid" -> pid = Long.parseLong(words.get(1));
+                case "metadata" -> metadata = words.get(1);
+                case "pool" ->
+                        pools.put(
+                                NixlMemory.valueOf(words.get(1)),
+                                new PoolPlace(
+                                        Long.parseLong(words.get(2)),
+                                        Long.parseLong(words.get(3)),
+                                        Integer.parseInt(words.get(4))));
+                default -> throw new BenchFailure("the target introduces itself with: " + line);
+            }
+        }
+        if (metadata == null || pools.isEmpty()) {
+            throw new BenchFailure("the target's introduction is cut short: " + text);
+        }
+        return new Introduction(pid, metadata, pools);
+    }
+
+    byte[] metadataBytes() {
+        return HexFormat.of().parseHex(metadata);
+    }
+}

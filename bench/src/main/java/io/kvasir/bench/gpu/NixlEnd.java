@@ -1,0 +1,94 @@
+package io.kvasir.bench.gpu;
+
+import io.kvasir.panama.NixlAgent;
+import io.kvasir.panama.NixlAgentConfig;
+import io.kvasir.panama.NixlAvailability;
+import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.NixlTransfers;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A NIXL agent with one backend and registered pools. For the thread that opened it, which has the
+ * GPU's context current where a pool is in GPU memory. Closed before its pools.
+ */
+final class NixlEnd implements AutoCloseable {
+    private final NixlAgent agent;
+    private final List<Pool> registered = new ArrayList<>();
+
+    private NixlEnd(NixlAgent agent) {
+        this.agent = agent;
+    }
+
+    /**
+     * Loads NIXL, starts an agent and registers the pools.
+     *
+     * @param role a word of the agent's name
+     * @param pools what peers may reach
+     * @throws MissingPartException if there is no NIXL
+     * @throws io.kvasir.panama.NixlException if the backend does not start or takes no such memory
+     */
+    static NixlEnd open(String role, List<Pool> pools) {
+        final NixlAvailability.Available nixl =
+                switch (NixlProbe.probe()) {
+                    case NixlAvailability.Absent absent ->
+                            throw new MissingPartException(absent.describe());
+                    case NixlAvailability.Available available -> available;
+                };
+        System.out.println(nixl.describe());
+        final String name = "gpu-bench-%s-%d".formatted(role, ProcessHandle.current().pid());
+        final NixlEnd end = new NixlEnd(nixl.library().createAgent(name, NixlAgentConfig.DEFAULT));
+        try {
+            end.agent.createBackend(nixl.loopback() ? "LOOPBACK" : "UCX", Map.of());
+            for (Pool pool : pools) {
+                end.register(pool);
+            }
+            return end;
+        } catch (RuntimeException e) {
+            end.close();
+            throw e;
+        }
+    }
+
+    private void register(Pool pool) {
+        final PoolPlace place = pool.place();
+        transfers().register(pool.memory(), addresses(place), lengths(place), devices(place));
+        registered.add(pool);
+    }
+
+    private static long[] addresses(PoolPlace place) {
+        return new long[] {place.address()};
+    }
+
+    private static long[] lengths(PoolPlace place) {
+        return new long[] {place.length()};
+    }
+
+    private static int[] devices(PoolPlace place) {
+        return new int[] {place.device()};
+    }
+
+    String name() {
+        return agent.name();
+    }
+
+    NixlTransfers transfers() {
+        return agent.transfers();
+    }
+
+    @Override
+    public void close() {
+        try {
+            for (Pool pool : registered.reversed()) {
+                final PoolPlace place = pool.place();
+                transfers()
+                        .deregister(
+                                pool.memory(), addresses(place), lengths(place), devices(place));
+            }
+        } finally {
+            agent.close();
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package io.kvasir.bench.gpu;
+
+import io.kvasir.panama.NixlMemory;
+
+/** The far end inside the same agent, by its own name. */
+record OwnFarEnd(String name, Pools pools) implements FarEnd {
+    @Override
+    public PoolPlace place(NixlMemory memory) {
+        return pools.of(memory).place();
+    }
+
+    @Override
+    public void fill(NixlMemory memory, Cell cell, long seed) {
+        pools.of(memory).fill(cell, seed);
+    }
+
+    @Override
+    public void verify(NixlMemory memory, Cell cell, long seed) {
+        pools.of(memory).verify(cell, seed);
+    }
+}

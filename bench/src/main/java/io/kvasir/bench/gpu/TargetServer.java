@@ -1,0 +1,53 @@
+package io.kvasir.bench.gpu;
+
+import java.util.Optional;
+
+/**
+ * The target's half of the exchange: introduces itself, then runs errands until it is stopped.
+ * Everything but {@link #stop} is for the thread that owns the pools.
+ */
+final class TargetServer {
+    private final Exchange exchange;
+    private final Pools pools;
+    private final Watchdog watchdog;
+    private volatile boolean stopped;
+
+    TargetServer(Exchange exchange, Pools pools, Watchdog watchdog) {
+        this.exchange = exchange;
+        this.pools = pools;
+        this.watchdog = watchdog;
+    }
+
+    /** Serves; returns once stopped. */
+    void serve(Introduction introduction) {
+        exchange.put(Introduction.NAME, introduction.text());
+        watchdog.step("serve");
+        int number = 1;
+        while (!stopped) {
+            final Optional<String> request = exchange.poll(Errand.requestName(number));
+            if (request.isPresent()) {
+                exchange.put(Errand.answerName(number), answer(Errand.parse(request.get())));
+                number++;
+            } else {
+                Exchange.pause();
+            }
+        }
+    }
+
+    private String answer(Errand errand) {
+        watchdog.step(errand.text());
+        try {
+            errand.run(pools);
+            return Errand.DONE;
+        } catch (BenchFailure e) {
+            return e.getMessage();
+        } finally {
+            watchdog.step("serve");
+        }
+    }
+
+    /** Lets {@link #serve} return. Any thread. */
+    void stop() {
+        stopped = true;
+    }
+}

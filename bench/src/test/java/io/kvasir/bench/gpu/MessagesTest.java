@@ -1,0 +1,66 @@
+package io.kvasir.bench.gpu;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.panama.NixlMemory;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.Map;
+import java.util.Optional;
+
+/** What the two ends say to each other. */
+class MessagesTest {
+    @Test
+    void aMessageIsTakenOnce(@TempDir Path folder) {
+        final Exchange exchange = new Exchange(folder);
+        assertEquals(Optional.empty(), exchange.poll("a"));
+        exchange.put("a", "text");
+        assertEquals(Optional.of("text"), new Exchange(folder).poll("a"));
+        assertEquals(Optional.empty(), exchange.poll("a"));
+    }
+
+    @Test
+    void anIntroductionReadsAsItWasWritten() {
+        final Introduction introduction =
+                new Introduction(
+                        12,
+                        "00ff",
+                        Map.of(
+                                NixlMemory.DRAM, new PoolPlace(4096, 8192, 0),
+                                NixlMemory.VRAM, new PoolPlace(1L << 47, 8192, 1)));
+        assertEquals(introduction, Introduction.parse(introduction.text()));
+        assertEquals((byte) 0xff, introduction.metadataBytes()[1]);
+    }
+
+    @Test
+    void anIntroductionThatIsCutShortOrForeignIsRefused() {
+        assertThrows(BenchFailure.class, () -> Introduction.parse("pid 3"));
+        assertThrows(BenchFailure.class, () -> Introduction.parse("hello"));
+    }
+
+    @Test
+    void anErrandReadsAsItWasWritten() {
+        final Errand errand =
+                new Errand(Errand.Task.VERIFY, NixlMemory.VRAM, new Cell(4096, 64), 9);
+        assertEquals(errand, Errand.parse(errand.text()));
+    }
+
+    @Test
+    void anErrandBeyondThePoolIsRefused() {
+        try (Pools pools = new Pools(EnumSet.of(NixlMemory.DRAM), null, 4096)) {
+            final Errand errand =
+                    new Errand(Errand.Task.FILL, NixlMemory.DRAM, new Cell(4096, 2), 1);
+            final BenchFailure e = assertThrows(BenchFailure.class, () -> errand.run(pools));
+            assertTrue(e.getMessage().contains("8192 bytes are more"), e.getMessage());
+            final Errand elsewhere =
+                    new Errand(Errand.Task.FILL, NixlMemory.VRAM, new Cell(4096, 1), 1);
+            assertThrows(BenchFailure.class, () -> elsewhere.run(pools));
+        }
+    }
+}
