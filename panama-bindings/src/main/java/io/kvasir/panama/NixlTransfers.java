@@ -21,8 +21,8 @@ public final class NixlTransfers implements AutoCloseable {
     /** Fits every notification that NIXL delivers in one piece. */
     private static final int SCRATCH_BYTES = 16 << 10;
 
-    private static final int READ = 0;
-    private static final int WRITE = 1;
+    static final int READ = 0;
+    static final int WRITE = 1;
     private static final long NO_OPTIONS = 0;
 
     private final NixlCapi capi;
