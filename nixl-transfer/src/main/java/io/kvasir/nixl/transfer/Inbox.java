@@ -238,7 +238,7 @@ final class Inbox implements AutoCloseable {
         final int record =
                 length == PADDING
                         ? toEnd
-                        : length < 0 || length > LoopbackTransport.MAX_MESSAGE
+                        : length < 0 || length > KvTransport.MAX_MESSAGE
                                 ? -1
                                 : recordLength(length);
         return record <= toEnd && record <= available ? record : -1;

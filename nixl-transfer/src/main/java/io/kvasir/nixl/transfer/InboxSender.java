@@ -71,7 +71,7 @@ final class InboxSender {
                         && Cells.getLong(file, PID_OFFSET) == peer.pid()
                         && lanes > 0
                         && lanes <= Integer.MAX_VALUE
-                        && laneBytes >= recordLength(LoopbackTransport.MAX_MESSAGE)
+                        && laneBytes >= recordLength(KvTransport.MAX_MESSAGE)
                         && laneBytes <= 1 << 30
                         && Long.bitCount(laneBytes) == 1
                         && file.byteSize() == fileLength((int) lanes, (int) laneBytes);

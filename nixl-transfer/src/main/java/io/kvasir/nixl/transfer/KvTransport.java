@@ -18,6 +18,9 @@ import java.util.List;
  * notifications} without a message allocate nothing once their scratch memory has grown.
  */
 public interface KvTransport extends AutoCloseable {
+    /** Longest message of a request or by itself, in bytes. */
+    int MAX_MESSAGE = 8 << 10;
+
     /** Which way blocks go. */
     enum Operation {
         /** From the peer into own memory: pull. */

@@ -33,9 +33,6 @@ import java.util.stream.Collectors;
  * <p>All methods are called by one thread at a time, the owner.
  */
 public final class LoopbackTransport implements KvTransport {
-    /** Longest message, in bytes. */
-    public static final int MAX_MESSAGE = 8 << 10;
-
     private static final long FULL_PAUSE_NS = 20_000;
     private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -352,11 +349,10 @@ public final class LoopbackTransport implements KvTransport {
         checkOpen();
         final PieceList local = list(localList);
         final PieceList remote = list(remoteList);
-        check(local, localPlaces, remote, remotePlaces, count);
-        if (notification != null && notification.length > MAX_MESSAGE) {
-            throw invalid(
-                    "notification of " + notification.length + " bytes, at most " + MAX_MESSAGE);
-        }
+        RequestCheck.ends(id, local.peer() == null, remote.peer() == null);
+        refuseLost(remote.peer().lost(System.nanoTime()));
+        RequestCheck.places(id, local.pieces(), localPlaces, remote.pieces(), remotePlaces, count);
+        RequestCheck.message(id, notification);
         final long handle = requestHandles.take();
         if (handle == 0) {
             throw capacity("requests", "maxRequests", config.maxRequests());
@@ -371,54 +367,6 @@ public final class LoopbackTransport implements KvTransport {
             request.add(operation, localPlaces[i], remotePlaces[i]);
         }
         return handle;
-    }
-
-    private void check(
-            PieceList local, int[] localPlaces, PieceList remote, int[] remotePlaces, int count) {
-        if (local.peer() != null || remote.peer() == null) {
-            throw invalid("a request goes between a list of own memory and one of a peer's");
-        }
-        final String lost = remote.peer().lost(System.nanoTime());
-        refuseLost(lost);
-        if (count < 1 || count > localPlaces.length || count > remotePlaces.length) {
-            throw invalid(
-                    "count="
-                            + count
-                            + ", places given: local="
-                            + localPlaces.length
-                            + ", remote="
-                            + remotePlaces.length);
-        }
-        for (int i = 0; i < count; i++) {
-            check("local", local, localPlaces[i], i);
-            check("remote", remote, remotePlaces[i], i);
-            if (local.length(localPlaces[i]) != remote.length(remotePlaces[i])) {
-                throw invalid(
-                        "pieces "
-                                + i
-                                + " differ: local place "
-                                + localPlaces[i]
-                                + " has "
-                                + local.length(localPlaces[i])
-                                + " bytes, remote place "
-                                + remotePlaces[i]
-                                + " has "
-                                + remote.length(remotePlaces[i]));
-            }
-        }
-    }
-
-    private void check(String side, PieceList list, int place, int i) {
-        if (place < 0 || place >= list.count()) {
-            throw invalid(
-                    side
-                            + "Places["
-                            + i
-                            + "]="
-                            + place
-                            + ", the list has places 0.."
-                            + (list.count() - 1));
-        }
     }
 
     @Override
@@ -521,9 +469,7 @@ public final class LoopbackTransport implements KvTransport {
     public void send(String peer, byte[] message) {
         checkOpen();
         final LoopbackPeer known = peer(peer);
-        if (message.length > MAX_MESSAGE) {
-            throw invalid("message of " + message.length + " bytes, at most " + MAX_MESSAGE);
-        }
+        RequestCheck.message(id, message);
         final long start = System.nanoTime();
         refuseLost(known.lost(start));
         while (!known.offer(message, message.length)) {

@@ -236,11 +236,9 @@ public final class NixlTransport implements KvTransport {
         checkOpen();
         final Prepared local = list(localList);
         final Prepared remote = list(remoteList);
-        if (local.peer != null || remote.peer == null) {
-            throw new KvTransportException(
-                    Kind.INVALID, "a request goes between own memory and a peer's");
-        }
-        checkPlaces(local, localPlaces, remote, remotePlaces, count);
+        RequestCheck.ends(name(), local.peer == null, remote.peer == null);
+        RequestCheck.places(name(), local.pieces, localPlaces, remote.pieces, remotePlaces, count);
+        RequestCheck.message(name(), notification);
         final long handle;
         try {
             handle =
@@ -262,52 +260,6 @@ public final class NixlTransport implements KvTransport {
         request.posted = false;
         requests.put(handle, request);
         return handle;
-    }
-
-    private static void checkPlaces(
-            Prepared local, int[] localPlaces, Prepared remote, int[] remotePlaces, int count) {
-        if (count < 1 || count > localPlaces.length || count > remotePlaces.length) {
-            throw new KvTransportException(
-                    Kind.INVALID,
-                    "count="
-                            + count
-                            + " of "
-                            + localPlaces.length
-                            + " local and "
-                            + remotePlaces.length
-                            + " remote places");
-        }
-        final int locals = local.pieces.count();
-        final int remotes = remote.pieces.count();
-        for (int i = 0; i < count; i++) {
-            final int from = localPlaces[i];
-            final int to = remotePlaces[i];
-            if (from < 0 || from >= locals || to < 0 || to >= remotes) {
-                throw new KvTransportException(
-                        Kind.INVALID,
-                        "pair "
-                                + i
-                                + " names local place "
-                                + from
-                                + " of "
-                                + locals
-                                + " and remote place "
-                                + to
-                                + " of "
-                                + remotes);
-            }
-            if (local.pieces.length(from) != remote.pieces.length(to)) {
-                throw new KvTransportException(
-                        Kind.INVALID,
-                        "pair "
-                                + i
-                                + " has "
-                                + local.pieces.length(from)
-                                + " local and "
-                                + remote.pieces.length(to)
-                                + " remote bytes");
-            }
-        }
     }
 
     @Override
@@ -395,6 +347,7 @@ public final class NixlTransport implements KvTransport {
             throw new KvTransportException(
                     Kind.UNKNOWN_PEER, "peer " + peer + " is not connected: connect its metadata");
         }
+        RequestCheck.message(name(), message);
         final int status = transfers.send(peer, message);
         if (status < 0) {
             throw new KvTransportException(

@@ -9,18 +9,18 @@ import java.util.Map;
 /** A prepared list: pieces as ranges of memory that this process has mapped. One thread. */
 final class PieceList {
     private final LoopbackPeer peer;
+    private final Descriptors pieces;
     private final MemorySegment[] memories;
     private final int[] memory;
     private final long[] offsets;
-    private final long[] lengths;
     private int requests;
 
-    private PieceList(LoopbackPeer peer, MemorySegment[] memories, int count) {
+    private PieceList(LoopbackPeer peer, Descriptors pieces, MemorySegment[] memories) {
         this.peer = peer;
+        this.pieces = pieces;
         this.memories = memories;
-        this.memory = new int[count];
-        this.offsets = new long[count];
-        this.lengths = new long[count];
+        this.memory = new int[pieces.count()];
+        this.offsets = new long[pieces.count()];
     }
 
     /**
@@ -37,13 +37,11 @@ final class PieceList {
                 memories.add(region.memory());
             }
         }
-        final PieceList list =
-                new PieceList(peer, memories.toArray(MemorySegment[]::new), regions.length);
+        final PieceList list = new PieceList(peer, pieces, memories.toArray(MemorySegment[]::new));
         for (int place = 0; place < regions.length; place++) {
             final RegionTable.Entry region = regions[place];
             list.memory[place] = numbers.get(region.memory());
             list.offsets[place] = pieces.address(place) - region.base() + region.offset();
-            list.lengths[place] = pieces.length(place);
         }
         return list;
     }
@@ -53,8 +51,9 @@ final class PieceList {
         return peer;
     }
 
-    int count() {
-        return lengths.length;
+    /** What it consists of. */
+    Descriptors pieces() {
+        return pieces;
     }
 
     MemorySegment memory(int place) {
@@ -66,7 +65,7 @@ final class PieceList {
     }
 
     long length(int place) {
-        return lengths[place];
+        return pieces.length(place);
     }
 
     /** Requests made of it that are alive. */

@@ -3,35 +3,60 @@ package io.kvasir.nixl.transfer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
-/** A transport that moves nothing and does what a test tells it to. */
-final class ScriptedTransport implements KvTransport {
+/**
+ * A transport that moves nothing, remembers what it was asked for, and does what a test tells it
+ * to. A peer's metadata is its name.
+ */
+public final class ScriptedTransport implements KvTransport {
     /** A request as it was made. */
-    static final class Made {
-        final Operation operation;
-        final int[] local;
-        final int[] remote;
-        final String notification;
+    public static final class Made {
+        public final Operation operation;
+        public final long localList;
+        public final int[] local;
+        public final long remoteList;
+        public final int[] remote;
+        public final String notification;
         boolean posted;
         Progress progress = Progress.RUNNING;
 
-        Made(Operation operation, int[] local, int[] remote, String notification) {
+        private Made(
+                Operation operation,
+                long localList,
+                int[] local,
+                long remoteList,
+                int[] remote,
+                String notification) {
             this.operation = operation;
+            this.localList = localList;
             this.local = local;
+            this.remoteList = remoteList;
             this.remote = remote;
             this.notification = notification;
         }
     }
 
+    /** Requests that are not released. */
     final Map<Long, Made> requests = new LinkedHashMap<>();
-    final List<Made> all = new ArrayList<>();
-    final Set<String> peers = new HashSet<>();
-    boolean doneAtOnce;
+
+    /** Every request that was ever made. */
+    public final List<Made> all = new ArrayList<>();
+
+    /** Peers that are connected. */
+    public final List<String> peers = new ArrayList<>();
+
+    /** Lists that are not released. */
+    public final Map<Long, Descriptors> lists = new LinkedHashMap<>();
+
+    /** Messages as {@code "peer text"}. */
+    public final List<String> sent = new ArrayList<>();
+
+    public boolean doneAtOnce;
+    public boolean refusePrepare;
+    public boolean refuseSend;
     boolean releaseFails;
     boolean closed;
     private long next = 1;
@@ -54,8 +79,10 @@ final class ScriptedTransport implements KvTransport {
 
     @Override
     public String connect(byte[] metadata) {
-        final String peer = new String(metadata, StandardCharsets.US_ASCII);
-        peers.add(peer);
+        final String peer = text(metadata);
+        if (!peers.contains(peer)) {
+            peers.add(peer);
+        }
         return peer;
     }
 
@@ -66,11 +93,17 @@ final class ScriptedTransport implements KvTransport {
 
     @Override
     public long prepare(String peer, Descriptors pieces) {
+        if (refusePrepare) {
+            throw new KvTransportException(KvTransportException.Kind.INVALID, "told so");
+        }
+        lists.put(next, pieces);
         return next++;
     }
 
     @Override
-    public void releaseList(long list) {}
+    public void releaseList(long list) {
+        lists.remove(list);
+    }
 
     @Override
     public long request(
@@ -81,17 +114,22 @@ final class ScriptedTransport implements KvTransport {
             int[] remotePlaces,
             int count,
             byte[] notification) {
+        RequestCheck.message(name(), notification);
         final Made made =
                 new Made(
                         operation,
+                        localList,
                         Arrays.copyOf(localPlaces, count),
+                        remoteList,
                         Arrays.copyOf(remotePlaces, count),
-                        notification == null
-                                ? null
-                                : new String(notification, StandardCharsets.US_ASCII));
+                        notification == null ? null : text(notification));
         all.add(made);
         requests.put(next, made);
         return next++;
+    }
+
+    private static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
     }
 
     @Override
@@ -129,7 +167,13 @@ final class ScriptedTransport implements KvTransport {
     }
 
     @Override
-    public void send(String peer, byte[] message) {}
+    public void send(String peer, byte[] message) {
+        if (refuseSend) {
+            throw new KvTransportException(KvTransportException.Kind.PEER_LOST, "told so");
+        }
+        RequestCheck.message(name(), message);
+        sent.add(peer + " " + text(message));
+    }
 
     @Override
     public int notifications(NotificationHandler handler) {

@@ -8,6 +8,7 @@ import io.kvasir.panama.NixlMemory;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /** Recorded messages of a vLLM server, and made ones that resemble them. */
@@ -45,9 +46,14 @@ final class Golden {
     }
 
     static VllmAgentMetadata metadata(String engineId, KvRegion... regions) {
+        return metadata(engineId, engineId, regions);
+    }
+
+    /** With the name that a scripted transport will know the agent by. */
+    static VllmAgentMetadata metadata(String engineId, String agent, KvRegion... regions) {
         return VllmAgentMetadata.of(
                 engineId,
-                new byte[] {1, 2, 3},
+                agent.getBytes(StandardCharsets.UTF_8),
                 List.of(regions),
                 VllmCacheLayout.plain("LBHNC", 32, "CPU_ATTN"));
     }

@@ -2,6 +2,7 @@ package io.kvasir.nixl.vllm;
 
 import static io.kvasir.nixl.vllm.Refusals.refused;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -9,8 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.KvTransportException;
+import io.kvasir.nixl.transfer.ScriptedTransport;
 import io.kvasir.panama.NixlMemory;
 
 import org.junit.jupiter.api.Test;
@@ -28,7 +31,7 @@ class VllmPrefillPeerTest {
                     Golden.region("own 0", 0, 1 << 22, 16),
                     Golden.region("own 1", 0, 1 << 23, 16));
 
-    private final FakeTransport transport = new FakeTransport();
+    private final ScriptedTransport transport = new ScriptedTransport();
     private final VllmPrefillPeer peer =
             new VllmPrefillPeer(transport, CACHE, VllmPrefillPeer.Options.DEFAULT);
 
@@ -65,21 +68,17 @@ class VllmPrefillPeerTest {
                                                 rank,
                                                 Golden.metadata(
                                                         engineId,
-                                                        part(
-                                                                "layer 0",
-                                                                (2L * rank + 1) << 20,
-                                                                ranks),
-                                                        part(
-                                                                "layer 1",
-                                                                (2L * rank + 2) << 20,
-                                                                ranks)),
+                                                        engineId + rank,
+                                                        part("layer 0", 2L * rank + 1, ranks),
+                                                        part("layer 1", 2L * rank + 2, ranks)),
                                                 0,
                                                 1_000,
                                                 0))
                         .toList());
     }
 
-    private static KvRegion part(String name, long base, int ranks) {
+    private static KvRegion part(String name, long megabyte, int ranks) {
+        final long base = megabyte << 20;
         return new KvRegion(name, 0, NixlMemory.DRAM, 0, base, 4_096 / ranks, 4_096 / ranks, 10);
     }
 
@@ -111,11 +110,14 @@ class VllmPrefillPeerTest {
         final long list = list(20);
         hold("e", "r:1", 0);
         peer.pull("r:1", new int[] {0, 1, 2, 3}, s(1));
-        assertEquals(
-                List.of(
-                        new FakeTransport.Read(
-                                own, List.of(0, 1, 2, 3), list, List.of(4, 2, 14, 12), "r:1:1")),
-                transport.reads);
+        final ScriptedTransport.Made read = transport.all.getFirst();
+        assertEquals(1, transport.all.size());
+        assertEquals(Operation.READ, read.operation);
+        assertEquals(own, read.localList);
+        assertEquals(list, read.remoteList);
+        assertArrayEquals(new int[] {0, 1, 2, 3}, read.local);
+        assertArrayEquals(new int[] {4, 2, 14, 12}, read.remote);
+        assertEquals("r:1:1", read.notification);
         assertEquals(1, peer.leases());
         peer.pullEnded("r:1", Progress.DONE, 0);
         assertEquals(0, peer.leases());
@@ -139,10 +141,10 @@ class VllmPrefillPeerTest {
         recorded.connect(VllmEngine.of(Golden.agent()));
         final PrefillLease lease = recorded.hold(Golden.params(), 0);
         recorded.pull(lease.requestId(), new int[16], 0);
-        assertEquals("cmpl-golden-1-0-a2c7c6e1:1", transport.reads.getFirst().notification());
-        assertEquals(
-                List.of(1, 2, 3, 4, 5, 6, 7, 8, 65, 66, 67, 68, 69, 70, 71, 72),
-                transport.reads.getFirst().remote());
+        assertEquals("cmpl-golden-1-0-a2c7c6e1:1", transport.all.getFirst().notification);
+        assertArrayEquals(
+                new int[] {1, 2, 3, 4, 5, 6, 7, 8, 65, 66, 67, 68, 69, 70, 71, 72},
+                transport.all.getFirst().remote);
     }
 
     @Test
@@ -151,9 +153,9 @@ class VllmPrefillPeerTest {
         hold("e", "r", 0);
         peer.pullRegions("r", 0, 1, new int[] {0, 1}, 0);
         peer.pullRegions("r", 1, 2, new int[] {2, 3}, 0);
-        assertEquals(List.of(4, 2), transport.reads.get(0).remote());
-        assertEquals(List.of(14, 12), transport.reads.get(1).remote());
-        assertEquals(null, transport.reads.get(1).notification());
+        assertArrayEquals(new int[] {4, 2}, transport.all.get(0).remote);
+        assertArrayEquals(new int[] {14, 12}, transport.all.get(1).remote);
+        assertEquals(null, transport.all.get(1).notification);
         refused(VllmPeerException.Kind.READING, () -> peer.release("r", 0), "2 requests");
         refused(VllmPeerException.Kind.READING, () -> peer.pull("r", new int[4], 0), "2 requests");
         peer.pullEnded("r", Progress.DONE, 0);
@@ -171,7 +173,7 @@ class VllmPrefillPeerTest {
         assertEquals(List.of(transport.peers.getFirst() + " r:1"), transport.sent);
         assertEquals(PrefillLease.State.RELEASED, lease.state(s(1)));
         refused(VllmPeerException.Kind.UNKNOWN_REQUEST, () -> peer.release("r", s(1)), "r");
-        assertEquals(List.of(), transport.reads);
+        assertEquals(List.of(), transport.all);
     }
 
     @Test
@@ -200,7 +202,7 @@ class VllmPrefillPeerTest {
         assertFalse(peer.release("r", s(25)));
         assertEquals(1, peer.expired());
         assertEquals(List.of(), transport.sent);
-        assertEquals(List.of(), transport.reads);
+        assertEquals(List.of(), transport.all);
     }
 
     @Test
@@ -371,16 +373,16 @@ class VllmPrefillPeerTest {
         peer.connect(engine("e", 2));
         peer.hold(shared("r", 2), 0);
         assertEquals(2, peer.pull("r", new int[] {0, 1, 16, 17}, 0).length);
-        final FakeTransport.Read first = transport.reads.get(0);
-        final FakeTransport.Read second = transport.reads.get(1);
-        assertEquals(List.of(4, 2, 14, 12), first.remote());
-        assertEquals(first.remote(), second.remote());
+        final ScriptedTransport.Made first = transport.all.get(0);
+        final ScriptedTransport.Made second = transport.all.get(1);
+        assertArrayEquals(new int[] {4, 2, 14, 12}, first.remote);
+        assertArrayEquals(first.remote, second.remote);
         final long own = CACHE.regions().getFirst().address(0);
-        assertEquals(own, transport.lists.get(first.localList()).address(0));
-        assertEquals(own + 2_048, transport.lists.get(second.localList()).address(0));
-        assertEquals(3L << 20, transport.lists.get(second.remoteList()).address(0));
-        assertEquals(2_048, transport.lists.get(second.remoteList()).length(0));
-        assertEquals(null, first.notification());
+        assertEquals(own, transport.lists.get(first.localList).address(0));
+        assertEquals(own + 2_048, transport.lists.get(second.localList).address(0));
+        assertEquals(3L << 20, transport.lists.get(second.remoteList).address(0));
+        assertEquals(2_048, transport.lists.get(second.remoteList).length(0));
+        assertEquals(null, first.notification);
         peer.pullEnded("r", Progress.DONE, 0);
         assertEquals(List.of(), transport.sent);
         peer.pullEnded("r", Progress.FAILED, 0);
@@ -420,16 +422,16 @@ class VllmPrefillPeerTest {
                         transport,
                         cache(
                                 new TensorRank(1, 2, 2),
-                                part("own 0", 1 << 22, 2),
-                                part("own 1", 1 << 23, 2)),
+                                part("own 0", 4, 2),
+                                part("own 1", 8, 2)),
                         VllmPrefillPeer.Options.DEFAULT);
         second.connect(engine("e"));
         second.hold(Golden.params("e", "r", "[[4,2]]", ""), 0);
         assertEquals(1, second.pull("r", new int[4], 0).length);
-        final FakeTransport.Read read = transport.reads.getFirst();
-        assertEquals("r:2", read.notification());
-        assertEquals((1L << 20) + 2_048, transport.lists.get(read.remoteList()).address(0));
-        assertEquals(2_048, transport.lists.get(read.remoteList()).length(0));
+        final ScriptedTransport.Made read = transport.all.getFirst();
+        assertEquals("r:2", read.notification);
+        assertEquals((1L << 20) + 2_048, transport.lists.get(read.remoteList).address(0));
+        assertEquals(2_048, transport.lists.get(read.remoteList).length(0));
     }
 
     @Test
