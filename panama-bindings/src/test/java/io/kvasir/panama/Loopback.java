@@ -3,8 +3,9 @@ package io.kvasir.panama;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.LoopbackNixl;
+
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -12,7 +13,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -20,19 +20,13 @@ import java.util.Map;
 /** The loopback library of module native, unpacked for a test. */
 @SuppressWarnings("restricted") // tests read the library's own counters
 final class Loopback {
-    static final String RESOURCE = "/io/kvasir/nativelib/linux-x86_64/libkvasir_loopback.so";
-
     private Loopback() {}
 
     /** Unpacks the library; ends the test as skipped where this machine could not build it. */
     static Path unpack(Path folder) {
-        try (InputStream library = Loopback.class.getResourceAsStream(RESOURCE)) {
-            assumeTrue(
-                    library != null,
-                    "skipped: module native built no loopback library here (needs Linux x86-64 and"
-                            + " cmake)");
-            final Path file = folder.resolve("libkvasir_loopback.so");
-            Files.write(file, library.readAllBytes());
+        try {
+            final Path file = LoopbackNixl.unpack(folder);
+            assumeTrue(file != null, LoopbackNixl.ABSENT);
             return file;
         } catch (IOException e) {
             throw new UncheckedIOException(e);

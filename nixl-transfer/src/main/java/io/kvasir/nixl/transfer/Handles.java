@@ -4,15 +4,16 @@ import java.util.Arrays;
 
 /**
  * Numbers for things that live in slots: a slot's number changes each time it is taken, so that a
- * number that was given back is known to be stale. One thread; allocates at construction only.
+ * number that was given back is known to be stale. One thread; allocates only when it is made and
+ * when it grows.
  *
  * <pre>
  *   handle: [ generation of the slot:32 | slot + 1:32 ]   odd generation = slot is taken
  * </pre>
  */
 final class Handles {
-    private final int[] generations;
-    private final int[] free;
+    private int[] generations;
+    private int[] free;
     private int freeCount;
 
     Handles(int slots) {
@@ -20,6 +21,16 @@ final class Handles {
         free = new int[slots];
         Arrays.setAll(free, place -> slots - 1 - place);
         freeCount = slots;
+    }
+
+    /** Adds free slots behind those there are; handles that were given stay good. */
+    void grow(int slots) {
+        final int before = generations.length;
+        generations = Arrays.copyOf(generations, slots);
+        free = Arrays.copyOf(free, slots);
+        for (int slot = slots - 1; slot >= before; slot--) {
+            free[freeCount++] = slot;
+        }
     }
 
     /**

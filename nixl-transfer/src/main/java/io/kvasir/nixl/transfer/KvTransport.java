@@ -9,7 +9,8 @@ import java.util.List;
  *
  * <p>All calls of one transport come from one thread, its owner. Life times: memory outlives its
  * registration, registrations and peers outlive lists, lists outlive requests. Handles of lists and
- * requests are numbers other than 0; a released handle must not be used again.
+ * requests are numbers other than 0; an unknown or released one is refused as {@code INVALID}, as
+ * is every call of a closed transport.
  *
  * <p>What makes progress: a transport may copy inside {@link #post}, in the background, or only
  * while its owner polls. So whoever has posted must poll {@link #status} until it is not {@link
@@ -43,7 +44,9 @@ public interface KvTransport extends AutoCloseable {
     @FunctionalInterface
     interface NotificationHandler {
         /**
-         * Called once a message, in the order of each peer.
+         * Called once a message, in the order of each peer. What it throws reaches the caller of
+         * {@link KvTransport#notifications}; the other messages are handed over by that call or the
+         * next.
          *
          * @param peer name of the sender
          * @param message its bytes; valid during the call
@@ -64,7 +67,8 @@ public interface KvTransport extends AutoCloseable {
      * to be done with it: unmapping it earlier can kill this process.
      *
      * @param regions not empty; none registered already
-     * @throws KvTransportException if it is refused
+     * @throws KvTransportException {@code INVALID} if there is none, or one overlaps another;
+     *     otherwise if it is refused; nothing is registered then
      */
     void register(List<KvRegion> regions);
 
@@ -72,7 +76,7 @@ public interface KvTransport extends AutoCloseable {
      * Forgets memory. This alone does not keep a peer with older metadata from reading it.
      *
      * @param regions exactly those of one earlier {@link #register}
-     * @throws KvTransportException if they are not known
+     * @throws KvTransportException {@code INVALID} if they were not registered so
      */
     void deregister(List<KvRegion> regions);
 
@@ -84,16 +88,19 @@ public interface KvTransport extends AutoCloseable {
     byte[] metadata();
 
     /**
-     * Makes a peer known, or knows more of it: later metadata of the same peer adds to it.
+     * Makes a peer known, or knows more of it: later metadata of the same peer adds to it. A new
+     * end with the name of one that is gone is another peer: {@link #disconnect} the old one first.
      *
      * @param metadata what the peer's {@link #metadata} returned
      * @return the peer's name
-     * @throws KvTransportException if it cannot be understood
+     * @throws KvTransportException {@code BAD_METADATA} if it cannot be understood
      */
     String connect(byte[] metadata);
 
     /**
-     * Forgets a peer. Its lists and requests must be released before, or be thrown away with it.
+     * Forgets a peer. What is left of its lists and requests is worth nothing from then on, also
+     * when the peer is connected again: no request can be made ({@code PEER_LOST}), those that are
+     * posted or polled fail. They are still to be released.
      *
      * @param peer its name; unknown ones are ignored
      */
@@ -105,14 +112,16 @@ public interface KvTransport extends AutoCloseable {
      * @param peer whose memory it is; null for own memory
      * @param pieces in the list's order, each inside one registered region
      * @return the list's handle
-     * @throws KvTransportException if the peer or the memory is not known
+     * @throws KvTransportException {@code UNKNOWN_PEER}, or {@code INVALID} if a piece does not lie
+     *     inside one region that is registered and, of a peer, was so when its metadata was made
      */
     long prepare(String peer, Descriptors pieces);
 
     /**
-     * Gives a list back; no request that was made of it may be alive.
+     * Gives a list back.
      *
      * @param list from {@link #prepare}
+     * @throws KvTransportException {@code INVALID} if a request that was made of it is not released
      */
     void releaseList(long list);
 
@@ -125,10 +134,11 @@ public interface KvTransport extends AutoCloseable {
      * @param remoteList list of a peer's memory
      * @param remotePlaces places in it; the i-th is as long as the i-th local one
      * @param count places used of both arrays, at least 1
-     * @param notification sent to the peer after its last byte has arrived; null for none. Keep it
-     *     below 8 KiB
+     * @param notification sent to the peer after its last byte has arrived, once a post; null for
+     *     none; at most {@value #MAX_MESSAGE} bytes, may be empty
      * @return the request's handle; it can be posted again whenever it is done
-     * @throws KvTransportException if places or lengths do not fit
+     * @throws KvTransportException {@code INVALID} if lists, places, lengths or notification do not
+     *     fit, {@code PEER_LOST} if the peer is known to be gone
      */
     long request(
             Operation operation,
@@ -142,15 +152,16 @@ public interface KvTransport extends AutoCloseable {
     /**
      * Starts a request. May take as long as the whole copy: not for event loops.
      *
-     * @param request from {@link #request}; not running
+     * @param request from {@link #request}; neither running nor failed
      * @return how far it is
+     * @throws KvTransportException {@code INVALID} if it is
      */
     Progress post(long request);
 
     /**
      * Looks how far a posted request is, and moves it on.
      *
-     * @param request a posted one
+     * @param request a posted one; another is {@code INVALID}
      * @return how far it is; {@link Progress#FAILED} stays
      */
     Progress status(long request);
@@ -158,13 +169,14 @@ public interface KvTransport extends AutoCloseable {
     /**
      * Why a request failed.
      *
-     * @param request one whose progress is {@link Progress#FAILED}
+     * @param request one whose progress is {@link Progress#FAILED}; another is {@code INVALID}
      * @return for people; allocates
      */
     String failure(long request);
 
     /**
-     * Gives a request back; cancels it where it is running and can be.
+     * Gives a request back; cancels it where it is running and can be, and then sends no
+     * notification.
      *
      * @param request from {@link #request}
      * @return false if it could not be cancelled: the handle and both sides' blocks must be kept,
@@ -175,7 +187,7 @@ public interface KvTransport extends AutoCloseable {
     /**
      * What a finished request took.
      *
-     * @param request one whose progress is {@link Progress#DONE}
+     * @param request one whose progress is {@link Progress#DONE}; another is {@code INVALID}
      * @param out receives it
      * @return false if this transport does not measure
      */
@@ -185,8 +197,9 @@ public interface KvTransport extends AutoCloseable {
      * Sends a message to a peer, in no order with requests.
      *
      * @param peer a connected one
-     * @param message its bytes, at most 8 KiB
-     * @throws KvTransportException if the peer is unknown or lost
+     * @param message its bytes, at most {@value #MAX_MESSAGE}
+     * @throws KvTransportException {@code UNKNOWN_PEER}, {@code PEER_LOST}, or {@code INVALID} if
+     *     it is too long
      */
     void send(String peer, byte[] message);
 

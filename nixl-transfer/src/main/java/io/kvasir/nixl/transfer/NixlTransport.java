@@ -10,11 +10,9 @@ import io.kvasir.panama.NixlStatus;
 import io.kvasir.panama.NixlTelemetry;
 import io.kvasir.panama.NixlTransfers;
 
-import org.agrona.collections.Long2ObjectHashMap;
-
 import java.lang.foreign.MemorySegment;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -22,8 +20,9 @@ import java.util.Set;
 
 /**
  * Copies through NIXL: one agent with one backend. NIXL takes handles and addresses as they are, so
- * what it would crash on, or accept without a word, is checked here: unknown handles, places beyond
- * a list, memory that is registered twice or overlaps.
+ * what it would crash on, or accept without a word, is checked here: unknown and released handles
+ * (NIXL's are addresses, which it gives again; those given here are not), places beyond a list,
+ * memory that is registered twice or overlaps.
  *
  * <p>A request that fails does not tell why: NIXL's C interface has one code for a lost peer and
  * for everything else. Take the peer for lost: release its requests, {@link #disconnect}, exchange
@@ -32,27 +31,54 @@ import java.util.Set;
 public final class NixlTransport implements KvTransport {
     private static final String OWN_MEMORY = "";
     private static final long NS_PER_MICRO = 1_000;
+    private static final int FIRST_SLOTS = 16;
 
     private final NixlAgent agent;
     private final NixlTransfers transfers;
     private final List<List<KvRegion>> registered = new ArrayList<>();
     private final Set<String> peers = new HashSet<>();
-    private final Long2ObjectHashMap<Prepared> lists = new Long2ObjectHashMap<>();
-    private final Long2ObjectHashMap<Request> requests = new Long2ObjectHashMap<>();
-    private final ArrayDeque<Request> spare = new ArrayDeque<>();
+    private final Handles listHandles = new Handles(FIRST_SLOTS);
+    private Prepared[] lists = new Prepared[FIRST_SLOTS];
+    private final Handles requestHandles = new Handles(FIRST_SLOTS);
+    private Request[] requests = new Request[FIRST_SLOTS]; // used again
     private final NixlTelemetry telemetry = new NixlTelemetry();
     private final NixlNotificationHandler relay = this::onNotification;
     private NotificationHandler handler;
+    private RuntimeException thrown; // by the handler, during a call of notifications
     private boolean closed;
 
-    /** A prepared list: whose memory, and how many pieces. */
-    private record Prepared(String peer, Descriptors pieces) {}
+    /** A prepared list: NIXL's handle, whose memory, and requests of it that are not released. */
+    private static final class Prepared {
+        private final long handle;
+        private final String peer;
+        private final Descriptors pieces;
+        private int requests;
 
-    /** What is known of a request; used again. */
+        private Prepared(long handle, String peer, Descriptors pieces) {
+            this.handle = handle;
+            this.peer = peer;
+            this.pieces = pieces;
+        }
+    }
+
+    /** NIXL's handle of a request, and what is known of it. */
     private static final class Request {
-        private String peer;
+        private long handle;
+        private Prepared local; // null when it is released
+        private Prepared remote;
         private int status;
         private boolean posted;
+
+        private Progress progress() {
+            if (status == NixlStatus.SUCCESS.code()) {
+                return Progress.DONE;
+            }
+            return status == NixlStatus.IN_PROGRESS.code() ? Progress.RUNNING : Progress.FAILED;
+        }
+
+        private boolean is(Progress progress) {
+            return posted && progress() == progress;
+        }
     }
 
     private NixlTransport(NixlAgent agent) {
@@ -130,8 +156,7 @@ public final class NixlTransport implements KvTransport {
     public void deregister(List<KvRegion> regions) {
         checkOpen();
         if (!registered.remove(regions)) {
-            throw new KvTransportException(
-                    Kind.INVALID,
+            throw invalid(
                     "these "
                             + regions.size()
                             + " regions were not registered together; deregister exactly what was"
@@ -195,8 +220,7 @@ public final class NixlTransport implements KvTransport {
                             addresses,
                             lengths,
                             devices);
-            lists.put(list, new Prepared(peer, pieces));
-            return list;
+            return hold(new Prepared(list, peer, pieces));
         } catch (NixlException e) {
             throw new KvTransportException(
                     Kind.INVALID,
@@ -208,20 +232,40 @@ public final class NixlTransport implements KvTransport {
         }
     }
 
+    private long hold(Prepared list) {
+        long handle = listHandles.take();
+        if (handle == 0) {
+            lists = Arrays.copyOf(lists, 2 * lists.length);
+            listHandles.grow(lists.length);
+            handle = listHandles.take();
+        }
+        lists[listHandles.slot(handle)] = list;
+        return handle;
+    }
+
     @Override
     public void releaseList(long list) {
         checkOpen();
-        list(list);
-        lists.remove(list);
-        transfers.releaseList(list);
+        final Prepared prepared = list(list);
+        if (prepared.requests > 0) {
+            throw invalid(
+                    named("list", list)
+                            + " has "
+                            + prepared.requests
+                            + " requests that are not released");
+        }
+        final int slot = listHandles.slot(list);
+        lists[slot] = null;
+        listHandles.release(slot);
+        transfers.releaseList(prepared.handle);
     }
 
     private Prepared list(long list) {
-        final Prepared prepared = lists.get(list);
-        if (prepared == null) {
-            throw new KvTransportException(Kind.INVALID, "no list has the handle " + list);
+        final int slot = listHandles.slot(list);
+        if (slot < 0) {
+            throw invalid(named("list", list) + " is unknown or released");
         }
-        return prepared;
+        return lists[slot];
     }
 
     @Override
@@ -239,26 +283,46 @@ public final class NixlTransport implements KvTransport {
         RequestCheck.ends(name(), local.peer == null, remote.peer == null);
         RequestCheck.places(name(), local.pieces, localPlaces, remote.pieces, remotePlaces, count);
         RequestCheck.message(name(), notification);
-        final long handle;
+        final long made;
         try {
-            handle =
+            made =
                     transfers.make(
                             operation == Operation.WRITE,
-                            localList,
+                            local.handle,
                             localPlaces,
-                            remoteList,
+                            remote.handle,
                             remotePlaces,
                             count,
                             notification);
         } catch (NixlException e) {
+            final boolean gone = e.code() == NixlStatus.NOT_FOUND.code();
             throw new KvTransportException(
-                    Kind.FAILED, "peer " + remote.peer + ": " + e.getMessage(), e);
+                    gone ? Kind.PEER_LOST : Kind.FAILED,
+                    "peer " + remote.peer + ": " + e.getMessage(),
+                    e);
         }
-        final Request request = spare.isEmpty() ? new Request() : spare.pop();
-        request.peer = remote.peer;
+        return hold(made, local, remote);
+    }
+
+    private long hold(long made, Prepared local, Prepared remote) {
+        long handle = requestHandles.take();
+        if (handle == 0) {
+            requests = Arrays.copyOf(requests, 2 * requests.length);
+            requestHandles.grow(requests.length);
+            handle = requestHandles.take();
+        }
+        final int slot = requestHandles.slot(handle);
+        if (requests[slot] == null) {
+            requests[slot] = new Request();
+        }
+        final Request request = requests[slot];
+        request.handle = made;
+        request.local = local;
+        request.remote = remote;
         request.status = 0;
         request.posted = false;
-        requests.put(handle, request);
+        local.requests++;
+        remote.requests++;
         return handle;
     }
 
@@ -266,12 +330,15 @@ public final class NixlTransport implements KvTransport {
     public Progress post(long request) {
         checkOpen();
         final Request known = known(request);
-        if (known.posted && known.status == NixlStatus.IN_PROGRESS.code()) {
-            throw new KvTransportException(Kind.INVALID, "request " + request + " is running");
+        if (known.is(Progress.RUNNING)) {
+            throw invalid(named("request", request) + " is running already");
+        }
+        if (known.is(Progress.FAILED)) {
+            throw invalid(named("request", request) + " has failed: " + failure(request));
         }
         known.posted = true;
-        known.status = transfers.post(request);
-        return progress(known.status);
+        known.status = transfers.post(known.handle);
+        return known.progress();
     }
 
     @Override
@@ -279,34 +346,31 @@ public final class NixlTransport implements KvTransport {
         checkOpen();
         final Request known = known(request);
         if (!known.posted) {
-            throw new KvTransportException(Kind.INVALID, "request " + request + " is not posted");
+            throw invalid(named("request", request) + " was not posted");
         }
         if (known.status == NixlStatus.IN_PROGRESS.code()) {
-            known.status = transfers.status(request);
+            known.status = transfers.status(known.handle);
         }
-        return progress(known.status);
-    }
-
-    private static Progress progress(int status) {
-        if (status == NixlStatus.SUCCESS.code()) {
-            return Progress.DONE;
-        }
-        return status == NixlStatus.IN_PROGRESS.code() ? Progress.RUNNING : Progress.FAILED;
+        return known.progress();
     }
 
     private Request known(long request) {
-        final Request known = requests.get(request);
-        if (known == null) {
-            throw new KvTransportException(Kind.INVALID, "no request has the handle " + request);
+        final int slot = requestHandles.slot(request);
+        if (slot < 0) {
+            throw invalid(named("request", request) + " is unknown or released");
         }
-        return known;
+        return requests[slot];
     }
 
     @Override
     public String failure(long request) {
+        checkOpen();
         final Request known = known(request);
+        if (!known.is(Progress.FAILED)) {
+            throw invalid(named("request", request) + " has not failed");
+        }
         return "peer "
-                + known.peer
+                + known.remote.peer
                 + ": "
                 + NixlStatus.of(known.status).map(Enum::name).orElse("unknown status")
                 + " ("
@@ -318,19 +382,25 @@ public final class NixlTransport implements KvTransport {
     public boolean release(long request) {
         checkOpen();
         final Request known = known(request);
-        if (transfers.release(request) != NixlStatus.SUCCESS.code()) {
+        if (transfers.release(known.handle) != NixlStatus.SUCCESS.code()) {
             return false;
         }
-        requests.remove(request);
-        spare.push(known);
+        known.local.requests--;
+        known.remote.requests--;
+        known.local = null;
+        known.remote = null;
+        requestHandles.release(requestHandles.slot(request));
         return true;
     }
 
     @Override
     public boolean telemetry(long request, TransferTelemetry out) {
         checkOpen();
-        known(request);
-        if (!transfers.telemetry(request, telemetry)) {
+        final Request known = known(request);
+        if (!known.is(Progress.DONE)) {
+            throw invalid(named("request", request) + " is not done");
+        }
+        if (!transfers.telemetry(known.handle, telemetry)) {
             return false;
         }
         out.postNs = telemetry.postMicros * NS_PER_MICRO;
@@ -360,11 +430,25 @@ public final class NixlTransport implements KvTransport {
     public int notifications(NotificationHandler receiver) {
         checkOpen();
         handler = receiver;
-        return transfers.notifications(relay);
+        thrown = null;
+        final int count = transfers.notifications(relay);
+        if (thrown != null) {
+            throw thrown;
+        }
+        return count;
     }
 
+    /** NIXL has given all messages away already: the others follow one whose handler throws. */
     private void onNotification(String peer, MemorySegment message) {
-        handler.onNotification(peer, message);
+        try {
+            handler.onNotification(peer, message);
+        } catch (RuntimeException e) {
+            if (thrown == null) {
+                thrown = e;
+            } else {
+                thrown.addSuppressed(e);
+            }
+        }
     }
 
     private static void refusing(Kind kind, Runnable call) {
@@ -375,9 +459,17 @@ public final class NixlTransport implements KvTransport {
         }
     }
 
+    private KvTransportException invalid(String what) {
+        return new KvTransportException(Kind.INVALID, name() + ": " + what);
+    }
+
+    private static String named(String what, long handle) {
+        return what + " 0x" + Long.toHexString(handle);
+    }
+
     private void checkOpen() {
         if (closed) {
-            throw new IllegalStateException("transport " + name() + " is closed");
+            throw invalid("the transport is closed");
         }
     }
 
@@ -386,11 +478,17 @@ public final class NixlTransport implements KvTransport {
         if (closed) {
             return;
         }
-        requests.keySet().forEach(transfers::release);
-        lists.keySet().forEach(transfers::releaseList);
-        requests.clear();
-        lists.clear();
         closed = true;
+        for (Request request : requests) {
+            if (request != null && request.local != null) {
+                transfers.release(request.handle);
+            }
+        }
+        for (Prepared list : lists) {
+            if (list != null) {
+                transfers.releaseList(list.handle);
+            }
+        }
         agent.close();
     }
 }

@@ -33,4 +33,21 @@ class HandlesTest {
             assertEquals(-1, handles.slot(handle));
         }
     }
+
+    @Test
+    void growingAddsSlotsAndKeepsHandles() {
+        final Handles handles = new Handles(2);
+        final long first = handles.take();
+        final long stale = handles.take();
+        handles.release(handles.slot(stale));
+
+        handles.grow(4);
+
+        assertEquals(0, handles.slot(first));
+        assertEquals(-1, handles.slot(stale));
+        assertEquals(2, handles.slot(handles.take()));
+        assertEquals(3, handles.slot(handles.take()));
+        assertEquals(1, handles.slot(handles.take()));
+        assertEquals(0, handles.take());
+    }
 }

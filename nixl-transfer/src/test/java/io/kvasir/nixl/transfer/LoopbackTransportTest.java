@@ -6,8 +6,6 @@ import static io.kvasir.nixl.transfer.Loopbacks.isFilled;
 import static io.kvasir.nixl.transfer.Loopbacks.refused;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.transfer.KvLayout.Order;
@@ -19,8 +17,6 @@ import io.kvasir.panama.NixlMemory;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -32,6 +28,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
+/** What the loopback promises beyond the contract of all transports. */
 class LoopbackTransportTest {
     private static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 32, 4, 4096);
 
@@ -61,9 +58,9 @@ class LoopbackTransportTest {
         Loopbacks.deleteEmpty(folder);
     }
 
-    private void connect(boolean shared) {
-        prefillPool = shared ? KvPool.share(LAYOUT, prefill) : KvPool.allocate(LAYOUT);
-        decodePool = shared ? KvPool.share(LAYOUT, decode) : KvPool.allocate(LAYOUT);
+    private void connect() {
+        prefillPool = KvPool.share(LAYOUT, prefill);
+        decodePool = KvPool.share(LAYOUT, decode);
         prefill.register(prefillPool.regions());
         decode.register(decodePool.regions());
         assertEquals("prefill", decode.connect(prefill.metadata()));
@@ -104,45 +101,9 @@ class LoopbackTransportTest {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void blocksAreReadAndThePeerIsTold(boolean shared) {
-        connect(shared);
-        fillAll(prefillPool, 100);
-
-        final long request = read(blocks(1, 2), blocks(30, 7), bytes("request 5"));
-
-        assertEquals(Progress.DONE, end(decode, request));
-        for (KvRegion region : decodePool.regions()) {
-            assertTrue(isFilled(decodePool.block(region, 1), 130));
-            assertTrue(isFilled(decodePool.block(region, 2), 107));
-            assertFalse(isFilled(decodePool.block(region, 3), 103));
-        }
-        assertEquals(List.of("decode:request 5"), messages(prefill));
-        assertEquals(List.of(), messages(prefill));
-        assertTrue(decode.release(request));
-    }
-
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void blocksAreWritten(boolean shared) {
-        connect(shared);
-        fillAll(decodePool, 200);
-
-        final long request =
-                decode.request(
-                        Operation.WRITE, own, blocks(4), remote, blocks(9), blocks(4).length, null);
-
-        assertEquals(Progress.DONE, end(decode, request));
-        for (KvRegion region : prefillPool.regions()) {
-            assertTrue(isFilled(prefillPool.block(region, 9), 204));
-        }
-        assertEquals(List.of(), messages(prefill));
-    }
-
     @Test
     void aLargeCopyIsMadeInChunksAndItsNotificationComesLast() {
-        connect(true);
+        connect();
         fillAll(prefillPool, 300);
         final int[] all = new int[32];
         Arrays.setAll(all, block -> block);
@@ -164,7 +125,7 @@ class LoopbackTransportTest {
 
     @Test
     void neighboursAreMergedAndTheTelemetrySaysSo() {
-        connect(true);
+        connect();
         final long request = read(blocks(1, 2, 3, 5), blocks(11, 12, 13, 14), null);
         end(decode, request);
         final TransferTelemetry telemetry = new TransferTelemetry();
@@ -178,109 +139,8 @@ class LoopbackTransportTest {
     }
 
     @Test
-    void aRequestCanBePostedAgainAfterItIsDone() {
-        connect(true);
-        final long request = read(blocks(1), blocks(2), bytes("again"));
-        for (int round = 0; round < 3; round++) {
-            fillAll(prefillPool, 1000L * round);
-            assertEquals(Progress.DONE, end(decode, request));
-            assertTrue(
-                    isFilled(
-                            decodePool.block(decodePool.regions().getFirst(), 1),
-                            1000L * round + 2));
-        }
-        assertEquals(List.of("decode:again", "decode:again", "decode:again"), messages(prefill));
-    }
-
-    @Test
-    void aCancelledRequestTellsNobody() {
-        connect(true);
-        final int[] all = new int[32];
-        Arrays.setAll(all, block -> block);
-        final long request = read(blocks(all), blocks(all), bytes("done"));
-        assertEquals(Progress.RUNNING, decode.post(request));
-
-        assertTrue(decode.release(request));
-
-        assertEquals(List.of(), messages(prefill));
-        refused(Kind.INVALID, Long.toHexString(request), () -> decode.status(request));
-        refused(Kind.INVALID, "unknown or released", () -> decode.release(request));
-        decode.releaseList(remote);
-    }
-
-    @Test
-    void staleAndUnknownHandlesAreNamed() {
-        connect(true);
-        final long request = read(blocks(1), blocks(2), null);
-        decode.release(request);
-        final long next = read(blocks(1), blocks(2), null);
-
-        refused(Kind.INVALID, "0x" + Long.toHexString(request), () -> decode.post(request));
-        refused(Kind.INVALID, "request 0x7", () -> decode.failure(7));
-        refused(Kind.INVALID, "list 0x7", () -> decode.releaseList(7));
-        refused(Kind.INVALID, "1 requests", () -> decode.releaseList(own));
-        refused(Kind.INVALID, "not posted", () -> decode.status(next));
-        refused(Kind.INVALID, "not done", () -> decode.telemetry(next, new TransferTelemetry()));
-        refused(Kind.INVALID, "not failed", () -> decode.failure(next));
-        decode.release(next);
-        decode.releaseList(own);
-        refused(Kind.INVALID, "unknown or released", () -> read(blocks(1), blocks(2), null));
-    }
-
-    @Test
-    void requestsThatDoNotFitAreRefused() {
-        connect(true);
-        final int[] one = {0};
-        refused(Kind.INVALID, "localPlaces[0]=128", () -> read(new int[] {128}, one, null));
-        refused(Kind.INVALID, "remotePlaces[0]=-1", () -> read(one, new int[] {-1}, null));
-        refused(
-                Kind.INVALID,
-                "count=2",
-                () -> decode.request(Operation.READ, own, one, remote, one, 2, null));
-        refused(
-                Kind.INVALID,
-                "own memory and one of a peer's",
-                () -> decode.request(Operation.READ, remote, one, own, one, 1, null));
-        refused(Kind.INVALID, "8193 bytes", () -> read(one, one, new byte[8193]));
-        final KvRegion half =
-                new KvRegion("half", 0, NixlMemory.DRAM, 0, prefillPool.base(), 2048, 2048, 4);
-        final long halves = decode.prepare("prefill", Descriptors.ofBlocks(List.of(half)));
-        refused(
-                Kind.INVALID,
-                "pieces 0 differ",
-                () -> decode.request(Operation.READ, own, one, halves, one, 1, null));
-    }
-
-    @Test
-    void memoryThatIsNotRegisteredIsRefused() {
-        connect(true);
-        final KvRegion beyond =
-                new KvRegion("b", 0, NixlMemory.DRAM, 0, decodePool.base() + 1, 4096, 4096, 128);
-        refused(
-                Kind.INVALID,
-                "piece 31",
-                () -> decode.prepare(null, Descriptors.ofBlocks(List.of(beyond))));
-        refused(
-                Kind.UNKNOWN_PEER,
-                "nobody",
-                () -> decode.prepare("nobody", prefillPool.descriptors()));
-        refused(Kind.INVALID, "overlap", () -> decode.register(decodePool.regions()));
-        refused(
-                Kind.INVALID,
-                "VRAM",
-                () ->
-                        decode.register(
-                                List.of(
-                                        new KvRegion(
-                                                "gpu", 0, NixlMemory.VRAM, 0, 4096, 1, 1, 1))));
-        decode.deregister(decodePool.regions());
-        refused(Kind.INVALID, "were not registered", () -> decode.deregister(decodePool.regions()));
-        refused(Kind.INVALID, "piece 0", () -> decode.prepare(null, decodePool.descriptors()));
-    }
-
-    @Test
     void limitsAreNamed() {
-        connect(true);
+        connect();
         final List<Long> requests = new ArrayList<>();
         for (int i = 0; i < 64; i++) {
             requests.add(read(blocks(1), blocks(1), null));
@@ -325,7 +185,7 @@ class LoopbackTransportTest {
 
     @Test
     void messagesKeepTheirOrderOverReconnectsAndManyTurnsOfTheInbox() {
-        connect(true);
+        connect();
         for (int round = 0; round < 300; round++) {
             for (int i = 0; i < round % 7; i++) {
                 decode.send("prefill", bytes("x".repeat(round * 10 + i)));
@@ -344,7 +204,7 @@ class LoopbackTransportTest {
 
     @Test
     void aFullInboxIsNamedAndGoesOnWhenItIsRead() {
-        connect(true);
+        connect();
         final byte[] message = new byte[8 << 10];
         int sent = 0;
         final KvTransportException full;
@@ -372,25 +232,8 @@ class LoopbackTransportTest {
     }
 
     @Test
-    void aMessageIsGoneEvenIfItsHandlerThrows() {
-        connect(true);
-        decode.send("prefill", bytes("one"));
-        decode.send("prefill", bytes("two"));
-
-        assertThrows(
-                IllegalStateException.class,
-                () ->
-                        prefill.notifications(
-                                (peer, message) -> {
-                                    throw new IllegalStateException("handler");
-                                }));
-
-        assertEquals(List.of("decode:two"), messages(prefill));
-    }
-
-    @Test
     void aClosedPeerIsLostAndItsSuccessorNeedsNewMetadata() {
-        connect(true);
+        connect();
         final long request = read(blocks(1), blocks(2), bytes("x"));
         final byte[] old = prefill.metadata();
         prefill.close();
@@ -413,23 +256,8 @@ class LoopbackTransportTest {
     }
 
     @Test
-    void aRunningRequestOfADisconnectedPeerFails() {
-        connect(true);
-        final int[] all = new int[32];
-        Arrays.setAll(all, block -> block);
-        final long request = read(blocks(all), blocks(all), null);
-        assertEquals(Progress.RUNNING, decode.post(request));
-
-        decode.disconnect("prefill");
-
-        assertEquals(Progress.FAILED, decode.status(request));
-        assertTrue(decode.failure(request).contains("disconnected"), decode.failure(request));
-        assertTrue(decode.release(request));
-    }
-
-    @Test
     void ownMemoryThatWasClosedFailsTheRequest() {
-        connect(true);
+        connect();
         final long request = read(blocks(1), blocks(2), null);
 
         decodePool.close();
@@ -440,7 +268,7 @@ class LoopbackTransportTest {
 
     @Test
     void memoryThatLostItsFileSystemFailsTheRequest() throws IOException {
-        connect(true);
+        connect();
         final long request = read(blocks(1), blocks(2), null);
         for (String file : Loopbacks.files(folder)) {
             if (file.endsWith("-0.memory")) {
@@ -457,7 +285,7 @@ class LoopbackTransportTest {
 
     @Test
     void twoLivingEndsCannotHaveOneName() {
-        connect(true);
+        connect();
         try (LoopbackTransport twin = new LoopbackTransport("prefill", Loopbacks.config(folder));
                 LoopbackTransport self =
                         new LoopbackTransport("decode", Loopbacks.config(folder))) {
@@ -467,30 +295,8 @@ class LoopbackTransportTest {
     }
 
     @Test
-    void laterMetadataAddsRegions() {
-        connect(true);
-        final KvLayout layout = KvLayout.of(Order.BLOCK_MAJOR, 4, 4, 1024);
-        try (KvPool more = KvPool.share(layout, prefill)) {
-            refused(
-                    Kind.INVALID,
-                    "is in no region",
-                    () -> decode.prepare("prefill", more.descriptors()));
-            prefill.register(more.regions());
-            decode.connect(prefill.metadata());
-
-            final long list = decode.prepare("prefill", more.descriptors());
-            fill(more.block(more.regions().getFirst(), 3), 77);
-            final long request =
-                    decode.request(
-                            Operation.READ, own, new int[] {6}, list, new int[] {3}, 1, null);
-            assertEquals(Progress.DONE, end(decode, request));
-            assertTrue(isFilled(decodePool.block(decodePool.regions().getFirst(), 6), 77));
-        }
-    }
-
-    @Test
     void anEndIsAPeerOfItself() {
-        connect(true);
+        connect();
         fillAll(decodePool, 10);
         decode.connect(decode.metadata());
         final long self = decode.prepare("decode", decodePool.descriptors());
@@ -529,14 +335,20 @@ class LoopbackTransportTest {
     }
 
     @Test
-    void aClosedTransportRefusesEverything() {
-        connect(true);
-        decode.close();
-        decode.close();
+    void memoryOfAGpuIsRefused() {
+        refused(
+                Kind.INVALID,
+                "VRAM",
+                () ->
+                        decode.register(
+                                List.of(
+                                        new KvRegion(
+                                                "gpu", 0, NixlMemory.VRAM, 0, 4096, 1, 1, 1))));
+    }
 
-        refused(Kind.INVALID, "is closed", decode::metadata);
-        refused(Kind.INVALID, "is closed", () -> decode.post(1));
+    @Test
+    void aClosedTransportSharesNothing() {
+        decode.close();
         refused(Kind.INVALID, "is closed", () -> decode.share(1));
-        decodePool.block(decodePool.regions().getFirst(), 0).fill((byte) 1); // still mapped
     }
 }

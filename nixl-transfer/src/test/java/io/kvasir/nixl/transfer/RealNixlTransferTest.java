@@ -1,72 +1,29 @@
 package io.kvasir.nixl.transfer;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.kvasir.testsupport.NixlWheel;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /** Two JVMs, the real NIXL between them. */
 class RealNixlTransferTest {
-    private static final int PATIENCE_SECONDS = 120;
-
-    /** UCX would take the JVM's signals with this set, were it not kept from it. */
-    private static final Map<String, String> HOSTILE =
-            Map.of("UCX_HANDLE_ERRORS", "bt", "NIXL_LOG_LEVEL", "FATAL");
-
-    private static String run(
-            Class<?> main, Map<String, String> more, Path folder, String... arguments)
-            throws IOException, InterruptedException {
-        final NixlWheel wheel = NixlWheel.get();
-        assumeTrue(wheel.isThere(), "skipped: no NIXL: " + wheel.why());
-        final List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(
-                List.of(
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-Xmx256m",
-                        "-XX:+UseSerialGC",
-                        "-XX:-CreateCoredumpOnCrash",
-                        "-XX:ErrorFile=" + folder.resolve("crash.log"),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        main.getName()));
-        command.addAll(List.of(arguments));
-        final Path out = folder.resolve("out.txt");
-        final ProcessBuilder builder =
-                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(out.toFile());
-        final Map<String, String> environment = new HashMap<>(HOSTILE);
-        environment.put("KVASIR_NIXL_LIBRARY", wheel.library().toString());
-        environment.putAll(more);
-        builder.environment().putAll(environment);
-        final Process process = builder.start();
-        final boolean ended = process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS);
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly().waitFor();
-        final String text = Files.readString(out);
-        assertTrue(ended, "no end after " + PATIENCE_SECONDS + " s: " + text);
-        assertEquals(0, process.exitValue(), text);
-        return text;
-    }
-
     private static void moves(int sets, Map<String, String> environment, Path folder)
             throws IOException, InterruptedException {
         final String seed = Long.toString(Seeds.next("moves"));
         final String text =
-                run(TwoProcesses.class, environment, folder, "nixl", Integer.toString(sets), seed);
+                NixlChild.run(
+                        TwoProcesses.class,
+                        environment,
+                        folder,
+                        "nixl",
+                        Integer.toString(sets),
+                        seed);
         assertTrue(text.contains("sets " + sets), text);
     }
 
@@ -86,7 +43,7 @@ class RealNixlTransferTest {
     @Test
     void peersThatDieAtRandomCostNeitherTheProcessNorABlock(@TempDir Path folder) throws Exception {
         final String seed = Long.toString(Seeds.next("peersThatDie"));
-        final String text = run(DyingPeers.class, Map.of(), folder, "nixl", "6", seed);
+        final String text = NixlChild.run(DyingPeers.class, Map.of(), folder, "nixl", "6", seed);
         assertTrue(text.contains("rounds 6 restarts 6"), text);
     }
 }

@@ -1,0 +1,45 @@
+package io.kvasir.nixl.transfer;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+/** The loopback transport keeps the contract, in shared memory and in memory of the process. */
+class LoopbackContractTest {
+    private Path folder;
+
+    @BeforeEach
+    void makeFolder() throws IOException {
+        folder = Loopbacks.folder();
+    }
+
+    abstract class Ends extends KvTransportContract {
+        @Override
+        KvTransport open(String name) {
+            return new LoopbackTransport(name, Loopbacks.config(folder));
+        }
+
+        @Override
+        boolean slowDown() {
+            return true; // chunks are smaller than all blocks
+        }
+
+        @Override
+        void closed() throws IOException {
+            Loopbacks.deleteEmpty(folder);
+        }
+    }
+
+    @Nested
+    class InSharedMemory extends Ends {
+        @Override
+        KvPool pool(KvLayout layout, KvTransport owner) {
+            return KvPool.share(layout, (LoopbackTransport) owner);
+        }
+    }
+
+    @Nested
+    class InMemoryOfTheProcess extends Ends {}
+}
