@@ -6,9 +6,13 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 /**
  * A bounded queue from many threads to one, without locks or allocation. A producer claims a place
  * by moving the tail, then fills it; the consumer waits behind a place that is claimed and not yet
- * filled. (Agrona has the same, but for memory access that needs the JDK opened.)
+ * filled. Closing marks the tail, so that whatever claimed a place before is seen by {@link #drain}
+ * and nothing comes after it. (Agrona has the same without an end, but for memory access that needs
+ * the JDK opened.)
  */
 final class SubmissionQueue<T> {
+    private static final long CLOSED = Long.MIN_VALUE;
+
     private final AtomicReferenceArray<T> places;
     private final int capacity;
     private final int mask;
@@ -22,12 +26,12 @@ final class SubmissionQueue<T> {
         places = new AtomicReferenceArray<>(length);
     }
 
-    /** Adds at the end; false when it is full. Any thread. */
+    /** Adds at the end; false when it is full or closed. Any thread. */
     boolean offer(T element) {
         long place;
         do {
             place = tail.get();
-            if (place - head.get() >= capacity) {
+            if (place < 0 || place - head.get() >= capacity) {
                 return false;
             }
         } while (!tail.compareAndSet(place, place + 1));
@@ -42,6 +46,31 @@ final class SubmissionQueue<T> {
         if (element != null) {
             places.setPlain((int) place & mask, null);
             head.setRelease(place + 1); // behind the null: nobody fills the place before
+        }
+        return element;
+    }
+
+    /** Takes nothing in any more. Any thread; idempotent. */
+    void close() {
+        tail.getAndUpdate(place -> place | CLOSED);
+    }
+
+    boolean isClosed() {
+        return tail.get() < 0;
+    }
+
+    /**
+     * Takes the first of a closed queue, and waits for it where its producer has claimed a place
+     * only; null when there will never be another. The one consumer.
+     */
+    T drain() {
+        if (head.getPlain() == (tail.get() & ~CLOSED)) {
+            return null;
+        }
+        T element = poll();
+        while (element == null) {
+            Thread.onSpinWait();
+            element = poll();
         }
         return element;
     }

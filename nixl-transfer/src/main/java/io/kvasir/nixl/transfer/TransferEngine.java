@@ -44,7 +44,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private final SubmissionQueue<Transfer> submitted;
     private final SubmissionQueue<Runnable> calls = new SubmissionQueue<>(CALLS);
     private final AtomicLong refused = new AtomicLong();
-    private volatile boolean closing;
 
     // the owner's
     private final List<ArrayDeque<Transfer>> waiting =
@@ -164,10 +163,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
                         result.completeExceptionally(e);
                     }
                 };
-        if (closing || !calls.offer(call)) {
+        if (!calls.offer(call)) {
             result.completeExceptionally(
                     new IllegalStateException(
-                            closing
+                            calls.isClosed()
                                     ? "the transfer engine is closed"
                                     : CALLS + " calls wait for the transfer engine already"));
         }
@@ -187,7 +186,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             transfer.endStage(null);
         }
         transfer.submitted();
-        if (closing || !submitted.offer(transfer)) {
+        if (!submitted.offer(transfer)) {
             transfer.refused();
             refused.incrementAndGet();
             return false;
@@ -432,14 +431,20 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /**
      * Cancels what is left, waits a bounded time until the transport has given it up, and closes
-     * the transport. The last thing of a running engine; called by its thread.
+     * the transport. A transfer whose requests it has not given up by then stays {@link
+     * State#RUNNING}. The last thing of a running engine; called by its thread.
      */
     @Override
     public void onClose() {
-        closing = true;
-        takeSubmitted();
+        submitted.close();
+        calls.close();
         for (ArrayDeque<Transfer> queue : waiting) {
-            queue.forEach(Transfer::cancel);
+            queue.forEach(this::drop);
+            queue.clear();
+        }
+        waitingCount = 0;
+        for (Transfer late = submitted.drain(); late != null; late = submitted.drain()) {
+            drop(late);
         }
         for (int i = 0; i < inFlight.count(); i++) {
             inFlight.transfer(i).cancel();
@@ -447,16 +452,28 @@ public final class TransferEngine implements Agent, AutoCloseable {
         final long deadline = clock.nanoTime() + CLOSE_PATIENCE_NS;
         do {
             poll(clock.nanoTime());
-            post(clock.nanoTime());
-        } while ((inFlight.count() > 0 || waitingCount > 0) && clock.nanoTime() - deadline < 0);
-        runCalls();
+        } while (inFlight.count() > 0 && clock.nanoTime() - deadline < 0);
+        for (Runnable call = calls.drain(); call != null; call = calls.drain()) {
+            call.run();
+        }
         transport.close();
     }
 
-    /** Ends it: what has not ended is cancelled. Blocks until the engine's thread is through. */
+    /** Of a transfer that waits, nothing more is posted. */
+    private void drop(Transfer transfer) {
+        transfer.stop(State.CANCELLED, "the transfer engine was closed");
+        transfer.queued = false;
+        endIfOver(transfer);
+    }
+
+    /**
+     * Ends it: what has not ended is cancelled, what is submitted later is refused. Blocks until
+     * the engine's thread is through.
+     */
     @Override
     public void close() {
-        closing = true;
+        submitted.close();
+        calls.close();
         if (runner == null) {
             onClose();
         } else {

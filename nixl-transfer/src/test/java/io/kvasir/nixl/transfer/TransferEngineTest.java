@@ -12,6 +12,7 @@ import io.kvasir.nixl.transfer.Transfer.Priority;
 import io.kvasir.nixl.transfer.Transfer.State;
 import io.kvasir.panama.NixlMemory;
 
+import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,6 +21,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
 class TransferEngineTest {
@@ -267,6 +270,68 @@ class TransferEngineTest {
         assertEquals(State.CANCELLED, waiting.state());
         assertFalse(engine.submit(transfer("late", 1)));
         assertThrows(Exception.class, () -> engine.local(pieces()).join());
+    }
+
+    @Test
+    void closingEndsMoreThanTheWaitingQueueHolds() {
+        make(new TransferConfig(2, 1, 1, 1, 1));
+        final List<Transfer> taken = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            final Transfer transfer = transfer("t" + i, i);
+            if (engine.submit(transfer)) {
+                taken.add(transfer);
+            }
+            work(1);
+        }
+        assertTrue(taken.size() > 3, "taken " + taken.size());
+        engine.close();
+        taken.forEach(transfer -> assertEquals(State.CANCELLED, transfer.state()));
+        assertEquals(taken.size(), told.stream().filter(t -> t.endsWith("CANCELLED")).count());
+    }
+
+    @Test
+    void whatIsSubmittedWhileTheEngineClosesEndsOrIsRefused() throws InterruptedException {
+        for (int round = 0; round < 100; round++) {
+            final ScriptedTransport scripted = new ScriptedTransport();
+            scripted.doneAtOnce = true;
+            final TransferEngine running =
+                    TransferEngine.start(
+                            scripted,
+                            TransferConfig.DEFAULT,
+                            new BusySpinIdleStrategy(),
+                            (peer, message) -> {},
+                            error -> {});
+            final LocalBlocks local = running.local(pieces()).join();
+            final KvLink peer = running.link(new byte[] {'p'}, pieces()).join();
+            final List<Transfer> taken = new ArrayList<>();
+            final List<CompletableFuture<String>> calls = new ArrayList<>();
+            final CountDownLatch begun = new CountDownLatch(1);
+            final AtomicBoolean over = new AtomicBoolean();
+            final Thread submitter =
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        while (!over.get()) {
+                                            final Transfer transfer =
+                                                    new Transfer().pull(local, peer).add(0, 0);
+                                            if (running.submit(transfer)) {
+                                                taken.add(transfer);
+                                            }
+                                            calls.add(running.call(KvTransport::name));
+                                            begun.countDown();
+                                        }
+                                    });
+            begun.await();
+            running.close();
+            over.set(true);
+            submitter.join();
+            for (Transfer transfer : taken) {
+                assertTrue(transfer.state().isEnd(), "round " + round + ": " + transfer.state());
+            }
+            for (CompletableFuture<String> call : calls) {
+                assertTrue(call.isDone(), "round " + round + ": a call never ends");
+            }
+        }
     }
 
     @Test
