@@ -115,7 +115,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /**
-     * Connects to a peer and prepares its memory.
+     * Connects to a peer and prepares its memory; forgets the peer if that fails. One link a peer
+     * at a time.
      *
      * @param metadata what the peer's transport told of itself
      * @param pieces of its memory, in the list's order
@@ -125,7 +126,12 @@ public final class TransferEngine implements Agent, AutoCloseable {
         return call(
                 t -> {
                     final String peer = t.connect(metadata);
-                    return new KvLink(peer, t.prepare(peer, pieces), pieces);
+                    try {
+                        return new KvLink(peer, t.prepare(peer, pieces), pieces);
+                    } catch (KvTransportException e) {
+                        t.disconnect(peer); // there is no link that would do it
+                        throw e;
+                    }
                 });
     }
 

@@ -19,19 +19,19 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** What tests of the loopback transport share. */
-final class Loopbacks {
+public final class Loopbacks {
     static final long DEADLINE_NS = 20_000_000_000L;
 
     private Loopbacks() {}
 
     /** Small limits; peers are looked for at every call. */
-    static LoopbackConfig config(Path folder) {
+    public static LoopbackConfig config(Path folder) {
         return new LoopbackConfig(
                 folder, 4, 256, 64, 64, 32 << 10, 64 << 10, Duration.ZERO, Duration.ofMillis(50));
     }
 
     /** A folder in memory where there is one: a child's pages must not be written to a disk. */
-    static Path folder() throws IOException {
+    public static Path folder() throws IOException {
         final Path memory = Path.of("/dev/shm");
         return Files.isWritable(memory)
                 ? Files.createTempDirectory(memory, "kvasir-test-")
@@ -44,7 +44,8 @@ final class Loopbacks {
         }
     }
 
-    static void deleteEmpty(Path folder) throws IOException {
+    /** Fails if it is not empty. */
+    public static void deleteEmpty(Path folder) throws IOException {
         assertEquals(List.of(), files(folder), "files are left");
         Files.delete(folder);
     }
@@ -61,13 +62,14 @@ final class Loopbacks {
     }
 
     /** Bytes that follow from a block's owner and number. */
-    static void fill(MemorySegment block, long seed) {
+    public static void fill(MemorySegment block, long seed) {
         for (long offset = 0; offset < block.byteSize(); offset += Long.BYTES) {
             block.set(ValueLayout.JAVA_LONG_UNALIGNED, offset, word(seed, offset));
         }
     }
 
-    static boolean isFilled(MemorySegment block, long seed) {
+    /** Whether they are what {@link #fill} wrote. */
+    public static boolean isFilled(MemorySegment block, long seed) {
         for (long offset = 0; offset < block.byteSize(); offset += Long.BYTES) {
             if (block.get(ValueLayout.JAVA_LONG_UNALIGNED, offset) != word(seed, offset)) {
                 return false;

@@ -2,6 +2,7 @@ package io.kvasir.nixl.transfer;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.nixl.exchange.KeptPeers;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -45,5 +46,15 @@ class RealNixlTransferTest {
         final String seed = Long.toString(Seeds.next("peersThatDie"));
         final String text = NixlChild.run(DyingPeers.class, Map.of(), folder, "nixl", "6", seed);
         assertTrue(text.contains("rounds 6 restarts 6"), text);
+    }
+
+    @Test
+    void aLinkIsKeptUpThroughKillsAndStops(@TempDir Path folder) throws Exception {
+        final String seed = Long.toString(Seeds.next("aLinkIsKeptUp"));
+        final String text =
+                NixlChild.run(
+                        KeptPeers.class, Map.of(), folder, "nixl", "9", seed, folder.toString());
+        System.out.println(text);
+        assertTrue(text.contains("rounds 9 resumed 9"), text);
     }
 }

@@ -54,10 +54,24 @@ public final class ScriptedTransport implements KvTransport {
     /** Messages as {@code "peer text"}. */
     public final List<String> sent = new ArrayList<>();
 
-    public boolean doneAtOnce;
-    public boolean refusePrepare;
+    /** Thrown by {@link #connect}. */
+    public RuntimeException connectFails;
+
+    /** Thrown by {@link #prepare} of a peer's memory. */
+    public RuntimeException prepareFails;
+
+    /** Whether messages cannot be sent. */
     public boolean refuseSend;
-    boolean releaseFails;
+
+    /** Whether posted requests fail. */
+    public boolean failAtOnce;
+
+    /** Whether posted requests are done. */
+    public boolean doneAtOnce;
+
+    /** Whether requests cannot be given up. */
+    public boolean releaseFails;
+
     boolean closed;
     private long next = 1;
 
@@ -79,6 +93,9 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public String connect(byte[] metadata) {
+        if (connectFails != null) {
+            throw connectFails;
+        }
         final String peer = text(metadata);
         if (!peers.contains(peer)) {
             peers.add(peer);
@@ -93,8 +110,8 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public long prepare(String peer, Descriptors pieces) {
-        if (refusePrepare) {
-            throw new KvTransportException(KvTransportException.Kind.INVALID, "told so");
+        if (peer != null && prepareFails != null) {
+            throw prepareFails;
         }
         lists.put(next, pieces);
         return next++;
@@ -138,6 +155,9 @@ public final class ScriptedTransport implements KvTransport {
         made.posted = true;
         if (doneAtOnce) {
             made.progress = Progress.DONE;
+        }
+        if (failAtOnce) {
+            made.progress = Progress.FAILED;
         }
         return made.progress;
     }

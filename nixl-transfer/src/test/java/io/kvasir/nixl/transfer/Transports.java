@@ -7,10 +7,11 @@ import io.kvasir.panama.NixlProbe;
 import java.util.Map;
 
 /** Makes transports by the name of their kind. */
-final class Transports {
+public final class Transports {
     private Transports() {}
 
-    static KvTransport create(String kind, String name) {
+    /** Makes one. */
+    public static KvTransport create(String kind, String name) {
         return switch (kind) {
             case "nixl" -> {
                 if (NixlProbe.probe() instanceof Available available) {

@@ -321,7 +321,8 @@ class VllmPrefillPeerTest {
 
     @Test
     void aRefusedListLeavesNoPeerBehind() {
-        transport.refusePrepare = true;
+        transport.prepareFails =
+                new KvTransportException(KvTransportException.Kind.INVALID, "told so");
         assertThrows(KvTransportException.class, () -> peer.connect(engine("e")));
         assertEquals(List.of(), transport.peers);
         assertFalse(peer.isConnected("e"));

@@ -1,0 +1,326 @@
+package io.kvasir.nixl.exchange;
+
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.transfer.KvLayout;
+import io.kvasir.nixl.transfer.KvLayout.Group;
+import io.kvasir.nixl.transfer.KvLayout.Order;
+import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.panama.NixlMemory;
+
+import java.nio.BufferUnderflowException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+/**
+ * The binary form of a card.
+ *
+ * <pre>
+ *   0       4         8        12
+ *   +-------+---------+--------+-----------------------------+
+ *   | magic | version | CRC32C | fields                      |
+ *   +-------+---------+--------+-----------------------------+
+ *   field:  tag:16, length:32, content
+ *   name 1, digest 5: UTF-8    incarnation 2, generation 3: 64    metadata 4: bytes
+ *   pool 6:    base:64, count:32, groups of order:8, blocks:32, layers:32, layerBlockBytes:64
+ *   regions 7: count:32, regions of
+ *              name (length:16, UTF-8), group:32, memory:8, device:32, base:64, blockLength:64,
+ *              blockStride:64, blocks:32
+ *   little-endian; CRC32C: of all behind it
+ * </pre>
+ *
+ * <p>Later fields are added with tags of their own, which older readers skip; a card that older
+ * readers would misunderstand has a new version. Either a pool or regions are there.
+ */
+final class CardCodec {
+    private static final int MAGIC = 0x44_43_56_4B; // KVCD
+    private static final int VERSION = 1;
+    private static final int FIELDS_OFFSET = 12;
+    private static final int FIELD_HEADER = Short.BYTES + Integer.BYTES;
+    private static final short NAME = 1;
+    private static final short INCARNATION = 2;
+    private static final short GENERATION = 3;
+    private static final short METADATA = 4;
+    private static final short DIGEST = 5;
+    private static final short POOL = 6;
+    private static final short REGIONS = 7;
+    private static final int GROUP_LENGTH = 1 + 4 + 4 + 8;
+    private static final int REGION_LENGTH = 2 + 4 + 1 + 4 + 3 * 8 + 4; // and its name
+    private static final int MAX_REGION_NAME = 256;
+
+    private static final int MAX_REGIONS = 1 << 16; // no card makes its reader allocate more
+    private static final int MAX_PIECES = 1 << 24;
+
+    private CardCodec() {}
+
+    static byte[] encode(AgentCard card) {
+        final byte[] name = utf8(card.name());
+        final byte[] digest = utf8(card.digest());
+        final byte[] metadata = card.metadata();
+        final byte[] memory = memory(card);
+        final ByteBuffer out =
+                ByteBuffer.allocate(
+                                FIELDS_OFFSET
+                                        + 6 * FIELD_HEADER
+                                        + 2 * Long.BYTES
+                                        + name.length
+                                        + digest.length
+                                        + metadata.length
+                                        + memory.length)
+                        .order(ByteOrder.LITTLE_ENDIAN);
+        out.putInt(MAGIC).putInt(VERSION).putInt(0);
+        field(out, NAME, name);
+        out.putShort(INCARNATION).putInt(Long.BYTES).putLong(card.incarnation());
+        out.putShort(GENERATION).putInt(Long.BYTES).putLong(card.generation());
+        field(out, METADATA, metadata);
+        field(out, DIGEST, digest);
+        field(out, card.memory() instanceof PeerMemory.Pool ? POOL : REGIONS, memory);
+        out.putInt(FIELDS_OFFSET - Integer.BYTES, checksum(out.array()));
+        return out.array();
+    }
+
+    private static void field(ByteBuffer out, short tag, byte[] content) {
+        out.putShort(tag).putInt(content.length).put(content);
+    }
+
+    private static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static byte[] memory(AgentCard card) {
+        return switch (card.memory()) {
+            case PeerMemory.Pool pool -> pool(pool);
+            case PeerMemory.Regions regions -> regions(regions.regions());
+        };
+    }
+
+    private static byte[] pool(PeerMemory.Pool pool) {
+        final List<Group> groups = pool.layout().groups();
+        checkPool(groups);
+        final ByteBuffer out =
+                ByteBuffer.allocate(Long.BYTES + Integer.BYTES + groups.size() * GROUP_LENGTH)
+                        .order(ByteOrder.LITTLE_ENDIAN);
+        out.putLong(pool.base()).putInt(groups.size());
+        for (Group group : groups) {
+            out.put(code(group.order())).putInt(group.blocks()).putInt(group.layers());
+            out.putLong(group.layerBlockBytes());
+        }
+        return out.array();
+    }
+
+    private static byte[] regions(List<KvRegion> regions) {
+        check(regions.size(), regions.stream().mapToDouble(KvRegion::blocks).sum());
+        final List<byte[]> names = regions.stream().map(region -> clipped(region.name())).toList();
+        final ByteBuffer out =
+                ByteBuffer.allocate(
+                                Integer.BYTES
+                                        + regions.size() * REGION_LENGTH
+                                        + names.stream().mapToInt(text -> text.length).sum())
+                        .order(ByteOrder.LITTLE_ENDIAN);
+        out.putInt(regions.size());
+        for (int i = 0; i < regions.size(); i++) {
+            final KvRegion region = regions.get(i);
+            out.putShort((short) names.get(i).length).put(names.get(i));
+            out.putInt(region.group()).put(code(region.memory())).putInt(region.device());
+            out.putLong(region.base()).putLong(region.blockLength()).putLong(region.blockStride());
+            out.putInt(region.blocks());
+        }
+        return out.array();
+    }
+
+    private static byte[] clipped(String name) {
+        return utf8(name.substring(0, Math.min(name.length(), MAX_REGION_NAME / 4))); // 4: UTF-8's
+    }
+
+    private static void checkPool(List<Group> groups) {
+        double regions = 0; // cannot overflow
+        double pieces = 0;
+        for (Group group : groups) {
+            final double each =
+                    switch (group.order()) {
+                        case BLOCK_MAJOR -> 1;
+                        case LAYER_MAJOR -> group.layers();
+                        case KEYS_AND_VALUES_APART -> 2.0 * group.layers();
+                    };
+            regions += each;
+            pieces += each * group.blocks();
+        }
+        check(regions, pieces);
+    }
+
+    private static void check(double regions, double pieces) {
+        if (regions > MAX_REGIONS || pieces > MAX_PIECES) {
+            throw new IllegalArgumentException(
+                    "memory of "
+                            + (long) regions
+                            + " regions and "
+                            + (long) pieces
+                            + " pieces, the limits are "
+                            + MAX_REGIONS
+                            + " and "
+                            + MAX_PIECES
+                            + "; use larger blocks, or a block-major layout");
+        }
+    }
+
+    private static int checksum(byte[] card) {
+        final CRC32C crc = new CRC32C();
+        crc.update(card, FIELDS_OFFSET, card.length - FIELDS_OFFSET);
+        return (int) crc.getValue();
+    }
+
+    static AgentCard decode(byte[] card) {
+        if (card.length < FIELDS_OFFSET || card.length > AgentCard.MAX_BYTES) {
+            throw malformed(
+                    card.length + " bytes, limits " + FIELDS_OFFSET + ".." + AgentCard.MAX_BYTES);
+        }
+        final ByteBuffer in = ByteBuffer.wrap(card).order(ByteOrder.LITTLE_ENDIAN);
+        if (in.getInt() != MAGIC) {
+            throw malformed("not a card");
+        }
+        final int version = in.getInt();
+        if (version != VERSION) {
+            throw malformed("version " + version + ", known is " + VERSION);
+        }
+        if (in.getInt() != checksum(card)) {
+            throw malformed("wrong checksum");
+        }
+        try {
+            return fields(in);
+        } catch (BufferUnderflowException e) {
+            throw new ExchangeException(
+                    Kind.MALFORMED, "a card cannot be read: a field ends too early", e);
+        } catch (IllegalArgumentException e) {
+            throw new ExchangeException(
+                    Kind.MALFORMED, "a card cannot be read: " + e.getMessage(), e);
+        }
+    }
+
+    private static AgentCard fields(ByteBuffer in) {
+        String name = null;
+        long incarnation = 0;
+        long generation = 0;
+        byte[] metadata = new byte[0];
+        String digest = "";
+        PeerMemory memory = null;
+        while (in.hasRemaining()) {
+            final short tag = in.getShort();
+            final int length = in.getInt();
+            if (length < 0 || length > in.remaining()) {
+                throw malformed("field " + tag + " has " + length + " bytes of " + in.remaining());
+            }
+            final ByteBuffer field = in.slice(in.position(), length).order(ByteOrder.LITTLE_ENDIAN);
+            in.position(in.position() + length);
+            switch (tag) {
+                case NAME -> name = text(field, length);
+                case INCARNATION -> incarnation = field.getLong();
+                case GENERATION -> generation = field.getLong();
+                case METADATA -> metadata = bytes(field, length);
+                case DIGEST -> digest = text(field, length);
+                case POOL -> memory = pool(field);
+                case REGIONS -> memory = regions(field);
+                default -> field.position(length); // of a later writer
+            }
+            if (field.hasRemaining()) {
+                throw malformed("field " + tag + " has " + field.remaining() + " bytes too many");
+            }
+        }
+        if (name == null || memory == null) {
+            throw malformed("no name, or no memory");
+        }
+        return new AgentCard(name, incarnation, generation, metadata, memory, digest);
+    }
+
+    private static byte[] bytes(ByteBuffer in, int length) {
+        final byte[] bytes = new byte[length];
+        in.get(bytes);
+        return bytes;
+    }
+
+    private static String text(ByteBuffer in, int length) {
+        return new String(bytes(in, length), StandardCharsets.UTF_8);
+    }
+
+    private static int count(ByteBuffer in, int elementLength) {
+        final int count = in.getInt();
+        if (count < 1 || count > in.remaining() / elementLength) {
+            throw malformed(count + " elements in " + in.remaining() + " bytes");
+        }
+        return count;
+    }
+
+    private static PeerMemory pool(ByteBuffer in) {
+        final long base = in.getLong();
+        final int count = count(in, GROUP_LENGTH);
+        final List<Group> groups = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            groups.add(new Group(order(in.get()), in.getInt(), in.getInt(), in.getLong()));
+        }
+        checkPool(groups); // before the layout's regions are made
+        return new PeerMemory.Pool(KvLayout.of(groups), base);
+    }
+
+    private static PeerMemory regions(ByteBuffer in) {
+        final int count = count(in, REGION_LENGTH);
+        final List<KvRegion> regions = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) {
+            regions.add(
+                    new KvRegion(
+                            text(in, Short.toUnsignedInt(in.getShort())),
+                            in.getInt(),
+                            memory(in.get()),
+                            in.getInt(),
+                            in.getLong(),
+                            in.getLong(),
+                            in.getLong(),
+                            in.getInt()));
+        }
+        return new PeerMemory.Regions(regions);
+    }
+
+    private static byte code(Order order) {
+        return switch (order) {
+            case BLOCK_MAJOR -> 0;
+            case LAYER_MAJOR -> 1;
+            case KEYS_AND_VALUES_APART -> 2;
+        };
+    }
+
+    private static Order order(byte code) {
+        return switch (code) {
+            case 0 -> Order.BLOCK_MAJOR;
+            case 1 -> Order.LAYER_MAJOR;
+            case 2 -> Order.KEYS_AND_VALUES_APART;
+            default -> throw malformed("no order of blocks has the number " + code);
+        };
+    }
+
+    private static byte code(NixlMemory memory) {
+        return switch (memory) {
+            case DRAM -> 0;
+            case VRAM -> 1;
+            case BLOCK -> 2;
+            case OBJECT -> 3;
+            case FILE -> 4;
+            case UNKNOWN -> throw new IllegalArgumentException("a region's kind is unknown");
+        };
+    }
+
+    private static NixlMemory memory(byte code) {
+        return switch (code) {
+            case 0 -> NixlMemory.DRAM;
+            case 1 -> NixlMemory.VRAM;
+            case 2 -> NixlMemory.BLOCK;
+            case 3 -> NixlMemory.OBJECT;
+            case 4 -> NixlMemory.FILE;
+            default -> throw malformed("no kind of memory has the number " + code);
+        };
+    }
+
+    private static ExchangeException malformed(String what) {
+        return new ExchangeException(Kind.MALFORMED, "a card cannot be read: " + what);
+    }
+}

@@ -1,0 +1,67 @@
+package io.kvasir.nixl.exchange;
+
+import io.kvasir.nixl.transfer.Descriptors;
+import io.kvasir.nixl.transfer.KvLayout;
+import io.kvasir.nixl.transfer.KvRegion;
+
+import java.util.List;
+
+/** Memory of an end that peers may reach: all that they need to name pieces of it. Immutable. */
+public sealed interface PeerMemory {
+    /**
+     * A pool that has a layout: its regions follow from where it begins.
+     *
+     * @param layout how its blocks lie; also says places of blocks
+     * @param base where it begins in its owner's address space
+     */
+    record Pool(KvLayout layout, long base) implements PeerMemory {
+        /**
+         * Checks the base.
+         *
+         * @throws IllegalArgumentException if it is no page's address
+         */
+        public Pool {
+            layout.regions(base, 0, 0, layout.groups().getFirst().layers());
+        }
+
+        @Override
+        public List<KvRegion> regions() {
+            return layout.regions(base);
+        }
+    }
+
+    /**
+     * Memory in any other order.
+     *
+     * @param regions of one kind of memory, at least one
+     */
+    record Regions(List<KvRegion> regions) implements PeerMemory {
+        /**
+         * Keeps a copy.
+         *
+         * @throws IllegalArgumentException if there is none
+         */
+        public Regions {
+            regions = List.copyOf(regions);
+            if (regions.isEmpty()) {
+                throw new IllegalArgumentException("memory of a peer has at least one region");
+            }
+        }
+    }
+
+    /**
+     * Its regions.
+     *
+     * @return at least one
+     */
+    List<KvRegion> regions();
+
+    /**
+     * Its pieces, to be prepared for transfers.
+     *
+     * @return each block of each region
+     */
+    default Descriptors descriptors() {
+        return Descriptors.ofBlocks(regions());
+    }
+}

@@ -1,0 +1,153 @@
+package io.kvasir.nixl.exchange;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.transfer.KvLayout;
+import io.kvasir.nixl.transfer.KvLayout.Group;
+import io.kvasir.nixl.transfer.KvLayout.Order;
+import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.panama.NixlMemory;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.zip.CRC32C;
+
+class AgentCardTest {
+    private static final byte[] METADATA = {1, 2, 3};
+
+    private static AgentCard card(PeerMemory memory) {
+        return new AgentCard("prefill-ä", 17, 3, METADATA, memory, "model-x");
+    }
+
+    private static byte[] sealed(byte[] card) {
+        final CRC32C crc = new CRC32C();
+        crc.update(card, 12, card.length - 12);
+        ByteBuffer.wrap(card).order(ByteOrder.LITTLE_ENDIAN).putInt(8, (int) crc.getValue());
+        return card;
+    }
+
+    private static String malformed(byte[] card) {
+        final ExchangeException refusal =
+                assertThrows(ExchangeException.class, () -> AgentCard.decode(card));
+        assertEquals(Kind.MALFORMED, refusal.kind());
+        return refusal.getMessage();
+    }
+
+    @Test
+    void aPoolComesBackWithItsLayoutAndItsPlaces() {
+        final KvLayout layout =
+                KvLayout.of(
+                        List.of(
+                                new Group(Order.KEYS_AND_VALUES_APART, 16, 4, 1024),
+                                new Group(Order.BLOCK_MAJOR, 8, 2, 4096)));
+        final AgentCard read = AgentCard.decode(card(new PeerMemory.Pool(layout, 8192)).encode());
+
+        assertEquals("prefill-ä", read.name());
+        assertEquals(17, read.incarnation());
+        assertEquals(3, read.generation());
+        assertArrayEquals(METADATA, read.metadata());
+        assertEquals("model-x", read.digest());
+        final PeerMemory.Pool pool = (PeerMemory.Pool) read.memory();
+        assertEquals(layout.groups(), pool.layout().groups());
+        assertEquals(layout.regions(8192), read.memory().regions());
+        assertEquals(read, card(new PeerMemory.Pool(layout, 8192)));
+    }
+
+    @Test
+    void regionsComeBackOneByOne() {
+        final List<KvRegion> regions =
+                List.of(
+                        new KvRegion("layer 0", 0, NixlMemory.VRAM, 1, 4096, 100, 128, 7),
+                        new KvRegion("layer 1", 2, NixlMemory.VRAM, 0, 1L << 40, 200, 200, 9));
+        final AgentCard read = AgentCard.decode(card(new PeerMemory.Regions(regions)).encode());
+        assertEquals(regions, read.memory().regions());
+        assertEquals(16, read.memory().descriptors().count());
+    }
+
+    @Test
+    void fieldsOfLaterWritersAreSkipped() {
+        final byte[] known = Cards.card("a", 1, 1).encode();
+        final byte[] later = Arrays.copyOf(known, known.length + 9);
+        ByteBuffer.wrap(later)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .position(known.length)
+                .putShort((short) 999)
+                .putInt(3);
+        assertEquals(Cards.card("a", 1, 1), AgentCard.decode(sealed(later)));
+    }
+
+    @Test
+    void aLaterVersionIsNamed() {
+        final byte[] card = Cards.card("a", 1, 1).encode();
+        card[4] = 2;
+        assertTrue(malformed(card).contains("version 2, known is 1"));
+    }
+
+    @Test
+    void brokenCardsAreRefusedWhateverIsBrokenInThem() {
+        final Random random = new Random(Seeds.next("brokenCards"));
+        final byte[] whole = Cards.card("a", 1, 1).encode();
+        for (int length = 0; length < whole.length; length++) {
+            malformed(Arrays.copyOf(whole, length));
+        }
+        int refused = 0;
+        for (int i = 0; i < 20_000; i++) {
+            final byte[] broken = whole.clone();
+            broken[12 + random.nextInt(broken.length - 12)] = (byte) random.nextInt();
+            try {
+                AgentCard.decode(sealed(broken)); // another name or number is no damage
+            } catch (ExchangeException e) {
+                assertEquals(Kind.MALFORMED, e.kind());
+                refused++;
+            }
+        }
+        assertTrue(refused > 1_000, refused + " refused");
+    }
+
+    @Test
+    void cardsAreOrderedByIncarnationThenGeneration() {
+        assertTrue(Cards.card("a", 2, 0).isNewerThan(Cards.card("a", 1, 9)));
+        assertTrue(Cards.card("a", 2, 1).isNewerThan(Cards.card("a", 2, 0)));
+        assertFalse(Cards.card("a", 2, 1).isNewerThan(Cards.card("a", 2, 1)));
+        assertFalse(Cards.card("a", 1, 9).isNewerThan(Cards.card("a", 2, 0)));
+    }
+
+    @Test
+    void whatIsTooLargeIsRefusedWithItsLimit() {
+        final PeerMemory memory = new PeerMemory.Pool(Cards.LAYOUT, 4096);
+        assertRefused("524288", () -> new AgentCard("a", 1, 1, new byte[600_000], memory, ""));
+        assertRefused("1..200", () -> new AgentCard("", 1, 1, METADATA, memory, ""));
+        assertRefused("1..200", () -> new AgentCard("n".repeat(201), 1, 1, METADATA, memory, ""));
+        final KvLayout vast = KvLayout.of(Order.LAYER_MAJOR, 1, 70_000, 16);
+        assertRefused("65536", () -> card(new PeerMemory.Pool(vast, 4096)));
+        assertRefused("is no address", () -> new PeerMemory.Pool(Cards.LAYOUT, 100));
+    }
+
+    private static void assertRefused(String part, Runnable call) {
+        final IllegalArgumentException refusal =
+                assertThrows(IllegalArgumentException.class, call::run);
+        assertTrue(refusal.getMessage().contains(part), refusal.getMessage());
+    }
+
+    @Test
+    void aPeerOfAnotherModelIsRefusedByName() {
+        final AgentCard card = card(new PeerMemory.Pool(Cards.LAYOUT, 4096));
+        card.requireCompatible("");
+        card.requireCompatible("model-x");
+        final ExchangeException refusal =
+                assertThrows(ExchangeException.class, () -> card.requireCompatible("model-y"));
+        assertEquals(Kind.INCOMPATIBLE, refusal.kind());
+        assertTrue(refusal.getMessage().contains("prefill-ä"), refusal.getMessage());
+    }
+}

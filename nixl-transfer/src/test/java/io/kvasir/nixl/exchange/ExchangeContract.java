@@ -1,0 +1,230 @@
+package io.kvasir.nixl.exchange;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.exchange.Cards.Heard;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange.Watch;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What every exchange promises, tried with real parts. */
+public abstract class ExchangeContract {
+    /** Longest wait for what should come soon. */
+    protected static final Duration PATIENCE = Duration.ofSeconds(Cards.PATIENCE_SECONDS);
+
+    private final List<MetadataExchange> opened = new ArrayList<>();
+
+    /** A new one, which finds the cards of all that were opened in this test. */
+    protected abstract MetadataExchange open() throws Exception;
+
+    /** Starts {@link CardOwner#serve} in another process. */
+    protected abstract Process startOwner(String name, long incarnation) throws Exception;
+
+    /** Tells an exchange the line that the owner has printed. */
+    protected void meet(MetadataExchange exchange, String line) {}
+
+    /** Keeps an exchange to be closed with the test. */
+    protected final <T extends MetadataExchange> T closing(T exchange) {
+        opened.add(exchange);
+        return exchange;
+    }
+
+    @AfterEach
+    void closeAll() {
+        opened.reversed().forEach(MetadataExchange::close);
+    }
+
+    private static void refused(Kind kind, String part, Runnable call) {
+        final ExchangeException refusal = assertThrows(ExchangeException.class, call::run);
+        assertEquals(kind, refusal.kind(), refusal.getMessage());
+        assertTrue(refusal.getMessage().contains(part), refusal.getMessage());
+    }
+
+    @Test
+    void aPublishedCardIsFoundWithAllItsBytes() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final AgentCard card = Cards.card("prefill/0 ä.*>", 5, 1);
+        a.publish(card);
+        a.publish(card);
+        assertEquals(card, b.find("prefill/0 ä.*>", PATIENCE));
+        assertEquals(card, a.find("prefill/0 ä.*>", PATIENCE));
+    }
+
+    @Test
+    void theLargestCardFits() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final byte[] metadata = new byte[AgentCard.MAX_BYTES - 200];
+        final AgentCard card =
+                new AgentCard("large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+        a.publish(card);
+        assertEquals(card, b.find("large", PATIENCE));
+    }
+
+    @Test
+    void whoIsNotThereIsNamedWhenPatienceEnds() throws Exception {
+        final MetadataExchange a = open();
+        refused(Kind.NOT_FOUND, "nobody", () -> a.find("nobody", Duration.ofMillis(20)));
+        refused(Kind.NOT_FOUND, "nobody", () -> a.find("nobody", Duration.ZERO));
+    }
+
+    @Test
+    void watchersHearOfUpChangedAndGoneInOrder() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final Heard one = new Heard();
+        final Heard all = new Heard();
+        b.watch("a", one);
+        b.watch(null, all);
+        a.publish(Cards.card("a", 1, 1));
+        assertEquals("UP a 1.1", one.next());
+        a.publish(Cards.card("a", 1, 2));
+        assertEquals("CHANGED a 1.2", one.next());
+        a.withdraw("a");
+        assertEquals("GONE a 1.2", one.next());
+        a.publish(Cards.card("other", 1, 1));
+        assertEquals("UP a 1.1", all.next());
+        assertEquals("CHANGED a 1.2", all.next());
+        assertEquals("GONE a 1.2", all.next());
+        assertEquals("UP other 1.1", all.next());
+        assertEquals(0, one.waiting());
+    }
+
+    @Test
+    void aLateWatcherHearsOfWhatIsThereAndAClosedOneOfNothing() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        a.publish(Cards.card("a", 1, 1));
+        b.find("a", PATIENCE);
+        final Heard late = new Heard();
+        final Heard closed = new Heard();
+        final Heard other = new Heard();
+        b.watch("b", other);
+        try (Watch watch = b.watch("a", closed)) {
+            assertNotNull(watch);
+        }
+        b.watch("a", late);
+        assertEquals("UP a 1.1", late.next());
+        a.publish(Cards.card("a", 1, 2));
+        assertEquals("CHANGED a 1.2", late.next());
+        assertEquals("UP a 1.1", closed.next());
+        assertEquals(0, closed.waiting());
+        assertEquals(0, other.waiting());
+    }
+
+    @Test
+    void aNewerIncarnationTakesOverAndAStaleOneIsRefused() throws Exception {
+        final MetadataExchange old = open();
+        final MetadataExchange young = open();
+        final MetadataExchange witness = open();
+        final Heard heard = new Heard();
+        witness.watch("a", heard);
+        old.publish(Cards.card("a", 1, 7));
+        assertEquals("UP a 1.7", heard.next());
+        young.publish(Cards.card("a", 2, 1));
+        assertEquals("CHANGED a 2.1", heard.next());
+        final Heard atOld = new Heard();
+        old.watch("a", atOld);
+        for (String event = atOld.next(); !event.endsWith(" a 2.1"); event = atOld.next()) {
+            assertEquals("UP a 1.7", event);
+        }
+        refused(Kind.STALE, "1.8", () -> old.publish(Cards.card("a", 1, 8)));
+        refused(Kind.STALE, "2.0", () -> young.publish(Cards.card("a", 2, 0)));
+        final AgentCard sameNumbers =
+                new AgentCard("a", 2, 1, new byte[9], new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+        refused(Kind.STALE, "2.1", () -> young.publish(sameNumbers));
+        old.withdraw("a");
+        assertEquals(Cards.card("a", 2, 1), witness.find("a", PATIENCE));
+        assertEquals(0, heard.waiting());
+    }
+
+    @Test
+    void oneExchangePublishesSeveralNamesUpToItsLimit() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        for (int i = 0; i < MetadataExchange.MAX_OWN; i++) {
+            a.publish(Cards.card("n" + i, 1, 1));
+        }
+        refused(Kind.CAPACITY, "64", () -> a.publish(Cards.card("one more", 1, 1)));
+        for (int i = 0; i < MetadataExchange.MAX_OWN; i++) {
+            assertEquals("n" + i, b.find("n" + i, PATIENCE).name());
+        }
+    }
+
+    @Test
+    void aClosedExchangeTakesItsCardsBack() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final Heard heard = new Heard();
+        b.watch(null, heard);
+        a.publish(Cards.card("a", 1, 1));
+        assertEquals("UP a 1.1", heard.next());
+        a.close();
+        a.close();
+        assertEquals("GONE a 1.1", heard.next());
+        assertThrows(ExchangeException.class, () -> a.publish(Cards.card("a", 1, 2)));
+    }
+
+    @Test
+    void theCardOfAKilledProcessGoesAwayAndItsSuccessorComes() throws Exception {
+        final MetadataExchange a = open();
+        final Heard heard = new Heard();
+        a.watch("mortal", heard);
+        for (int incarnation = 1; incarnation <= 2; incarnation++) {
+            final Process owner = startOwner("mortal", incarnation);
+            try {
+                meet(a, line(owner));
+                assertEquals("UP mortal " + incarnation + ".1", heard.next());
+            } finally {
+                owner.destroyForcibly().waitFor();
+            }
+            assertEquals("GONE mortal " + incarnation + ".1", heard.next());
+        }
+    }
+
+    private static String line(Process owner) throws IOException {
+        final String line = owner.inputReader(StandardCharsets.US_ASCII).readLine();
+        assertNotNull(line, "the owner has ended");
+        return line;
+    }
+
+    @Test
+    void theCardOfAStoppedProcessGoesAwayAndComesBackWithIt() throws Exception {
+        final MetadataExchange a = open();
+        final Heard heard = new Heard();
+        a.watch("sleeper", heard);
+        final Process owner = startOwner("sleeper", 1);
+        try {
+            meet(a, line(owner));
+            assertEquals("UP sleeper 1.1", heard.next());
+            signal(owner, "-STOP");
+            assertEquals("GONE sleeper 1.1", heard.next());
+            signal(owner, "-CONT");
+            assertEquals("UP sleeper 1.1", heard.next());
+            owner.getOutputStream().close();
+            assertEquals("GONE sleeper 1.1", heard.next());
+            assertEquals(0, owner.waitFor());
+        } finally {
+            owner.destroyForcibly().waitFor();
+        }
+    }
+
+    private static void signal(Process process, String which)
+            throws IOException, InterruptedException {
+        assertEquals(
+                0,
+                new ProcessBuilder("kill", which, Long.toString(process.pid())).start().waitFor());
+    }
+}

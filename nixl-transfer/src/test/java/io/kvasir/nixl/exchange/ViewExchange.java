@@ -1,0 +1,32 @@
+package io.kvasir.nixl.exchange;
+
+import java.time.Duration;
+
+/** An exchange within one object, for tests of what is above it. */
+final class ViewExchange implements MetadataExchange {
+    private final CardView view = new CardView();
+
+    @Override
+    public void publish(AgentCard card) {
+        CardView.requireNewer(card, view.get(card.name()));
+        view.offer(card, this, 0);
+    }
+
+    @Override
+    public void withdraw(String name) {
+        view.gone(name, this);
+    }
+
+    @Override
+    public AgentCard find(String name, Duration patience) {
+        return view.find(name, patience);
+    }
+
+    @Override
+    public Watch watch(String name, Listener listener) {
+        return view.watch(name, listener);
+    }
+
+    @Override
+    public void close() {}
+}
