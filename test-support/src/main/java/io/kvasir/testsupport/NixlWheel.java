@@ -1,12 +1,8 @@
 package io.kvasir.testsupport;
 
 import java.io.IOException;
-import java.io.RandomAccessFile;
-import java.nio.channels.FileLock;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.TimeUnit;
+import java.util.List;
 
 /**
  * The real NIXL library for tests: the one that {@code KVASIR_NIXL_LIBRARY} names, else the PyPI
@@ -19,7 +15,18 @@ public record NixlWheel(Path library, String why) {
     private static final String VARIABLE = "KVASIR_NIXL_LIBRARY";
     private static final String WHEEL = "nixl-cu12==1.5.1";
     private static final String LIBRARY = ".nixl_cu12.mesonpy.libs/libnixl_capi.so";
-    private static final int INSTALL_SECONDS = 240;
+    private static final List<String> COMMAND =
+            List.of(
+                    "python3",
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--no-deps",
+                    "--disable-pip-version-check",
+                    "--target",
+                    ".",
+                    WHEEL);
 
     /**
      * Finds it, or installs it; the second time there is nothing to do. Several test processes may
@@ -37,59 +44,12 @@ public record NixlWheel(Path library, String why) {
             return new NixlWheel(null, "the wheel is for Linux on x86-64");
         }
         try {
-            return install(buildFolder());
+            return new NixlWheel(BuildFolder.install("nixl-cu12", LIBRARY, COMMAND), "");
         } catch (IOException e) {
             return new NixlWheel(null, e.toString());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return new NixlWheel(null, "interrupted");
-        }
-    }
-
-    /** The target folder of the outermost module. */
-    private static Path buildFolder() throws IOException {
-        Path folder = Path.of("").toAbsolutePath();
-        while (folder.getParent() != null && Files.exists(folder.resolveSibling("pom.xml"))) {
-            folder = folder.getParent();
-        }
-        return Files.createDirectories(folder.resolve("target"));
-    }
-
-    private static NixlWheel install(Path target) throws IOException, InterruptedException {
-        final Path folder = target.resolve("nixl-cu12");
-        final Path library = folder.resolve(LIBRARY);
-        try (RandomAccessFile file =
-                        new RandomAccessFile(target.resolve("nixl.lock").toFile(), "rw");
-                FileLock lock = file.getChannel().lock()) {
-            if (!lock.isValid() || Files.exists(library)) {
-                return new NixlWheel(library, "");
-            }
-            final Path log = target.resolve("nixl-install.log");
-            final Process pip =
-                    new ProcessBuilder(
-                                    "python3",
-                                    "-m",
-                                    "pip",
-                                    "install",
-                                    "--quiet",
-                                    "--no-deps",
-                                    "--disable-pip-version-check",
-                                    "--target",
-                                    folder.toString(),
-                                    WHEEL)
-                            .redirectErrorStream(true)
-                            .redirectOutput(log.toFile())
-                            .start();
-            final boolean ended = pip.waitFor(INSTALL_SECONDS, TimeUnit.SECONDS);
-            pip.destroyForcibly().waitFor();
-            return ended && pip.exitValue() == 0 && Files.exists(library)
-                    ? new NixlWheel(library, "")
-                    : new NixlWheel(
-                            null,
-                            "pip install "
-                                    + WHEEL
-                                    + " failed: "
-                                    + Files.readString(log, StandardCharsets.UTF_8).strip());
         }
     }
 

@@ -1,0 +1,145 @@
+package io.kvasir.testsupport;
+
+import java.io.IOException;
+import java.net.HttpURLConnection;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A real etcd for tests, of one member: the program that {@code ETCD_SERVER} names, else {@code
+ * etcd} on the path, else Debian's package, unpacked once below the build's folder without being
+ * installed.
+ */
+public final class EtcdServer implements AutoCloseable {
+    private static final long PATIENCE_NS = 60_000_000_000L;
+    private static final int OK = 200;
+
+    /** {@code dpkg-deb} alone unpacks: nothing of the system is touched. */
+    private static final List<String> INSTALL =
+            List.of(
+                    "sh",
+                    "-c",
+                    "apt-get download -q etcd-server && dpkg-deb -x etcd-server_*.deb .");
+
+    private final Path program;
+    private final Path data;
+    private final int port;
+    private final int peerPort;
+    private Process process;
+
+    private EtcdServer(Path program, Path data) throws IOException {
+        this.program = program;
+        this.data = data;
+        port = freePort();
+        peerPort = freePort();
+    }
+
+    private static int freePort() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            return socket.getLocalPort();
+        }
+    }
+
+    /**
+     * Finds the program, or fetches it.
+     *
+     * @return where it is
+     * @throws IOException saying why it cannot be had
+     */
+    public static Path program() throws IOException {
+        final Path found = BuildFolder.program("ETCD_SERVER", "etcd").orElse(null);
+        if (found != null) {
+            return found;
+        }
+        try {
+            return BuildFolder.install("etcd", "usr/bin/etcd", INSTALL);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("interrupted", e);
+        }
+    }
+
+    /**
+     * Makes a server that is not yet started.
+     *
+     * @param program from {@link #program}
+     * @param data an empty folder
+     */
+    public static EtcdServer in(Path program, Path data) throws IOException {
+        return new EtcdServer(program, data);
+    }
+
+    /** Starts it, with what its folder contains, and waits until it answers. */
+    public void start() throws IOException, InterruptedException {
+        final String peers = "http://127.0.0.1:" + peerPort;
+        final List<String> command = new ArrayList<>();
+        command.add(program.toString());
+        command.addAll(List.of("--data-dir", data.resolve("data").toString()));
+        command.addAll(List.of("--listen-client-urls", uri().toString()));
+        command.addAll(List.of("--advertise-client-urls", uri().toString()));
+        command.addAll(List.of("--listen-peer-urls", peers));
+        command.addAll(List.of("--initial-advertise-peer-urls", peers));
+        command.addAll(List.of("--initial-cluster", "default=" + peers));
+        command.addAll(List.of("--heartbeat-interval", "50", "--election-timeout", "500"));
+        process =
+                new ProcessBuilder(command)
+                        .redirectErrorStream(true)
+                        .redirectOutput(
+                                ProcessBuilder.Redirect.appendTo(data.resolve("etcd.log").toFile()))
+                        .start();
+        final long deadlineNs = System.nanoTime() + PATIENCE_NS;
+        while (!answers()) {
+            if (!process.isAlive() || System.nanoTime() - deadlineNs > 0) {
+                stop();
+                throw new IOException(
+                        "etcd does not start: " + Files.readString(data.resolve("etcd.log")));
+            }
+            Thread.sleep(20);
+        }
+    }
+
+    private boolean answers() {
+        try {
+            final HttpURLConnection connection =
+                    (HttpURLConnection) uri().resolve("/health").toURL().openConnection();
+            connection.setConnectTimeout(1_000);
+            connection.setReadTimeout(1_000);
+            return connection.getResponseCode() == OK;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Where clients reach it.
+     *
+     * @return the same after another start
+     */
+    public URI uri() {
+        return URI.create("http://127.0.0.1:" + port);
+    }
+
+    /** Kills it; its folder stays. */
+    public void stop() throws InterruptedException {
+        if (process != null) {
+            process.destroyForcibly().waitFor();
+        }
+    }
+
+    /** Deletes all that it has stored; not while it runs. */
+    public void forget() throws IOException {
+        BuildFolder.delete(data.resolve("data"));
+    }
+
+    @Override
+    public void close() {
+        if (process != null) {
+            process.destroyForcibly();
+        }
+    }
+}
