@@ -21,6 +21,7 @@ class RoomsTest {
     private static final Map<String, Set<String>> MAY_KNOW =
             Map.of(
                     "core", Set.of(),
+                    "nats", Set.of("nixl"),
                     "pipeline", Set.of("core"),
                     "panama", Set.of(),
                     "nixl", Set.of("panama"),

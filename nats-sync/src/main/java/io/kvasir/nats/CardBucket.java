@@ -1,0 +1,175 @@
+package io.kvasir.nats;
+
+import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.CardView;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.nats.client.Connection;
+import io.nats.client.JetStreamApiException;
+import io.nats.client.JetStreamOptions;
+import io.nats.client.KeyValue;
+import io.nats.client.KeyValueManagement;
+import io.nats.client.KeyValueOptions;
+import io.nats.client.api.KeyValueConfiguration;
+import io.nats.client.api.KeyValueEntry;
+import io.nats.client.api.KeyValueOperation;
+import io.nats.client.api.KeyValueWatcher;
+import io.nats.client.impl.NatsKeyValueWatchSubscription;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+
+/** Cards in a bucket of NATS's key-value store: a key a card, its name as base64 for URLs. */
+final class CardBucket {
+    private static final int WRONG_REVISION = 10071;
+    private static final int STREAM_NOT_FOUND = 10059;
+    private static final int MAX_TRIES = 8;
+
+    private final String bucket;
+    private final KeyValue store;
+
+    private CardBucket(String bucket, KeyValue store) {
+        this.bucket = bucket;
+        this.store = store;
+    }
+
+    /** A call that NATS may refuse. */
+    private interface Call<T> {
+        T run() throws IOException, JetStreamApiException, InterruptedException;
+    }
+
+    private static <T> T call(String what, Call<T> call) {
+        try {
+            return call.run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw unavailable(what, e);
+        } catch (IOException | JetStreamApiException | IllegalStateException e) {
+            throw unavailable(what, e); // illegal state: the connection is closed
+        }
+    }
+
+    static ExchangeException unavailable(String what, Exception cause) {
+        return new ExchangeException(
+                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + cause, cause);
+    }
+
+    /** Opens the bucket; makes it if it is not there. */
+    static CardBucket open(Connection connection, NatsConfig config) {
+        final KeyValueOptions options =
+                KeyValueOptions.builder()
+                        .jetStreamOptions(
+                                JetStreamOptions.builder().requestTimeout(config.timeout()).build())
+                        .build();
+        return call(
+                "bucket " + config.bucket(),
+                () -> {
+                    final KeyValueManagement management = connection.keyValueManagement(options);
+                    if (!isThere(management, config.bucket())) {
+                        management.create(
+                                KeyValueConfiguration.builder()
+                                        .name(config.bucket())
+                                        .maxHistoryPerKey(1)
+                                        .ttl(config.ttl())
+                                        .build());
+                    }
+                    return new CardBucket(
+                            config.bucket(), connection.keyValue(config.bucket(), options));
+                });
+    }
+
+    private static boolean isThere(KeyValueManagement management, String bucket)
+            throws IOException, JetStreamApiException {
+        try {
+            management.getStatus(bucket);
+            return true;
+        } catch (JetStreamApiException e) {
+            if (e.getApiErrorCode() == STREAM_NOT_FOUND) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    static String key(String name) {
+        return Base64.getUrlEncoder()
+                .withoutPadding()
+                .encodeToString(name.getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** The name that a key stands for. */
+    static String name(String key) {
+        return new String(Base64.getUrlDecoder().decode(key), StandardCharsets.UTF_8);
+    }
+
+    static boolean isPut(KeyValueEntry entry) {
+        return entry.getOperation() == KeyValueOperation.PUT;
+    }
+
+    NatsKeyValueWatchSubscription watch(KeyValueWatcher watcher) {
+        return call("watching " + bucket, () -> store.watchAll(watcher));
+    }
+
+    /** Puts a card, or renews it; a newer one of its name is not replaced. */
+    void put(AgentCard card) {
+        final String key = key(card.name());
+        for (int i = 0; i < MAX_TRIES; i++) {
+            final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
+            CardView.requireNewer(card, entry == null ? null : decoded(entry));
+            if (putIf(key, entry, card)) {
+                return;
+            }
+        }
+        throw new ExchangeException(
+                Kind.UNAVAILABLE,
+                "others wrote "
+                        + card.name()
+                        + " each of "
+                        + MAX_TRIES
+                        + " times; is the name unique?");
+    }
+
+    private boolean putIf(String key, KeyValueEntry seen, AgentCard card) {
+        return call(
+                "put " + card.name(),
+                () -> {
+                    try {
+                        if (seen == null) {
+                            store.create(key, card.encode());
+                        } else {
+                            store.update(key, card.encode(), seen.getRevision());
+                        }
+                        return true;
+                    } catch (JetStreamApiException e) {
+                        if (e.getApiErrorCode() == WRONG_REVISION) {
+                            return false;
+                        }
+                        throw e;
+                    }
+                });
+    }
+
+    /** Deletes a card if it is still that. */
+    void delete(AgentCard card) {
+        final String key = key(card.name());
+        final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
+        if (entry != null && card.equals(decoded(entry))) {
+            call(
+                    "delete " + card.name(),
+                    () -> {
+                        store.delete(key, entry.getRevision());
+                        return null;
+                    });
+        }
+    }
+
+    /** Null if the value is no card. */
+    static AgentCard decoded(KeyValueEntry entry) {
+        try {
+            return AgentCard.decode(entry.getValue());
+        } catch (ExchangeException e) {
+            return null;
+        }
+    }
+}

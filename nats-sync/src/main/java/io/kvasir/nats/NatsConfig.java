@@ -1,0 +1,47 @@
+package io.kvasir.nats;
+
+import java.time.Duration;
+import java.util.regex.Pattern;
+
+/**
+ * How a {@link NatsExchange} uses NATS.
+ *
+ * @param servers where it is, such as {@code nats://nats:4222}; several with commas between
+ * @param bucket of the key-value store; made if it is not there: letters, digits, - and _
+ * @param ttl how long a card outlives its owner, 1 s..1 h; each card is renewed three times in it.
+ *     Equal for all that use the bucket
+ * @param timeout of each request, at least 100 ms
+ */
+public record NatsConfig(String servers, String bucket, Duration ttl, Duration timeout) {
+    /** The bucket if nothing else is said. */
+    public static final String BUCKET = "kvasir-cards";
+
+    private static final Pattern NAME = Pattern.compile("[-_a-zA-Z0-9]{1,64}");
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException naming the one that cannot be
+     */
+    public NatsConfig {
+        if (!NAME.matcher(bucket).matches()) {
+            throw new IllegalArgumentException(
+                    "bucket='" + bucket + "': 1..64 letters, digits, - and _");
+        }
+        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
+            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
+        }
+        if (timeout.toMillis() < 100) {
+            throw new IllegalArgumentException("timeout=" + timeout + ", at least 100 ms");
+        }
+    }
+
+    /**
+     * Cards that outlive their owner by 5 s; requests of at most 2 s.
+     *
+     * @param servers where NATS is
+     */
+    public static NatsConfig of(String servers) {
+        return new NatsConfig(servers, BUCKET, Duration.ofSeconds(5), Duration.ofSeconds(2));
+    }
+}

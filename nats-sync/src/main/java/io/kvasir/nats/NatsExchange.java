@@ -1,0 +1,261 @@
+package io.kvasir.nats;
+
+import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.CardView;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.OwnCards;
+import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
+import io.nats.client.ErrorListener;
+import io.nats.client.Nats;
+import io.nats.client.Options;
+import io.nats.client.api.KeyValueEntry;
+import io.nats.client.api.KeyValueWatcher;
+import io.nats.client.impl.NatsKeyValueWatchSubscription;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Exchanges cards through a bucket of NATS's key-value store (JetStream), renewed three times in
+ * {@link NatsConfig#ttl}: a card that is not heard of for that long is gone. An update with the
+ * revision that was read keeps an older card from replacing a newer one.
+ *
+ * <p>While NATS cannot be reached, cards known before stay; when it is back, even without its
+ * bucket, that is made anew and own cards are put into it again.
+ *
+ * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
+ */
+public final class NatsExchange implements MetadataExchange {
+    private static final String SOURCE = "nats";
+    private static final int RENEWALS_PER_TTL = 3;
+    private static final long MAX_PAUSE_MS = 200;
+    private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
+    private static final int FOR_EVER = -1;
+    private static final long CLOSE_PATIENCE_MS = 10_000;
+
+    private final NatsConfig config;
+    private final Connection connection;
+    private final OwnCards own = new OwnCards();
+    private final CardView view = new CardView();
+    private final AtomicLong unreachable = new AtomicLong();
+    private final AtomicLong malformed = new AtomicLong();
+    private final Thread thread;
+    private CardBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
+    private NatsKeyValueWatchSubscription watching;
+    private volatile boolean reconnected;
+    private volatile boolean closed;
+
+    /**
+     * Connects; later it connects again by itself.
+     *
+     * @param config where NATS is
+     * @throws ExchangeException of kind {@code UNAVAILABLE} if it cannot be reached now
+     */
+    public NatsExchange(NatsConfig config) {
+        this.config = config;
+        final Options options =
+                Options.builder()
+                        .server(config.servers())
+                        .connectionName("kvasir-exchange")
+                        .connectionTimeout(config.timeout())
+                        .maxReconnects(FOR_EVER)
+                        .reconnectWait(RECONNECT_WAIT)
+                        .errorListener(new ErrorListener() {}) // calls tell; counted here
+                        .connectionListener(this::onConnection)
+                        .build();
+        try {
+            connection = Nats.connect(options);
+        } catch (IOException e) {
+            throw CardBucket.unavailable("connecting to " + config.servers(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw CardBucket.unavailable("connecting to " + config.servers(), e);
+        }
+        thread = Thread.ofPlatform().daemon().name("kvasir-nats-cards").start(this::run);
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        switch (event) {
+            case RECONNECTED -> reconnected = true;
+            case DISCONNECTED -> unreachable.incrementAndGet();
+            default -> {}
+        }
+    }
+
+    @Override
+    public synchronized void publish(AgentCard card) {
+        requireOpen();
+        own.check(card);
+        open();
+        bucket.put(card);
+        own.put(card);
+    }
+
+    @Override
+    public synchronized void withdraw(String name) {
+        final AgentCard card = own.remove(name);
+        if (card != null && bucket != null) {
+            bucket.delete(card);
+        }
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new ExchangeException(Kind.UNAVAILABLE, "the exchange is closed");
+        }
+    }
+
+    @Override
+    public AgentCard find(String name, Duration patience) {
+        return view.find(name, patience);
+    }
+
+    @Override
+    public Watch watch(String name, Listener listener) {
+        return view.watch(name, listener);
+    }
+
+    /**
+     * Connections that were lost, and renewals that failed.
+     *
+     * @return count since the start
+     */
+    public long unreachable() {
+        return unreachable.get();
+    }
+
+    /**
+     * Values of the bucket that are no cards.
+     *
+     * @return count since the start
+     */
+    public long malformed() {
+        return malformed.get();
+    }
+
+    // -- the thread
+
+    private void run() {
+        final long everyNs = config.ttl().toNanos() / RENEWALS_PER_TTL;
+        long renewedNs = System.nanoTime() - everyNs;
+        while (!closed) {
+            final long nowNs = System.nanoTime();
+            try {
+                final boolean anew = reopenAfterLoss();
+                if (anew || nowNs - renewedNs >= everyNs) {
+                    renew();
+                    renewedNs = nowNs;
+                }
+            } catch (ExchangeException e) {
+                unreachable.incrementAndGet();
+            }
+            forgetTheSilent();
+            pause();
+        }
+    }
+
+    /** True if the bucket has been opened now. */
+    private synchronized boolean reopenAfterLoss() {
+        if (reconnected) {
+            reconnected = false;
+            bucket = null; // it may be another, or none
+        }
+        return open();
+    }
+
+    private boolean open() {
+        if (bucket != null || closed) {
+            return false;
+        }
+        final CardBucket opened = CardBucket.open(connection, config);
+        if (watching != null) {
+            watching.unsubscribe();
+            watching = null;
+        }
+        watching = opened.watch(new Hearing());
+        bucket = opened;
+        return true;
+    }
+
+    private synchronized void renew() {
+        for (AgentCard card : own.all()) {
+            try {
+                bucket.put(card);
+            } catch (ExchangeException e) {
+                if (e.kind() != Kind.STALE) {
+                    bucket = null; // open it again first
+                    throw e;
+                }
+                own.remove(card.name()); // superseded
+            }
+        }
+    }
+
+    /** Only while they could be heard. */
+    private void forgetTheSilent() {
+        final long nowNs = System.nanoTime();
+        if (connection.getStatus() == Connection.Status.CONNECTED && isOpen()) {
+            view.expire(SOURCE, nowNs - config.ttl().toNanos());
+        } else {
+            view.refresh(nowNs);
+        }
+    }
+
+    private synchronized boolean isOpen() {
+        return bucket != null && !reconnected;
+    }
+
+    private void pause() {
+        try {
+            Thread.sleep(Math.min(MAX_PAUSE_MS, config.ttl().toMillis() / RENEWALS_PER_TTL));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    /** Hears what happens in the bucket; on a thread of NATS. */
+    private final class Hearing implements KeyValueWatcher {
+        @Override
+        public void watch(KeyValueEntry entry) {
+            if (!CardBucket.isPut(entry)) {
+                view.gone(CardBucket.name(entry.getKey()), SOURCE);
+                return;
+            }
+            final AgentCard card = CardBucket.decoded(entry);
+            if (card == null) {
+                malformed.incrementAndGet();
+            } else {
+                view.offer(card, SOURCE, System.nanoTime());
+            }
+        }
+
+        @Override
+        public void endOfData() {}
+    }
+
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            try {
+                own.all().forEach(card -> withdraw(card.name()));
+            } catch (ExchangeException e) {
+                unreachable.incrementAndGet(); // they go away by themselves
+            }
+        }
+        thread.interrupt();
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+            connection.close();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

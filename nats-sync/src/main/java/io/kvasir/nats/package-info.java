@@ -1,0 +1,7 @@
+/**
+ * What goes over NATS: so far the exchange of cards of transfer ends ({@link
+ * io.kvasir.nats.NatsExchange}).
+ *
+ * <p>Knows nixl-transfer and jnats.
+ */
+package io.kvasir.nats;

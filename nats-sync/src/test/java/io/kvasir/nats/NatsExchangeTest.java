@@ -1,0 +1,116 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import io.kvasir.nixl.exchange.CardOwner;
+import io.kvasir.nixl.exchange.Cards;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.ServedExchangeContract;
+import io.kvasir.testsupport.NatsServer;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+class NatsExchangeTest extends ServedExchangeContract {
+    private static final AtomicInteger TESTS = new AtomicInteger();
+
+    @TempDir static Path folder;
+
+    private static NatsServer server;
+
+    private final String bucket = "test-" + TESTS.incrementAndGet();
+
+    /** The other process. */
+    static final class Owner {
+        private Owner() {}
+
+        public static void main(String[] args) throws IOException {
+            CardOwner.serve(
+                    new NatsExchange(config(args[2], args[3])),
+                    "published",
+                    Cards.card(args[0], Long.parseLong(args[1]), 1));
+        }
+    }
+
+    /** A slow machine must not look like a silent owner. */
+    private static NatsConfig config(String url, String bucket) {
+        return new NatsConfig(url, bucket, Duration.ofSeconds(3), Duration.ofSeconds(10));
+    }
+
+    @BeforeAll
+    static void startServer() throws InterruptedException {
+        try {
+            server = NatsServer.in(NatsServer.program(), folder);
+            server.start();
+        } catch (IOException e) {
+            abort("skipped: no NATS: " + e.getMessage());
+        }
+    }
+
+    @AfterAll
+    static void stopServer() throws InterruptedException {
+        if (server != null) {
+            server.stop();
+        }
+    }
+
+    @Override
+    protected MetadataExchange open() {
+        return closing(new NatsExchange(config(server.url(), bucket)));
+    }
+
+    @Override
+    protected Process startOwner(String name, long incarnation) throws IOException {
+        return CardOwner.start(
+                Owner.class, List.of(name, Long.toString(incarnation), server.url(), bucket));
+    }
+
+    @Override
+    protected long unreachable(MetadataExchange exchange) {
+        return ((NatsExchange) exchange).unreachable();
+    }
+
+    @Override
+    protected void stop() throws InterruptedException {
+        server.stop();
+    }
+
+    @Override
+    protected void start(boolean empty) throws Exception {
+        if (empty) {
+            server.forget();
+        }
+        server.start();
+    }
+
+    @Test
+    void aNatsThatIsNotThereIsNamed() {
+        final ExchangeException refusal =
+                assertThrows(
+                        ExchangeException.class,
+                        () -> new NatsExchange(config("nats://127.0.0.1:1", bucket)));
+        assertEquals(Kind.UNAVAILABLE, refusal.kind());
+        assertTrue(refusal.getMessage().contains("127.0.0.1:1"), refusal.getMessage());
+    }
+
+    @Test
+    void limitsAreChecked() {
+        assertThrows(IllegalArgumentException.class, () -> config("nats://x", "no bucket"));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new NatsConfig("nats://x", "b", Duration.ZERO, Duration.ofSeconds(1)));
+    }
+}
