@@ -18,6 +18,7 @@ import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.ZonedDateTime;
 import java.util.Base64;
 
 /** Cards in a bucket of NATS's key-value store: a key a card, its name as base64 for URLs. */
@@ -27,11 +28,16 @@ final class CardBucket {
     private static final int MAX_TRIES = 8;
 
     private final String bucket;
+    private final KeyValueManagement management;
     private final KeyValue store;
+    private final ZonedDateTime made;
 
-    private CardBucket(String bucket, KeyValue store) {
+    private CardBucket(
+            String bucket, KeyValueManagement management, KeyValue store, ZonedDateTime made) {
         this.bucket = bucket;
+        this.management = management;
         this.store = store;
+        this.made = made;
     }
 
     /** A call that NATS may refuse. */
@@ -66,33 +72,48 @@ final class CardBucket {
                 "bucket " + config.bucket(),
                 () -> {
                     final KeyValueManagement management = connection.keyValueManagement(options);
-                    if (!isThere(management, config.bucket())) {
+                    ZonedDateTime made = made(management, config.bucket());
+                    if (made == null) {
                         management.create(
                                 KeyValueConfiguration.builder()
                                         .name(config.bucket())
                                         .maxHistoryPerKey(1)
                                         .ttl(config.ttl())
                                         .build());
+                        made = made(management, config.bucket());
                     }
                     return new CardBucket(
-                            config.bucket(), connection.keyValue(config.bucket(), options));
+                            config.bucket(),
+                            management,
+                            connection.keyValue(config.bucket(), options),
+                            made);
                 });
     }
 
-    private static boolean isThere(KeyValueManagement management, String bucket)
+    /** When a bucket was made; null if it is not there. */
+    private static ZonedDateTime made(KeyValueManagement management, String bucket)
             throws IOException, JetStreamApiException {
         try {
-            management.getStatus(bucket);
-            return true;
+            return management.getStatus(bucket).getBackingStreamInfo().getCreateTime();
         } catch (JetStreamApiException e) {
             if (e.getApiErrorCode() == STREAM_NOT_FOUND) {
-                return false;
+                return null;
             }
             throw e;
         }
     }
 
-    static String key(String name) {
+    /** Whether it is still the bucket that was opened, and not deleted or another. */
+    boolean isSame() {
+        return call(
+                "status of " + bucket,
+                () -> {
+                    final ZonedDateTime now = made(management, bucket);
+                    return now != null && now.equals(made);
+                });
+    }
+
+    private static String key(String name) {
         return Base64.getUrlEncoder()
                 .withoutPadding()
                 .encodeToString(name.getBytes(StandardCharsets.UTF_8));

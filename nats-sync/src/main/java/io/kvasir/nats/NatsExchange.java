@@ -91,8 +91,19 @@ public final class NatsExchange implements MetadataExchange {
         requireOpen();
         own.check(card);
         open();
-        bucket.put(card);
+        put(card);
         own.put(card);
+    }
+
+    private void put(AgentCard card) {
+        try {
+            bucket.put(card);
+        } catch (ExchangeException e) {
+            if (e.kind() != Kind.STALE) {
+                bucket = null; // open it again before the next
+            }
+            throw e;
+        }
     }
 
     @Override
@@ -135,6 +146,15 @@ public final class NatsExchange implements MetadataExchange {
      */
     public long malformed() {
         return malformed.get();
+    }
+
+    /**
+     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     *
+     * @return count since the start
+     */
+    public long refused() {
+        return view.refused();
     }
 
     // -- the thread
@@ -182,12 +202,18 @@ public final class NatsExchange implements MetadataExchange {
     }
 
     private synchronized void renew() {
+        if (bucket == null) {
+            return; // closed
+        }
+        if (!bucket.isSame()) {
+            bucket = null; // somebody has deleted it, and the watch with it
+            open();
+        }
         for (AgentCard card : own.all()) {
             try {
-                bucket.put(card);
+                put(card);
             } catch (ExchangeException e) {
                 if (e.kind() != Kind.STALE) {
-                    bucket = null; // open it again first
                     throw e;
                 }
                 own.remove(card.name()); // superseded

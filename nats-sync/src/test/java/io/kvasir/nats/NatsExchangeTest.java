@@ -12,6 +12,8 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.NatsServer;
+import io.nats.client.Connection;
+import io.nats.client.Nats;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -94,6 +96,25 @@ class NatsExchangeTest extends ServedExchangeContract {
             server.forget();
         }
         server.start();
+    }
+
+    @Test
+    void aBucketThatIsDeletedIsMadeAnewAndWatchedAnew() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        a.publish(Cards.card("a", 1, 1));
+        b.find("a", PATIENCE);
+        final Cards.Heard heard = new Cards.Heard();
+        b.watch("later", heard);
+        final Connection connection = Nats.connect(server.url());
+        try {
+            connection.keyValueManagement().delete(bucket);
+        } finally {
+            connection.close();
+        }
+        publishWhenItIsBack(a, Cards.card("later", 1, 1), System.nanoTime() + PATIENCE.toNanos());
+        assertEquals("UP later 1.1", heard.next());
+        assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
     }
 
     @Test

@@ -20,6 +20,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * What cards need of etcd 3.4 and later, over its JSON gateway: numbers of 64 bits are strings,
@@ -164,7 +168,7 @@ final class EtcdClient implements AutoCloseable {
                 .put("key", base64(config.prefix()))
                 .put("range_end", rangeEnd())
                 .put("start_revision", Long.toString(fromRevision));
-        final HttpRequest request = request("/v3/watch", body).build();
+        final HttpRequest request = request("/v3/watch", body);
         try (InputStream in = send(request, BodyHandlers.ofInputStream()).body()) {
             watching = in;
             final MappingIterator<JsonNode> answers = json.readerFor(JsonNode.class).readValues(in);
@@ -205,17 +209,15 @@ final class EtcdClient implements AutoCloseable {
 
     // -- requests
 
-    private HttpRequest.Builder request(String path, ObjectNode body) {
+    private HttpRequest request(String path, ObjectNode body) {
         final URI endpoint = config.endpoints().get(member % config.endpoints().size());
         return HttpRequest.newBuilder(endpoint.resolve(path))
-                .POST(BodyPublishers.ofString(body.toString()));
+                .POST(BodyPublishers.ofString(body.toString()))
+                .build();
     }
 
     private JsonNode call(String path, ObjectNode body) {
-        final HttpResponse<String> response =
-                send(
-                        request(path, body).timeout(config.timeout()).build(),
-                        BodyHandlers.ofString());
+        final HttpResponse<String> response = send(request(path, body), BodyHandlers.ofString());
         try {
             return json.readTree(response.body());
         } catch (JsonProcessingException e) {
@@ -223,14 +225,18 @@ final class EtcdClient implements AutoCloseable {
         }
     }
 
+    /** Waits for the answer, of a stream for its beginning, no longer than the timeout. */
     private <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+        final CompletableFuture<HttpResponse<T>> answer = http.sendAsync(request, handler);
         final HttpResponse<T> response;
         try {
-            response = http.send(request, handler);
-        } catch (IOException e) {
+            response = answer.get(config.timeout().toMillis(), TimeUnit.MILLISECONDS);
+        } catch (ExecutionException | TimeoutException e) {
+            answer.cancel(true);
             tryNextMember();
             throw unavailable(request.uri().toString(), e);
         } catch (InterruptedException e) {
+            answer.cancel(true);
             Thread.currentThread().interrupt();
             throw unavailable(request.uri().toString(), e);
         }

@@ -52,9 +52,10 @@ public final class EtcdExchange implements MetadataExchange {
     public synchronized void publish(AgentCard card) {
         requireOpen();
         own.check(card);
-        renew(); // the lease may have ended without anybody having noticed
         if (lease == 0) {
             lease = client.grant();
+        } else {
+            renew(); // it may have ended without anybody having noticed
         }
         store(card);
         own.put(card);
@@ -136,6 +137,15 @@ public final class EtcdExchange implements MetadataExchange {
         return malformed.get();
     }
 
+    /**
+     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     *
+     * @return count since the start
+     */
+    public long refused() {
+        return view.refused();
+    }
+
     // -- the renewing thread
 
     private void renewAll() {
@@ -153,7 +163,14 @@ public final class EtcdExchange implements MetadataExchange {
     }
 
     private synchronized void renew() {
-        if (closed || lease == 0 || client.keepAlive(lease)) {
+        if (closed) {
+            return;
+        }
+        if (lease == 0) {
+            client.get(config.prefix()); // only to notice if nobody answers
+            return;
+        }
+        if (client.keepAlive(lease)) {
             return;
         }
         lease = client.grant();

@@ -63,16 +63,6 @@ public final class OwnCards {
     }
 
     /**
-     * The card kept of a name.
-     *
-     * @param name its name
-     * @return null if there is none
-     */
-    public synchronized AgentCard get(String name) {
-        return cards.get(name);
-    }
-
-    /**
      * All of them.
      *
      * @return a copy

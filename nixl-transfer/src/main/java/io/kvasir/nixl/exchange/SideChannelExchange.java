@@ -196,6 +196,15 @@ public final class SideChannelExchange implements MetadataExchange {
         return malformed.get();
     }
 
+    /**
+     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     *
+     * @return count since the start
+     */
+    public long refused() {
+        return view.refused();
+    }
+
     // -- the thread
 
     private void run() {

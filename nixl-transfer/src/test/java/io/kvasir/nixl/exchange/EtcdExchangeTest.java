@@ -40,7 +40,7 @@ class EtcdExchangeTest extends ServedExchangeContract {
     }
 
     private static EtcdConfig config(URI uri, String prefix) {
-        return new EtcdConfig(List.of(uri), prefix, Duration.ofSeconds(2), Duration.ofSeconds(10));
+        return new EtcdConfig(List.of(uri), prefix, Duration.ofSeconds(3), Duration.ofSeconds(10));
     }
 
     @BeforeAll

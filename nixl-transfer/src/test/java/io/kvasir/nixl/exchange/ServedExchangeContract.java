@@ -51,7 +51,8 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
     }
 
-    private static void publishWhenItIsBack(
+    /** Publishes as soon as it can be done. */
+    protected static void publishWhenItIsBack(
             MetadataExchange exchange, AgentCard card, long deadlineNs) throws Exception {
         while (true) {
             try {

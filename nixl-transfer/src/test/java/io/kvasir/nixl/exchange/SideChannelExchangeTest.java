@@ -22,7 +22,7 @@ class SideChannelExchangeTest extends ExchangeContract {
 
     /** A slow machine must not look like a silent peer. */
     private static final SideChannelConfig CONFIG =
-            new SideChannelConfig(Duration.ofMillis(20), Duration.ofMillis(1_500), 8);
+            new SideChannelConfig(Duration.ofMillis(20), Duration.ofMillis(2_500), 8);
 
     private final List<SideChannelExchange> all = new ArrayList<>();
 
