@@ -9,6 +9,8 @@ import java.lang.foreign.ValueLayout;
  * given back with it. One thread.
  */
 final class NativeScratch implements AutoCloseable {
+    private static final int FEW = 8; // copied faster one by one than by a call
+
     private final Arena arena = Arena.ofShared(); // closed by whoever closes the owner
     private MemorySegment memory;
 
@@ -26,6 +28,12 @@ final class NativeScratch implements AutoCloseable {
 
     /** Copies numbers, {@code at} bytes from the start. */
     void put(long at, int[] values, int count) {
+        if (count <= FEW) {
+            for (int i = 0; i < count; i++) {
+                memory.set(ValueLayout.JAVA_INT, at + (long) i * Integer.BYTES, values[i]);
+            }
+            return;
+        }
         MemorySegment.copy(values, 0, memory, ValueLayout.JAVA_INT, at, count);
     }
 

@@ -233,7 +233,7 @@ public final class NixlTransfers implements AutoCloseable {
                 check(
                         NixlFunction.XFER_DLIST_ADD_DESC,
                         calls.addDesc(listAddress, addresses[i], lengths[i], devices[i]),
-                        "descriptor=" + i);
+                        i);
             }
             final MemorySegment prepared = NativeText.allocatePointer(arena);
             check(
