@@ -3,6 +3,6 @@
  * machine, flags and commit. Designs that lost stay runnable in {@link
  * io.kvasir.bench.alternatives}.
  *
- * <p>Knows core-offheap, disruptor-pipeline and router.
+ * <p>Knows core-offheap, disruptor-pipeline, router, nixl-transfer and panama-bindings.
  */
 package io.kvasir.bench;

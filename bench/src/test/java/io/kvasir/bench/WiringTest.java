@@ -23,6 +23,7 @@ class WiringTest {
                                         .include("io\\.kvasir\\.bench\\..*")
                                         .param("depthBlocks", "256")
                                         .param("workers", "8")
+                                        .param("blocks", "64")
                                         .forks(0)
                                         .warmupIterations(0)
                                         .measurementIterations(1)
@@ -47,7 +48,9 @@ class WiringTest {
                         + " HashBenchmark.localByCopying, HashBenchmark.localStateless,"
                         + " MatchBenchmark.match, MatchBenchmark.matchHashMap,"
                         + " MixedBenchmark.mixed, SlotBenchmark.add, SlotBenchmark.addThenFree,"
-                        + " SlotBenchmark.free, SlotBenchmark.potentialLoads]",
+                        + " SlotBenchmark.free, SlotBenchmark.potentialLoads,"
+                        + " transfer.TransferBenchmark.engine,"
+                        + " transfer.TransferBenchmark.transport]",
                 names.toString());
     }
 }

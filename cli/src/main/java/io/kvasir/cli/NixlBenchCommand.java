@@ -3,6 +3,8 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.bench.transfer.TransferEnd;
+import io.kvasir.bench.transfer.TransferPeer;
 import io.kvasir.nixl.transfer.KvTransport.Operation;
 
 import picocli.CommandLine.Command;

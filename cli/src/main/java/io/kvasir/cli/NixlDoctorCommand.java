@@ -3,6 +3,7 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.bench.transfer.TransferEnd;
 import io.kvasir.panama.NixlAvailability;
 import io.kvasir.panama.NixlAvailability.Absent;
 import io.kvasir.panama.NixlAvailability.Attempt;

@@ -1,5 +1,7 @@
 package io.kvasir.cli;
 
+import io.kvasir.bench.transfer.TransferEnd;
+import io.kvasir.bench.transfer.TransferPeer;
 import io.kvasir.nixl.transfer.Descriptors;
 import io.kvasir.nixl.transfer.KvTransport;
 import io.kvasir.nixl.transfer.KvTransport.Operation;

@@ -28,7 +28,7 @@ class RoomsTest {
                     "router", Set.of("core", "pipeline"),
                     "sim", Set.of("nixl"),
                     "gateway", Set.of("core", "pipeline", "router", "nixl", "panama"),
-                    "bench", Set.of("core", "pipeline", "router", "panama"),
+                    "bench", Set.of("core", "pipeline", "router", "nixl", "panama"),
                     "cli",
                             Set.of(
                                     "core",

@@ -11,6 +11,12 @@ import java.util.Arrays;
  * <p>Stages end in order: {@link #completedStages} counts those whose bytes are all there, so that
  * whoever needs the first layers first can begin while the others still move. A stage may carry a
  * notification, which reaches the peer after the stage's last byte.
+ *
+ * <p>All of a transfer is filled before it is submitted: stages are for whoever needs the bytes in
+ * an order. Whoever has them one after the other, such as a prefill that computes layer by layer,
+ * submits one transfer a layer as soon as the layer is computed, each with its own notification;
+ * those of one priority are posted in the order they were submitted, while the next layer is
+ * computed.
  */
 public final class Transfer {
     /** Where it is. */

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.bench.transfer;
 
 import io.kvasir.nixl.transfer.KvLayout;
 import io.kvasir.nixl.transfer.KvPool;
@@ -22,9 +22,9 @@ import java.util.UUID;
  * @param transport owned
  * @param pool owned, after the transport
  */
-record TransferEnd(KvTransport transport, KvPool pool) implements AutoCloseable {
+public record TransferEnd(KvTransport transport, KvPool pool) implements AutoCloseable {
     /** What moves the blocks. */
-    enum Kind {
+    public enum Kind {
         /** NIXL, over what its UCX backend chooses. */
         NIXL,
         /** Shared memory of this machine. */
@@ -32,11 +32,14 @@ record TransferEnd(KvTransport transport, KvPool pool) implements AutoCloseable 
     }
 
     /**
-     * Opens an end with so many bytes of memory.
+     * Opens an end and registers its memory.
      *
-     * @throws CommandFailure if NIXL is wanted and not there
+     * @param kind what moves the blocks
+     * @param bytes of memory, zeros
+     * @return owned by the calling thread
+     * @throws IllegalArgumentException if NIXL is wanted and not there
      */
-    static TransferEnd open(Kind kind, long bytes) {
+    public static TransferEnd open(Kind kind, long bytes) {
         final String name = "kvasir-" + UUID.randomUUID();
         final KvLayout layout = KvLayout.of(KvLayout.Order.BLOCK_MAJOR, 1, 1, bytes);
         final TransferEnd end =
@@ -55,20 +58,39 @@ record TransferEnd(KvTransport transport, KvPool pool) implements AutoCloseable 
     private static KvTransport nixl(String name) {
         if (NixlProbe.probe() instanceof Available available) {
             return NixlTransport.create(
-                    available.library(), name, NixlAgentConfig.DEFAULT, "UCX", Map.of());
+                    available.library(),
+                    name,
+                    NixlAgentConfig.DEFAULT,
+                    backend(available),
+                    Map.of());
         }
-        throw new CommandFailure(NixlProbe.probe().describe());
+        throw new IllegalArgumentException(NixlProbe.probe().describe());
     }
 
-    /** What is usable here: NIXL where it is, else shared memory. */
-    static Kind best() {
+    static String backend(Available nixl) {
+        return nixl.loopback() ? "LOOPBACK" : "UCX";
+    }
+
+    /**
+     * What is usable here.
+     *
+     * @return NIXL where it is, else shared memory
+     */
+    public static Kind best() {
         return NixlProbe.probe() instanceof Available available && !available.loopback()
                 ? Kind.NIXL
                 : Kind.LOOPBACK;
     }
 
-    /** The memory at an address as blocks of one length. */
-    static List<KvRegion> blocks(long base, long blockBytes, int blocks) {
+    /**
+     * The memory at an address as blocks of one length.
+     *
+     * @param base address of the first one
+     * @param blockBytes bytes of each
+     * @param blocks how many
+     * @return one region
+     */
+    public static List<KvRegion> blocks(long base, long blockBytes, int blocks) {
         return List.of(
                 new KvRegion(
                         "blocks", 0, NixlMemory.DRAM, 0, base, blockBytes, blockBytes, blocks));

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.bench.transfer;
 
 import io.kvasir.nixl.transfer.KvTransport;
 
@@ -15,7 +15,7 @@ import java.util.concurrent.locks.LockSupport;
  * The other process of a measurement: registers memory, prints where it lies and how to reach it,
  * and serves it until its input ends.
  */
-final class TransferPeer implements AutoCloseable {
+public final class TransferPeer implements AutoCloseable {
     private static final int END_SECONDS = 10;
     private static final long PAUSE_NS = 10_000;
 
@@ -32,12 +32,15 @@ final class TransferPeer implements AutoCloseable {
     /**
      * Starts one with this JVM's class path.
      *
-     * @throws CommandFailure if it ends before it can be reached
+     * @param kind what moves the blocks
+     * @param bytes of its memory
+     * @return owned by the caller; closing it ends the process
+     * @throws IOException if it cannot be started or ends before it can be reached
      */
-    static TransferPeer start(TransferEnd.Kind kind, long bytes) throws IOException {
+    public static TransferPeer start(TransferEnd.Kind kind, long bytes) throws IOException {
         final ProcessBuilder builder =
                 new ProcessBuilder(
-                        ChildJvm.command(TransferPeer.class, kind.name(), Long.toString(bytes)));
+                        JavaProcess.command(TransferPeer.class, kind.name(), Long.toString(bytes)));
         builder.environment().remove("UCX_PROTO_INFO"); // it would print between our lines
         final Process process = builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
         final BufferedReader out =
@@ -47,19 +50,27 @@ final class TransferPeer implements AutoCloseable {
         final String metadata = out.readLine();
         if (metadata == null) {
             process.destroyForcibly();
-            throw new CommandFailure("the peer process of the measurement ended at once");
+            throw new IOException("the peer process of the measurement ended at once");
         }
         return new TransferPeer(
                 process, Long.parseLong(base), Base64.getDecoder().decode(metadata));
     }
 
-    /** Address of its memory, in its process. */
-    long base() {
+    /**
+     * Where its memory lies.
+     *
+     * @return address in its process
+     */
+    public long base() {
         return base;
     }
 
-    /** What connects to it. */
-    byte[] metadata() {
+    /**
+     * What connects to it.
+     *
+     * @return for {@link KvTransport#connect}, not copied
+     */
+    public byte[] metadata() {
         return metadata;
     }
 
