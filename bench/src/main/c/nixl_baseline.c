@@ -15,7 +15,6 @@
 #include "nixl_capi_subset.h"
 
 #include <dlfcn.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,12 +423,6 @@ int main(int argc, char **argv) {
     }
     const char *base = argc == 7 ? argv[5] : NULL;
     const char *hex = argc == 7 ? argv[6] : NULL;
-    /*
-     * In a JVM the allocator has learned to keep what is freed. Left alone, it would give a round's requests
-     * back to the system here, and every round would begin with page faults: slower than Java.
-     */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
     load(argv[1]);
     if (strcmp(argv[2], "calls") == 0) {
         warm_up_ns = strtoull(argv[3], NULL, 10) * 1000000u;

@@ -19,9 +19,9 @@ import java.util.Map;
 public final class Pipelining {
     private static final int DEFAULT_FORKS = 3;
     private static final int DEFAULT_LAYERS = 32;
-    private static final int ROUNDS = 7;
+    private static final int ROUNDS = 5;
     private static final long BLOCK_BYTES = 64 << 10;
-    private static final int[] LAYER_BLOCKS = {4, 16, 64};
+    private static final int[] LAYER_BLOCKS = {4, 16};
     private static final List<String> WAYS = List.of("compute", "copy", "in turn", "pipelined");
     private static final double NS_PER_MS = 1e6;
 

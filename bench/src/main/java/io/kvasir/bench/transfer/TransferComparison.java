@@ -31,18 +31,27 @@ public final class TransferComparison {
     private static final int NOT_THERE = 3;
 
     /**
+     * Keeps malloc from giving a round's requests back to the system, so that the next round begins
+     * with page faults: whether it does depends on what else the process has freed.
+     */
+    private static final Map<String, String> KEEP_MEMORY =
+            Map.of(
+                    "MALLOC_TRIM_THRESHOLD_", Integer.toString(1 << 30),
+                    "MALLOC_MMAP_THRESHOLD_", Integer.toString(32 << 20));
+
+    /**
      * How much is measured.
      *
      * @param turns processes of each program
      * @param warmUpMs of each call
      * @param rounds of each call
-     * @param bytesPerSize moved for each size of transfer
+     * @param bytesPerSize moved for each size of transfer; 0 measures calls only
      * @param mostBytes of a transfer; also what the peer registers
      */
     record Extent(int turns, int warmUpMs, int rounds, long bytesPerSize, long mostBytes) {
         static final Extent USUAL = new Extent(DEFAULT_TURNS, 100, 101, 128L << 20, 128L << 20);
 
-        static final Extent LOOPBACK = new Extent(DEFAULT_TURNS, 100, 101, 32L << 20, 1L << 20);
+        static final Extent LOOPBACK = new Extent(DEFAULT_TURNS, 100, 101, 0, 64 << 10);
 
         Extent withTurns(int other) {
             return new Extent(other, warmUpMs, rounds, bytesPerSize, mostBytes);
@@ -96,7 +105,7 @@ public final class TransferComparison {
                 comparison.run(program, "calls");
             }
             for (String program : programs) {
-                if (!program.equals(TRANSFERS)) {
+                if (!program.equals(TRANSFERS) && extent.bytesPerSize > 0) {
                     comparison.run(program, "sweep");
                 }
             }
@@ -140,8 +149,9 @@ public final class TransferComparison {
 
     private void record(String program, List<String> command)
             throws IOException, InterruptedException {
-        for (String[] words :
-                MeasuringProcess.run(command, Map.of(NixlProbe.LIBRARY_VARIABLE, library))) {
+        final Map<String, String> environment = new HashMap<>(KEEP_MEMORY);
+        environment.put(NixlProbe.LIBRARY_VARIABLE, library);
+        for (String[] words : MeasuringProcess.run(command, environment)) {
             if (words[0].equals("call")) {
                 downcalls.put(words[1], Integer.parseInt(words[2]));
                 calls.add(words[1], program, Double.parseDouble(words[3]));
@@ -183,6 +193,9 @@ public final class TransferComparison {
                     allocated.median(name, TRANSPORT));
         }
         out.println();
+        if (sweep.names().isEmpty()) {
+            return;
+        }
         out.printf(
                 "%-16s %24s %24s %20s %8s %8s%n",
                 "pieces x bytes", "C GB/s", "NixlTransport GB/s", "ratio", "of best", "B/op");
