@@ -5,14 +5,12 @@ import io.kvasir.panama.NixlAvailability.Attempt;
 import io.kvasir.panama.NixlAvailability.Available;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
@@ -149,27 +147,18 @@ public final class NixlProbe {
         if (loadedNixl != null && isFile && !loadedNixl.equals(identity)) {
             return absent("another copy of NIXL is loaded in this process: " + loadedNixl);
         }
-        final DynamicLoader loader;
-        try {
-            loader = DynamicLoader.system();
-        } catch (NoSuchElementException e) {
-            return absent("the C library has no dlopen: " + e.getMessage());
-        }
         // with UCX_HANDLE_ERRORS set outside, UCX would take SIGSEGV, which the JVM needs
-        if (!loader.setEnvironment("UCX_ERROR_SIGNALS", "")
-                || !loader.setEnvironment("UCX_DEBUG_SIGNO", "0")) {
+        if (!LibC.setEnvironment("UCX_ERROR_SIGNALS", "")
+                || !LibC.setEnvironment("UCX_DEBUG_SIGNO", "0")) {
             return absent("the environment cannot be changed to keep UCX off the JVM's signals");
         }
-        final Optional<String> failure = loader.open(place);
-        if (failure.isPresent()) {
-            return absent(failure.get());
-        }
-        return inspect(place, identity);
+        return switch (DynamicLoader.open(place)) {
+            case DynamicLoader.Outcome.Failed failed -> absent(failed.why());
+            case DynamicLoader.Outcome.Loaded loaded -> inspect(place, identity, loaded.symbols());
+        };
     }
 
-    @SuppressWarnings("restricted") // the library is loaded already; this only finds its symbols
-    private static NixlAvailability inspect(String place, String identity) {
-        final SymbolLookup symbols = SymbolLookup.libraryLookup(place, Arena.global());
+    private static NixlAvailability inspect(String place, String identity, SymbolLookup symbols) {
         final boolean loopback = symbols.find(NixlSymbols.LOOPBACK_MARK).isPresent();
         final List<String> needed = new ArrayList<>();
         for (NixlFunction function : NixlFunction.values()) {

@@ -1,5 +1,6 @@
 package io.kvasir.panama.cuda;
 
+import io.kvasir.panama.DynamicLoader;
 import io.kvasir.panama.cuda.CudaAvailability.Absent;
 import io.kvasir.panama.cuda.CudaAvailability.Available;
 import io.kvasir.panama.cuda.CudaAvailability.Cause;
@@ -83,10 +84,10 @@ public final class CudaProbe {
         if (library.indexOf('\0') >= 0) {
             return new Absent(Cause.LIBRARY, "the library's name has a NUL", remedyForLibrary());
         }
-        return switch (DriverLibrary.open(library)) {
-            case DriverLibrary.Outcome.Failed failed ->
+        return switch (DynamicLoader.open(library)) {
+            case DynamicLoader.Outcome.Failed failed ->
                     new Absent(Cause.LIBRARY, failed.why(), remedyForLibrary());
-            case DriverLibrary.Outcome.Loaded loaded -> inspect(library, loaded.symbols());
+            case DynamicLoader.Outcome.Loaded loaded -> inspect(library, loaded.symbols());
         };
     }
 
