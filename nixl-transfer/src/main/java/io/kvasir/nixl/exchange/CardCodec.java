@@ -25,7 +25,8 @@ import java.util.zip.CRC32C;
  *   +-------+---------+--------+-----------------------------+
  *   field:  tag:16, length:32, content
  *   name 1, digest 5: UTF-8    incarnation 2, generation 3: 64    metadata 4: bytes
- *   pool 6:    base:64, count:32, groups of order:8, blocks:32, layers:32, layerBlockBytes:64
+ *   pool 6:    memory:8, device:32, base:64, count:32,
+ *              groups of order:8, blocks:32, layers:32, layerBlockBytes:64
  *   regions 7: count:32, regions of
  *              name (length:16, UTF-8), group:32, memory:8, device:32, base:64, blockLength:64,
  *              blockStride:64, blocks:32
@@ -47,6 +48,7 @@ final class CardCodec {
     private static final short DIGEST = 5;
     private static final short POOL = 6;
     private static final short REGIONS = 7;
+    private static final int SITE_LENGTH = 1 + 4 + 8;
     private static final int GROUP_LENGTH = 1 + 4 + 4 + 8;
     private static final int REGION_LENGTH = 2 + 4 + 1 + 4 + 3 * 8 + 4; // and its name
     private static final int MAX_REGION_NAME = 256;
@@ -101,9 +103,11 @@ final class CardCodec {
         final List<Group> groups = pool.layout().groups();
         checkPool(groups);
         final ByteBuffer out =
-                ByteBuffer.allocate(Long.BYTES + Integer.BYTES + groups.size() * GROUP_LENGTH)
+                ByteBuffer.allocate(SITE_LENGTH + Integer.BYTES + groups.size() * GROUP_LENGTH)
                         .order(ByteOrder.LITTLE_ENDIAN);
-        out.putLong(pool.base()).putInt(groups.size());
+        final KvLayout.Site site = pool.site();
+        out.put(code(site.memory())).putInt(site.device()).putLong(site.base());
+        out.putInt(groups.size());
         for (Group group : groups) {
             out.put(code(group.order())).putInt(group.blocks()).putInt(group.layers());
             out.putLong(group.layerBlockBytes());
@@ -253,14 +257,14 @@ final class CardCodec {
     }
 
     private static PeerMemory pool(ByteBuffer in) {
-        final long base = in.getLong();
+        final KvLayout.Site site = new KvLayout.Site(memory(in.get()), in.getInt(), in.getLong());
         final int count = count(in, GROUP_LENGTH);
         final List<Group> groups = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
             groups.add(new Group(order(in.get()), in.getInt(), in.getInt(), in.getLong()));
         }
         checkPool(groups); // before the layout's regions are made
-        return new PeerMemory.Pool(KvLayout.of(groups), base);
+        return new PeerMemory.Pool(KvLayout.of(groups), site);
     }
 
     private static PeerMemory regions(ByteBuffer in) {

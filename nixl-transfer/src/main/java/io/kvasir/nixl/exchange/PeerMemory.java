@@ -12,21 +12,32 @@ public sealed interface PeerMemory {
      * A pool that has a layout: its regions follow from where it begins.
      *
      * @param layout how its blocks lie; also says places of blocks
-     * @param base where it begins in its owner's address space
+     * @param site where it lies, in its owner's address space
      */
-    record Pool(KvLayout layout, long base) implements PeerMemory {
+    record Pool(KvLayout layout, KvLayout.Site site) implements PeerMemory {
         /**
          * Checks the base.
          *
          * @throws IllegalArgumentException if it is no page's address
          */
         public Pool {
-            layout.regions(base, 0, 0, layout.groups().getFirst().layers());
+            layout.regions(site, 0, 0, layout.groups().getFirst().layers());
+        }
+
+        /**
+         * A pool in host memory.
+         *
+         * @param layout how its blocks lie
+         * @param base where it begins in its owner's address space
+         * @throws IllegalArgumentException if the base is no page's address
+         */
+        public Pool(KvLayout layout, long base) {
+            this(layout, KvLayout.Site.host(base));
         }
 
         @Override
         public List<KvRegion> regions() {
-            return layout.regions(base);
+            return layout.regions(site);
         }
     }
 

@@ -171,7 +171,40 @@ public final class KvLayout {
     }
 
     /**
+     * Where a pool lies.
+     *
+     * @param memory kind of memory
+     * @param device 0 for host memory, the GPU's ordinal for its memory
+     * @param base where it begins, a multiple of {@value #PAGE}; also in another process
+     */
+    public record Site(NixlMemory memory, int device, long base) {
+        /**
+         * In host memory.
+         *
+         * @param base where it begins, a multiple of {@value #PAGE}; also in another process
+         */
+        public static Site host(long base) {
+            return new Site(NixlMemory.DRAM, 0, base);
+        }
+    }
+
+    /**
      * All regions of a pool that has this layout.
+     *
+     * @param site where the pool lies
+     * @return group by group
+     * @throws IllegalArgumentException if its base is not a multiple of a page, or no address
+     */
+    public List<KvRegion> regions(Site site) {
+        final List<KvRegion> all = new ArrayList<>();
+        for (int group = 0; group < groups.size(); group++) {
+            all.addAll(regions(site, group, 0, groups.get(group).layers));
+        }
+        return List.copyOf(all);
+    }
+
+    /**
+     * All regions of a pool in host memory.
      *
      * @param base where the pool's memory begins, a multiple of {@value #PAGE}; also in another
      *     process
@@ -179,17 +212,13 @@ public final class KvLayout {
      * @throws IllegalArgumentException if the base is not a multiple, or no address
      */
     public List<KvRegion> regions(long base) {
-        final List<KvRegion> all = new ArrayList<>();
-        for (int group = 0; group < groups.size(); group++) {
-            all.addAll(regions(base, group, 0, groups.get(group).layers));
-        }
-        return List.copyOf(all);
+        return regions(Site.host(base));
     }
 
     /**
      * Regions of some layers of a group.
      *
-     * @param base where the pool's memory begins
+     * @param site where the pool lies
      * @param group number of the group
      * @param layerFrom first layer
      * @param layerTo layer behind the last
@@ -198,7 +227,8 @@ public final class KvLayout {
      * @throws IndexOutOfBoundsException if there is no such group or layer, or the group's blocks
      *     are copied whole and these are not all layers
      */
-    public List<KvRegion> regions(long base, int group, int layerFrom, int layerTo) {
+    public List<KvRegion> regions(Site site, int group, int layerFrom, int layerTo) {
+        final long base = site.base();
         if (base % PAGE != 0 || base <= 0 || bytes() > Long.MAX_VALUE - base) {
             throw new IllegalArgumentException(
                     "base 0x" + Long.toHexString(base) + " is no address of a page of " + PAGE);
@@ -212,8 +242,8 @@ public final class KvLayout {
                     new KvRegion(
                             shape.regionName(group, region),
                             group,
-                            NixlMemory.DRAM,
-                            0,
+                            site.memory(),
+                            site.device(),
                             base + groupOffsets[group] + region * regionStride(shape),
                             shape.blockLength(),
                             shape.blockLength(),

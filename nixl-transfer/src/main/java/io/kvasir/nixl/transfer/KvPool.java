@@ -1,42 +1,62 @@
 package io.kvasir.nixl.transfer;
 
+import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.cuda.CudaMemory;
+
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Host memory of KV blocks: a {@link KvLayout} at an address. Regions are for {@link
- * KvTransport#register}, {@link #descriptors} for {@link KvTransport#prepare}, and places name
- * blocks in a request.
+ * Memory of KV blocks, of the host or of a GPU: a {@link KvLayout} at an address. Regions are for
+ * {@link KvTransport#register}, {@link #descriptors} for {@link KvTransport#prepare}, and places
+ * name blocks in a request.
  *
  * <p>Immutable but for the bytes; any thread. Close it when its regions are deregistered and no
  * peer uses them.
  */
 public final class KvPool implements AutoCloseable {
     private final KvLayout layout;
-    private final MemorySegment memory;
+    private final KvLayout.Site site;
+    private final MemorySegment memory; // empty for a GPU's: Java cannot read it
     private final AutoCloseable owned;
     private final List<KvRegion> regions;
 
-    private KvPool(KvLayout layout, MemorySegment given, AutoCloseable owned) {
+    private KvPool(KvLayout layout, KvLayout.Site site, MemorySegment memory, AutoCloseable owned) {
         this.layout = layout;
-        this.memory = aligned(layout, given);
+        this.site = site;
+        this.memory = memory;
         this.owned = owned;
-        this.regions = layout.regions(memory.address());
+        this.regions = layout.regions(site);
     }
 
-    private static MemorySegment aligned(KvLayout layout, MemorySegment given) {
-        final long skip = -given.address() & (KvLayout.PAGE - 1);
-        if (!given.isNative() || given.byteSize() - skip < layout.bytes()) {
+    private static KvPool onHost(KvLayout layout, MemorySegment given, AutoCloseable owned) {
+        if (!given.isNative()) {
+            throw new IllegalArgumentException("memory outside the Java heap is needed: " + given);
+        }
+        final long skip = skip(layout, given.address(), given.byteSize());
+        final MemorySegment memory = given.asSlice(skip, layout.bytes());
+        return new KvPool(layout, KvLayout.Site.host(memory.address()), memory, owned);
+    }
+
+    /** Memory of the caller stays when the pool is closed. */
+    private static void keep() {}
+
+    /** Bytes before the first page, if the layout fits behind it. */
+    private static long skip(KvLayout layout, long address, long length) {
+        final long skip = -address & (KvLayout.PAGE - 1);
+        if (length - skip < layout.bytes()) {
             throw new IllegalArgumentException(
                     "the layout takes "
                             + layout.bytes()
-                            + " bytes outside the Java heap from a multiple of "
+                            + " bytes from a multiple of "
                             + KvLayout.PAGE
                             + "; given: "
-                            + given);
+                            + length
+                            + " bytes at 0x"
+                            + Long.toHexString(address));
         }
-        return given.asSlice(skip, layout.bytes());
+        return skip;
     }
 
     /**
@@ -48,7 +68,7 @@ public final class KvPool implements AutoCloseable {
     public static KvPool allocate(KvLayout layout) {
         final Arena arena = Arena.ofShared();
         try {
-            return new KvPool(layout, arena.allocate(layout.bytes(), KvLayout.PAGE), arena);
+            return onHost(layout, arena.allocate(layout.bytes(), KvLayout.PAGE), arena);
         } catch (Throwable t) {
             arena.close();
             throw t;
@@ -65,11 +85,11 @@ public final class KvPool implements AutoCloseable {
      */
     public static KvPool share(KvLayout layout, LoopbackTransport transport) {
         final SharedMemory shared = transport.share(layout.bytes());
-        return new KvPool(layout, shared.segment(), shared);
+        return onHost(layout, shared.segment(), shared);
     }
 
     /**
-     * A pool in memory of the caller: of an arena, a mapped file, a buffer's address.
+     * A pool in memory of the caller: of an arena, a mapped file, a direct buffer.
      *
      * @param layout how its blocks lie
      * @param memory outside the Java heap; lives as long as the pool. The pool begins at its first
@@ -77,7 +97,44 @@ public final class KvPool implements AutoCloseable {
      * @throws IllegalArgumentException if it is too small
      */
     public static KvPool in(KvLayout layout, MemorySegment memory) {
-        return new KvPool(layout, memory, () -> {});
+        return onHost(layout, memory, KvPool::keep);
+    }
+
+    /**
+     * A pool in memory that the caller knows by its address only, such as an Agrona buffer's {@code
+     * addressOffset} or the address of a Chronicle store's bytes. Needs native access, as whoever
+     * names an address must be right.
+     *
+     * @param layout how its blocks lie
+     * @param address where the memory begins
+     * @param length bytes that belong to it; it lives as long as the pool. The pool begins at its
+     *     first page of {@value KvLayout#PAGE} bytes
+     * @throws IllegalArgumentException if it is too small
+     */
+    @SuppressWarnings("restricted") // said above
+    public static KvPool at(KvLayout layout, long address, long length) {
+        return in(layout, MemorySegment.ofAddress(address).reinterpret(length));
+    }
+
+    /**
+     * A pool in memory of a GPU. What Java writes or reads of its blocks goes through a {@link
+     * io.kvasir.panama.cuda.CudaStream}, by {@link KvRegion#address}. Whoever calls a transport
+     * about it needs the memory's context current on its thread: for a {@link TransferEngine}, make
+     * it so by {@link TransferEngine#call} first.
+     *
+     * @param layout how its blocks lie
+     * @param memory of the caller; lives as long as the pool. The pool begins at its first multiple
+     *     of {@value KvLayout#PAGE} bytes, so allocate as much more
+     * @throws IllegalArgumentException if it is too small
+     */
+    public static KvPool on(KvLayout layout, CudaMemory memory) {
+        final long skip = skip(layout, memory.address(), memory.length());
+        final KvLayout.Site site =
+                new KvLayout.Site(
+                        NixlMemory.VRAM,
+                        memory.context().device().ordinal(),
+                        memory.address() + skip);
+        return new KvPool(layout, site, MemorySegment.NULL, KvPool::keep);
     }
 
     /**
@@ -95,7 +152,16 @@ public final class KvPool implements AutoCloseable {
      * @return for a peer's {@link KvLayout#regions(long)}
      */
     public long base() {
-        return memory.address();
+        return site.base();
+    }
+
+    /**
+     * Where it lies: what a peer needs to know beside the layout.
+     *
+     * @return for a peer's {@link KvLayout#regions(KvLayout.Site)}
+     */
+    public KvLayout.Site site() {
+        return site;
     }
 
     /**
@@ -117,7 +183,7 @@ public final class KvPool implements AutoCloseable {
      * @throws IndexOutOfBoundsException if there are no such layers
      */
     public List<KvRegion> regions(int group, int layerFrom, int layerTo) {
-        return layout.regions(base(), group, layerFrom, layerTo);
+        return layout.regions(site, group, layerFrom, layerTo);
     }
 
     /**
@@ -150,8 +216,15 @@ public final class KvPool implements AutoCloseable {
      * @param block number of the block
      * @return its memory, not copied
      * @throws IndexOutOfBoundsException if the region has no such block or is not the pool's
+     * @throws UnsupportedOperationException if the pool lies in memory of a GPU
      */
     public MemorySegment block(KvRegion region, int block) {
+        if (site.memory() != NixlMemory.DRAM) {
+            throw new UnsupportedOperationException(
+                    "Java cannot reach memory of device "
+                            + site.device()
+                            + "; copy it by a CudaStream");
+        }
         return memory.asSlice(region.address(block) - base(), region.blockLength());
     }
 

@@ -65,6 +65,15 @@ class AgentCardTest {
     }
 
     @Test
+    void aPoolOnAGpuComesBackWhereItLies() {
+        final KvLayout.Site site = new KvLayout.Site(NixlMemory.VRAM, 5, 1L << 40);
+        final AgentCard read =
+                AgentCard.decode(card(new PeerMemory.Pool(Cards.LAYOUT, site)).encode());
+        assertEquals(Cards.LAYOUT.regions(site), read.memory().regions());
+        assertEquals(NixlMemory.VRAM, read.memory().descriptors().memory());
+    }
+
+    @Test
     void regionsComeBackOneByOne() {
         final List<KvRegion> regions =
                 List.of(

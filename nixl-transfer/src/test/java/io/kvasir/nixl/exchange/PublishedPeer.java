@@ -80,7 +80,7 @@ final class PublishedPeer {
                             incarnation,
                             1,
                             metadata,
-                            new PeerMemory.Pool(LAYOUT, pool.base()),
+                            new PeerMemory.Pool(LAYOUT, pool.site()),
                             "test"));
         }
     }

@@ -37,7 +37,7 @@ class KvLayoutTest {
     void layerMajorHasARegionForEachLayerAndEachBeginsOnAPage() {
         final KvLayout layout = KvLayout.of(Order.LAYER_MAJOR, 10, 3, 1000);
 
-        final List<KvRegion> regions = layout.regions(BASE, 0, 1, 3);
+        final List<KvRegion> regions = layout.regions(KvLayout.Site.host(BASE), 0, 1, 3);
 
         assertEquals(
                 List.of(BASE + 3 * 4096, BASE + 6 * 4096),
@@ -76,7 +76,8 @@ class KvLayoutTest {
             final int[] blocks = {shape.blocks() - 1, 0, 2};
             final int[] places = layout.places(group, blocks, from, shape.layers());
             int i = 0;
-            for (KvRegion region : layout.regions(BASE, group, from, shape.layers())) {
+            for (KvRegion region :
+                    layout.regions(KvLayout.Site.host(BASE), group, from, shape.layers())) {
                 assertEquals(group, region.group());
                 for (int block : blocks) {
                     assertEquals(region.address(block), pieces.address(places[i]));

@@ -421,10 +421,7 @@ class VllmPrefillPeerTest {
         final VllmPrefillPeer second =
                 new VllmPrefillPeer(
                         transport,
-                        cache(
-                                new TensorRank(1, 2, 2),
-                                part("own 0", 4, 2),
-                                part("own 1", 8, 2)),
+                        cache(new TensorRank(1, 2, 2), part("own 0", 4, 2), part("own 1", 8, 2)),
                         VllmPrefillPeer.Options.DEFAULT);
         second.connect(engine("e"));
         second.hold(Golden.params("e", "r", "[[4,2]]", ""), 0);
