@@ -1,44 +1,46 @@
 package io.kvasir.bench.transfer;
 
+import io.kvasir.bench.transfer.TransferEnd.Manner;
 import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.TransferConfig;
 import io.kvasir.nixl.transfer.TransferEngine;
 
-import org.agrona.concurrent.BackoffIdleStrategy;
+import org.agrona.concurrent.BusySpinIdleStrategy;
 
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
  * One process of {@link Pipelining}: measures all cases over one transport.
  *
  * <pre>
- *   case OPERATION LAYER_BYTES COPY/COMPUTE COMPUTE_NS COPY_NS IN_TURN_NS PIPELINED_NS    medians
+ *   case OPERATION LAYER_BYTES COPY/COMPUTE COMPUTE_NS COPY_NS IN_TURN_NS PIPELINED_NS HIDDEN    medians
  * </pre>
  */
 final class PipeliningRun {
     private static final List<Double> SHARES = List.of(0.25, 0.5, 0.9);
-    private static final int COPIES = 5; // before the length of a layer's computation is set
-    private static final long LONGEST_PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(20);
+    private static final int COPIES = 15; // before the length of a layer's computation is set
+    private static final int WARM_UP_ROUNDS = 2;
 
     private final TransferEngine engine;
     private final TransferEnd end;
     private final TransferPeer peer;
     private final int rounds;
     private final PrintStream out;
-    private final LayerWork work = new LayerWork();
+    private final LayerWork work;
 
     private PipeliningRun(
             TransferEngine engine,
             TransferEnd end,
             TransferPeer peer,
+            LayerWork work,
             int rounds,
             PrintStream out) {
+        this.work = work;
         this.engine = engine;
         this.end = end;
         this.peer = peer;
@@ -72,16 +74,17 @@ final class PipeliningRun {
             PrintStream out)
             throws IOException {
         final long bytes = blockBytes * layers * Arrays.stream(layerBlocks).max().orElseThrow();
-        try (TransferEnd end = TransferEnd.open(kind, bytes);
-                TransferPeer peer = TransferPeer.start(kind, bytes);
+        final LayerWork work = new LayerWork();
+        try (TransferEnd end = TransferEnd.open(kind, bytes, Manner.QUIET);
+                TransferPeer peer = TransferPeer.start(kind, bytes, Manner.QUIET);
                 TransferEngine engine =
                         TransferEngine.start(
                                 end.transport(),
                                 TransferConfig.DEFAULT,
-                                new BackoffIdleStrategy(100, 10, 1_000, LONGEST_PAUSE_NS),
+                                new BusySpinIdleStrategy(),
                                 (sender, message) -> {},
                                 thrown -> System.err.println("the transfer engine: " + thrown))) {
-            final PipeliningRun run = new PipeliningRun(engine, end, peer, rounds, out);
+            final PipeliningRun run = new PipeliningRun(engine, end, peer, work, rounds, out);
             for (int blocks : layerBlocks) {
                 run.measure(layers, blocks, blockBytes);
             }
@@ -100,6 +103,7 @@ final class PipeliningRun {
                         work);
         for (Operation operation : List.of(Operation.WRITE, Operation.READ)) {
             for (double share : SHARES) {
+                median(COPIES, () -> pipeline.copy(operation)); // warms up
                 final double copyNs = median(COPIES, () -> pipeline.copy(operation));
                 final long steps = work.steps(copyNs / share / layers);
                 measure(pipeline, operation, steps, layerBlocks * blockBytes, share);
@@ -115,23 +119,29 @@ final class PipeliningRun {
             long steps,
             long layerBytes,
             double share) {
-        final double[][] times = new double[4][rounds];
+        for (int round = 0; round < WARM_UP_ROUNDS; round++) {
+            pipeline.inTurn(operation, steps);
+            pipeline.pipelined(operation, steps);
+        }
+        final double[][] times = new double[5][rounds];
         for (int round = 0; round < rounds; round++) {
             times[0][round] = pipeline.compute(steps);
             times[1][round] = pipeline.copy(operation);
             times[2][round] = pipeline.inTurn(operation, steps);
             times[3][round] = pipeline.pipelined(operation, steps);
+            times[4][round] = 1 - (times[3][round] - times[0][round]) / times[1][round];
         }
         out.printf(
                 Locale.ROOT,
-                "case %s %d %.2f %.0f %.0f %.0f %.0f%n",
+                "case %s %d %.2f %.0f %.0f %.0f %.0f %.4f%n",
                 operation,
                 layerBytes,
                 share,
                 median(times[0]),
                 median(times[1]),
                 median(times[2]),
-                median(times[3]));
+                median(times[3]),
+                median(times[4]));
     }
 
     private static double median(int rounds, LongSupplier way) {

@@ -31,8 +31,36 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
         LOOPBACK
     }
 
+    /** How much an end does by itself. */
+    public enum Manner {
+        /** A thread of NIXL's own, and a peer that looks for messages every 10 µs and a little. */
+        ATTENTIVE(10_000),
+        /**
+         * No thread but its owner's, and a peer that looks once a millisecond: where cores are few,
+         * they are left to what is measured.
+         */
+        QUIET(1_000_000);
+
+        private final long peerPauseNs;
+
+        Manner(long peerPauseNs) {
+            this.peerPauseNs = peerPauseNs;
+        }
+
+        private NixlAgentConfig agent() {
+            return switch (this) {
+                case ATTENTIVE -> NixlAgentConfig.DEFAULT;
+                case QUIET -> new NixlAgentConfig(false, NixlAgentConfig.ThreadSync.NONE, 0, false);
+            };
+        }
+
+        long peerPauseNs() {
+            return peerPauseNs;
+        }
+    }
+
     /**
-     * Opens an end and registers its memory.
+     * Opens an attentive end and registers its memory.
      *
      * @param kind what moves the blocks
      * @param bytes of memory, zeros
@@ -40,11 +68,24 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
      * @throws IllegalArgumentException if NIXL is wanted and not there
      */
     public static TransferEnd open(Kind kind, long bytes) {
+        return open(kind, bytes, Manner.ATTENTIVE);
+    }
+
+    /**
+     * Opens an end and registers its memory.
+     *
+     * @param kind what moves the blocks
+     * @param bytes of memory, zeros
+     * @param manner how much it does by itself
+     * @return owned by the calling thread
+     * @throws IllegalArgumentException if NIXL is wanted and not there
+     */
+    public static TransferEnd open(Kind kind, long bytes, Manner manner) {
         final String name = "kvasir-" + UUID.randomUUID();
         final KvLayout layout = KvLayout.of(KvLayout.Order.BLOCK_MAJOR, 1, 1, bytes);
         final TransferEnd end =
                 switch (kind) {
-                    case NIXL -> new TransferEnd(nixl(name), KvPool.allocate(layout));
+                    case NIXL -> new TransferEnd(nixl(name, manner), KvPool.allocate(layout));
                     case LOOPBACK -> {
                         final LoopbackTransport transport =
                                 new LoopbackTransport(name, LoopbackConfig.defaults());
@@ -55,14 +96,10 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
         return end;
     }
 
-    private static KvTransport nixl(String name) {
+    private static KvTransport nixl(String name, Manner manner) {
         if (NixlProbe.probe() instanceof Available available) {
             return NixlTransport.create(
-                    available.library(),
-                    name,
-                    NixlAgentConfig.DEFAULT,
-                    backend(available),
-                    Map.of());
+                    available.library(), name, manner.agent(), backend(available), Map.of());
         }
         throw new IllegalArgumentException(NixlProbe.probe().describe());
     }

@@ -17,7 +17,6 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class TransferPeer implements AutoCloseable {
     private static final int END_SECONDS = 10;
-    private static final long PAUSE_NS = 10_000;
 
     private final Process process;
     private final long base;
@@ -30,7 +29,7 @@ public final class TransferPeer implements AutoCloseable {
     }
 
     /**
-     * Starts one with this JVM's class path.
+     * Starts an attentive one with this JVM's class path.
      *
      * @param kind what moves the blocks
      * @param bytes of its memory
@@ -38,9 +37,27 @@ public final class TransferPeer implements AutoCloseable {
      * @throws IOException if it cannot be started or ends before it can be reached
      */
     public static TransferPeer start(TransferEnd.Kind kind, long bytes) throws IOException {
+        return start(kind, bytes, TransferEnd.Manner.ATTENTIVE);
+    }
+
+    /**
+     * Starts one with this JVM's class path.
+     *
+     * @param kind what moves the blocks
+     * @param bytes of its memory
+     * @param manner how much it does by itself
+     * @return owned by the caller; closing it ends the process
+     * @throws IOException if it cannot be started or ends before it can be reached
+     */
+    public static TransferPeer start(TransferEnd.Kind kind, long bytes, TransferEnd.Manner manner)
+            throws IOException {
         final ProcessBuilder builder =
                 new ProcessBuilder(
-                        JavaProcess.command(TransferPeer.class, kind.name(), Long.toString(bytes)));
+                        JavaProcess.command(
+                                TransferPeer.class,
+                                kind.name(),
+                                Long.toString(bytes),
+                                manner.name()));
         builder.environment().remove("UCX_PROTO_INFO"); // it would print between our lines
         final Process process = builder.redirectError(ProcessBuilder.Redirect.DISCARD).start();
         final BufferedReader out =
@@ -77,11 +94,12 @@ public final class TransferPeer implements AutoCloseable {
     /**
      * The peer itself.
      *
-     * @param args kind of transport, bytes of memory
+     * @param args kind of transport, bytes of memory, manner
      */
     public static void main(String[] args) {
         final TransferEnd.Kind kind = TransferEnd.Kind.valueOf(args[0].toUpperCase(Locale.ROOT));
-        try (TransferEnd end = TransferEnd.open(kind, Long.parseLong(args[1]))) {
+        final TransferEnd.Manner manner = TransferEnd.Manner.valueOf(args[2]);
+        try (TransferEnd end = TransferEnd.open(kind, Long.parseLong(args[1]), manner)) {
             System.out.println(end.pool().base());
             System.out.println(Base64.getEncoder().encodeToString(end.transport().metadata()));
             final Thread input =
@@ -89,7 +107,7 @@ public final class TransferPeer implements AutoCloseable {
             final KvTransport transport = end.transport();
             while (input.isAlive()) {
                 if (transport.notifications((peer, message) -> {}) == 0) {
-                    LockSupport.parkNanos(PAUSE_NS);
+                    LockSupport.parkNanos(manner.peerPauseNs());
                 }
             }
         }
