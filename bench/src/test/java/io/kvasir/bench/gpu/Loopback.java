@@ -2,26 +2,19 @@ package io.kvasir.bench.gpu;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.LoopbackNixl;
+
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** The loopback library of module native, unpacked for a test. */
 final class Loopback {
-    private static final String NAME = "libkvasir_loopback.so";
-
     private Loopback() {}
 
     /** Unpacks the library; ends the test as skipped where this machine could not build it. */
     static Path unpack(Path folder) throws IOException {
-        try (InputStream library =
-                Loopback.class.getResourceAsStream("/io/kvasir/nativelib/linux-x86_64/" + NAME)) {
-            assumeTrue(
-                    library != null,
-                    "skipped: module native built no loopback library here (needs Linux x86-64 and"
-                            + " cmake)");
-            return Files.write(folder.resolve(NAME), library.readAllBytes());
-        }
+        final Path library = LoopbackNixl.unpack(folder);
+        assumeTrue(library != null, LoopbackNixl.ABSENT);
+        return library;
     }
 }

@@ -117,10 +117,10 @@ public final class KvPool implements AutoCloseable {
     }
 
     /**
-     * A pool in memory of a GPU. What Java writes or reads of its blocks goes through a {@link
-     * io.kvasir.panama.cuda.CudaStream}, by {@link KvRegion#address}. Whoever calls a transport
-     * about it needs the memory's context current on its thread: for a {@link TransferEngine}, make
-     * it so by {@link TransferEngine#call} first.
+     * A pool in memory of a GPU. What Java writes or reads of a block goes through a {@link
+     * io.kvasir.panama.cuda.CudaStream}, at {@code region.address(block) - memory.address()}.
+     * Whoever calls a transport about it needs the memory's context current on its thread: for a
+     * {@link TransferEngine}, make it so by {@link TransferEngine#call} first.
      *
      * @param layout how its blocks lie
      * @param memory of the caller; lives as long as the pool. The pool begins at its first multiple
