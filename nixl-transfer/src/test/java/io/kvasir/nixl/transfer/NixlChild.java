@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Programs of the tests in JVMs of their own, with the real NIXL. */
 final class NixlChild {
-    private static final int PATIENCE_SECONDS = 120;
+    private static final int PATIENCE_SECONDS = 300;
 
     /** UCX would take the JVM's signals with this set, were it not kept from it. */
     private static final Map<String, String> HOSTILE =
