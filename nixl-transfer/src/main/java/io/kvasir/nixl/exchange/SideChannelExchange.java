@@ -64,6 +64,7 @@ public final class SideChannelExchange implements MetadataExchange {
         this.config = config;
         context.setLinger(0);
         router = context.createSocket(SocketType.ROUTER);
+        router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
         router.setIPv6(host.contains(":"));
         final String endpoint = endpoint(host, port == 0 ? "*" : Integer.toString(port));

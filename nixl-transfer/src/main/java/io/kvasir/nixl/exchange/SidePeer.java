@@ -11,7 +11,7 @@ import java.util.List;
 /** One peer of a side channel: its socket and what it has said. Of the exchange's thread. */
 final class SidePeer {
     /** A connection lost while connecting is only given up, and made anew, after this time. */
-    private static final int CONNECTION_HANDSHAKE_MS = 1_000;
+    static final int CONNECTION_HANDSHAKE_MS = 1_000;
 
     private final ZContext context;
     private final String endpoint;

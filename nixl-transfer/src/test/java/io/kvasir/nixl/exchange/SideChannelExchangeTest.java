@@ -91,6 +91,7 @@ class SideChannelExchangeTest extends ExchangeContract {
         final MetadataExchange b = open();
         try (ZContext context = new ZContext()) {
             final ZMQ.Socket socket = context.createSocket(SocketType.DEALER);
+            socket.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
             socket.connect("tcp://" + HOST + ":" + a.port());
             socket.send("rubbish");
             socket.sendMore("more");
