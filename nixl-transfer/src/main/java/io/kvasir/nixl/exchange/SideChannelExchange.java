@@ -49,6 +49,8 @@ public final class SideChannelExchange implements MetadataExchange {
     private final AtomicLong questions = new AtomicLong();
     private final AtomicLong malformed = new AtomicLong();
     private final Thread thread;
+    private boolean yielded; // published has a card that is not own any more; under the lock
+    private long yieldedNs;
     private volatile Published published = new Published(new Version(instance, 0), List.of());
     private volatile boolean closed;
 
@@ -150,13 +152,25 @@ public final class SideChannelExchange implements MetadataExchange {
         }
     }
 
-    private synchronized void yieldTo(AgentCard newer) {
+    /**
+     * A card that is superseded is told for a while longer: whoever has not heard of the newer one
+     * yet would take it for gone. Nobody takes it for the newest.
+     */
+    private synchronized void yieldTo(AgentCard newer, long nowNs) {
         if (own.removeIfOlderThan(newer)) {
+            yielded = true;
+            yieldedNs = nowNs;
+        }
+    }
+
+    private synchronized void dropYielded(long beforeNs) {
+        if (yielded && yieldedNs - beforeNs <= 0) {
             changed();
         }
     }
 
     private void changed() {
+        yielded = false;
         published =
                 new Published(
                         new Version(instance, published.version.revision() + 1),
@@ -218,6 +232,7 @@ public final class SideChannelExchange implements MetadataExchange {
             hearAll();
             meetPeers(poller);
             askAll(poller);
+            dropYielded(System.nanoTime() - config.silence().toNanos());
         }
         sayGoodbye(poller);
         poller.close();
@@ -225,6 +240,7 @@ public final class SideChannelExchange implements MetadataExchange {
 
     /** Answers that nothing is published any more until each peer should have asked. */
     private void sayGoodbye(ZMQ.Poller poller) {
+        dropYielded(System.nanoTime());
         if (published.cards.isEmpty()) {
             return;
         }
@@ -311,7 +327,7 @@ public final class SideChannelExchange implements MetadataExchange {
         }
         for (AgentCard card : peer.cards()) { // also known ones: what was before them may be gone
             view.offer(card, peer.endpoint(), nowNs);
-            yieldTo(card);
+            yieldTo(card, nowNs);
         }
     }
 
