@@ -1,11 +1,10 @@
 package io.kvasir.nats;
 
 import io.kvasir.nixl.exchange.AgentCard;
-import io.kvasir.nixl.exchange.CardView;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
-import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.OwnCards;
+import io.kvasir.nixl.exchange.ViewedExchange;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
@@ -29,7 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
  */
-public final class NatsExchange implements MetadataExchange {
+public final class NatsExchange extends ViewedExchange {
     private static final String SOURCE = "nats";
     private static final int RENEWALS_PER_TTL = 3;
     private static final long MAX_PAUSE_MS = 200;
@@ -40,9 +39,7 @@ public final class NatsExchange implements MetadataExchange {
     private final NatsConfig config;
     private final Connection connection;
     private final OwnCards own = new OwnCards();
-    private final CardView view = new CardView();
     private final AtomicLong unreachable = new AtomicLong();
-    private final AtomicLong malformed = new AtomicLong();
     private final Thread thread;
     private CardBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
     private NatsKeyValueWatchSubscription watching;
@@ -120,16 +117,6 @@ public final class NatsExchange implements MetadataExchange {
         }
     }
 
-    @Override
-    public AgentCard find(String name, Duration patience) {
-        return view.find(name, patience);
-    }
-
-    @Override
-    public Watch watch(String name, Listener listener) {
-        return view.watch(name, listener);
-    }
-
     /**
      * Connections that were lost, and renewals that failed.
      *
@@ -137,24 +124,6 @@ public final class NatsExchange implements MetadataExchange {
      */
     public long unreachable() {
         return unreachable.get();
-    }
-
-    /**
-     * Values of the bucket that are no cards.
-     *
-     * @return count since the start
-     */
-    public long malformed() {
-        return malformed.get();
-    }
-
-    /**
-     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
-     *
-     * @return count since the start
-     */
-    public long refused() {
-        return view.refused();
     }
 
     // -- the thread
@@ -253,7 +222,7 @@ public final class NatsExchange implements MetadataExchange {
             }
             final AgentCard card = CardBucket.decoded(entry);
             if (card == null) {
-                malformed.incrementAndGet();
+                countMalformed();
             } else {
                 view.offer(card, SOURCE, System.nanoTime());
             }

@@ -3,7 +3,6 @@ package io.kvasir.nixl.exchange;
 import io.kvasir.nixl.exchange.EtcdClient.Entry;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 
-import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -18,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>Two daemon threads: one renews, one watches and calls listeners.
  */
-public final class EtcdExchange implements MetadataExchange {
+public final class EtcdExchange extends ViewedExchange {
     private static final String SOURCE = "etcd";
     private static final int MAX_TRIES = 8;
     private static final int RENEWALS_PER_TTL = 3;
@@ -28,9 +27,7 @@ public final class EtcdExchange implements MetadataExchange {
     private final EtcdConfig config;
     private final EtcdClient client;
     private final OwnCards own = new OwnCards();
-    private final CardView view = new CardView();
     private final AtomicLong unreachable = new AtomicLong();
-    private final AtomicLong malformed = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;
     private long lease; // 0: none; under the lock, as all that writes to etcd
@@ -85,7 +82,7 @@ public final class EtcdExchange implements MetadataExchange {
         try {
             return AgentCard.decode(entry.value());
         } catch (ExchangeException e) {
-            malformed.incrementAndGet();
+            countMalformed();
             return null;
         }
     }
@@ -109,16 +106,6 @@ public final class EtcdExchange implements MetadataExchange {
         }
     }
 
-    @Override
-    public AgentCard find(String name, Duration patience) {
-        return view.find(name, patience);
-    }
-
-    @Override
-    public Watch watch(String name, Listener listener) {
-        return view.watch(name, listener);
-    }
-
     /**
      * Renewals and watches that failed because etcd could not be reached.
      *
@@ -126,24 +113,6 @@ public final class EtcdExchange implements MetadataExchange {
      */
     public long unreachable() {
         return unreachable.get();
-    }
-
-    /**
-     * Values below the prefix that are no cards.
-     *
-     * @return count since the start
-     */
-    public long malformed() {
-        return malformed.get();
-    }
-
-    /**
-     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
-     *
-     * @return count since the start
-     */
-    public long refused() {
-        return view.refused();
     }
 
     // -- the renewing thread

@@ -9,7 +9,6 @@ import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 import org.zeromq.ZMQException;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -27,7 +26,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Not encrypted and not authenticated: for networks of a cluster. One daemon thread answers and
  * asks; it is also the one that calls listeners.
  */
-public final class SideChannelExchange implements MetadataExchange {
+public final class SideChannelExchange extends ViewedExchange {
     private static final int MAX_QUESTION_BYTES = 1 << 10;
     private static final int MAX_TICK_MS = 50;
     private static final int MAX_PORT = 65_535;
@@ -43,11 +42,9 @@ public final class SideChannelExchange implements MetadataExchange {
     private final int port;
     private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
     private final OwnCards own = new OwnCards();
-    private final CardView view = new CardView();
     private final Set<String> endpoints = ConcurrentHashMap.newKeySet();
     private final Map<String, SidePeer> peers = new HashMap<>(); // the thread's
     private final AtomicLong questions = new AtomicLong();
-    private final AtomicLong malformed = new AtomicLong();
     private final Thread thread;
     private boolean yielded; // published has a card that is not own any more; under the lock
     private long yieldedNs;
@@ -183,16 +180,6 @@ public final class SideChannelExchange implements MetadataExchange {
         }
     }
 
-    @Override
-    public AgentCard find(String name, Duration patience) {
-        return view.find(name, patience);
-    }
-
-    @Override
-    public Watch watch(String name, Listener listener) {
-        return view.watch(name, listener);
-    }
-
     /**
      * Questions of peers that were answered.
      *
@@ -200,24 +187,6 @@ public final class SideChannelExchange implements MetadataExchange {
      */
     public long questions() {
         return questions.get();
-    }
-
-    /**
-     * Questions, answers and cards that could not be read.
-     *
-     * @return count since the start
-     */
-    public long malformed() {
-        return malformed.get();
-    }
-
-    /**
-     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
-     *
-     * @return count since the start
-     */
-    public long refused() {
-        return view.refused();
     }
 
     // -- the thread
@@ -263,7 +232,7 @@ public final class SideChannelExchange implements MetadataExchange {
                         SideChannelWire.parseQuestion(frames.isEmpty() ? NO_FRAME : frames.get(0));
                 answer(asker, heard, published);
             } catch (ExchangeException e) {
-                malformed.incrementAndGet();
+                countMalformed();
             }
         }
     }
@@ -302,7 +271,7 @@ public final class SideChannelExchange implements MetadataExchange {
                 try {
                     hear(peer, SideChannelWire.parseAnswer(header), frames);
                 } catch (ExchangeException e) {
-                    malformed.incrementAndGet();
+                    countMalformed();
                 }
             }
         }
@@ -318,7 +287,7 @@ public final class SideChannelExchange implements MetadataExchange {
                 try {
                     cards.add(AgentCard.decode(frame));
                 } catch (ExchangeException e) {
-                    malformed.incrementAndGet();
+                    countMalformed();
                 }
             }
             peer.answered(answer.version(), cards, nowNs);

@@ -1,0 +1,52 @@
+package io.kvasir.nixl.exchange;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * What all exchanges answer from the cards that they know. For implementations, which feed {@link
+ * #view} with what they hear. Any thread.
+ */
+public abstract class ViewedExchange implements MetadataExchange {
+    /** The cards that are known. */
+    protected final CardView view = new CardView();
+
+    private final AtomicLong malformed = new AtomicLong();
+
+    /** Knows no card yet. */
+    protected ViewedExchange() {}
+
+    @Override
+    public final AgentCard find(String name, Duration patience) {
+        return view.find(name, patience);
+    }
+
+    @Override
+    public final Watch watch(String name, Listener listener) {
+        return view.watch(name, listener);
+    }
+
+    /** Counts something that was heard and could not be read. */
+    protected final void countMalformed() {
+        malformed.incrementAndGet();
+    }
+
+    /**
+     * What was heard and could not be read: values that are no cards, questions and answers that
+     * are none.
+     *
+     * @return count since the start
+     */
+    public final long malformed() {
+        return malformed.get();
+    }
+
+    /**
+     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     *
+     * @return count since the start
+     */
+    public final long refused() {
+        return view.refused();
+    }
+}
