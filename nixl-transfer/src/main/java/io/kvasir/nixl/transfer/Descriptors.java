@@ -2,6 +2,7 @@ package io.kvasir.nixl.transfer;
 
 import io.kvasir.panama.NixlMemory;
 
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -13,12 +14,15 @@ public final class Descriptors {
     private final long[] addresses;
     private final long[] lengths;
     private final int[] devices;
+    private final long commonLength;
 
     private Descriptors(NixlMemory memory, long[] addresses, long[] lengths, int[] devices) {
         this.memory = memory;
         this.addresses = addresses;
         this.lengths = lengths;
         this.devices = devices;
+        final long first = lengths[0];
+        this.commonLength = Arrays.stream(lengths).allMatch(length -> length == first) ? first : -1;
     }
 
     /**
@@ -110,6 +114,11 @@ public final class Descriptors {
      */
     public long length(int place) {
         return lengths[place];
+    }
+
+    /** Length of every piece, -1 if they differ. */
+    long commonLength() {
+        return commonLength;
     }
 
     /**

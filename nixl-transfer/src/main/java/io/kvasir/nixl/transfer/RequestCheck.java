@@ -34,6 +34,46 @@ final class RequestCheck {
                             + ", remote="
                             + remotePlaces.length);
         }
+        if (!areInside(localPlaces, count, local.count())
+                || !areInside(remotePlaces, count, remote.count())
+                || !haveSameLengths(local, localPlaces, remote, remotePlaces, count)) {
+            refuse(end, local, localPlaces, remote, remotePlaces, count);
+        }
+    }
+
+    private static boolean areInside(int[] places, int count, int end) {
+        for (int i = 0; i < count; i++) {
+            if (Integer.compareUnsigned(places[i], end) >= 0) { // also one below 0
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean haveSameLengths(
+            Descriptors local,
+            int[] localPlaces,
+            Descriptors remote,
+            int[] remotePlaces,
+            int count) {
+        if (local.commonLength() >= 0 && local.commonLength() == remote.commonLength()) {
+            return true;
+        }
+        long differences = 0;
+        for (int i = 0; i < count; i++) {
+            differences |= local.length(localPlaces[i]) ^ remote.length(remotePlaces[i]);
+        }
+        return differences == 0;
+    }
+
+    /** Names the first pair that is wrong. */
+    private static void refuse(
+            Object end,
+            Descriptors local,
+            int[] localPlaces,
+            Descriptors remote,
+            int[] remotePlaces,
+            int count) {
         for (int i = 0; i < count; i++) {
             final int localPlace = localPlaces[i];
             final int remotePlace = remotePlaces[i];
