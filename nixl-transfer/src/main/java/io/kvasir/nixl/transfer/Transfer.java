@@ -10,13 +10,13 @@ import java.util.Arrays;
  *
  * <p>Stages end in order: {@link #completedStages} counts those whose bytes are all there, so that
  * whoever needs the first layers first can begin while the others still move. A stage may carry a
- * notification, which reaches the peer after the stage's last byte.
+ * notification, which reaches the peer after the last byte of the stage and of all before it; its
+ * last request waits for theirs to end, so where that costs too much only the last stage has one.
  *
- * <p>All of a transfer is filled before it is submitted: stages are for whoever needs the bytes in
- * an order. Whoever has them one after the other, such as a prefill that computes layer by layer,
- * submits one transfer a layer as soon as the layer is computed, each with its own notification;
- * those of one priority are posted in the order they were submitted, while the next layer is
- * computed.
+ * <p>All of a transfer is filled before it is submitted. Whoever has the bytes one stage after the
+ * other, such as a prefill that computes layer by layer, makes it {@link #gated} and {@linkplain
+ * #openStages opens} a stage when it is computed: one deadline, one end and one failure for all
+ * layers, and one notification when the peer has them all.
  */
 public final class Transfer {
     /** Where it is. */
@@ -105,6 +105,7 @@ public final class Transfer {
 
     private volatile State state = State.NEW;
     private volatile int completedStages;
+    private volatile int openStages; // those that may be posted
     private volatile boolean cancelled;
     private String failure;
 
@@ -122,6 +123,7 @@ public final class Transfer {
         priority = Priority.NORMAL;
         deadlineNs = NEVER;
         listener = NOBODY;
+        openStages = Integer.MAX_VALUE;
         Arrays.fill(notifications, null);
         failure = null;
         completedStages = 0;
@@ -248,6 +250,35 @@ public final class Transfer {
     public Transfer listener(Listener who) {
         listener = who;
         return this;
+    }
+
+    /**
+     * Keeps every stage back until {@link #openStages} lets it go. While it waits for that, it is
+     * in nobody's way: transfers behind it go first. It counts as waiting in the engine's queue.
+     *
+     * @return this
+     */
+    public Transfer gated() {
+        openStages = 0;
+        return this;
+    }
+
+    /**
+     * Lets the first stages of a {@link #gated} transfer go; one that is not gated goes anyway. The
+     * bytes that the calling thread wrote before are those that move. One thread at a time, before
+     * or after the submission; not after the transfer's end.
+     *
+     * @param count stages from the first one; fewer than before changes nothing
+     */
+    public void openStages(int count) {
+        if (count > openStages) {
+            openStages = count;
+        }
+    }
+
+    /** Whether what is to be posted next may be. */
+    boolean isNextStageOpen() {
+        return stagePosted < openStages;
     }
 
     /** Gives it up. It ends later, when nothing of it moves any more. Any thread. */

@@ -12,6 +12,7 @@ import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
@@ -48,6 +49,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     // the owner's
     private final List<ArrayDeque<Transfer>> waiting =
             List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
+    private final List<Transfer> gated = new ArrayList<>(); // whose next stage is not open
     private final InFlight inFlight;
     private final int[] localPlaces;
     private final int[] remotePlaces;
@@ -231,6 +233,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         final long nowNs = clock.nanoTime();
         work += takeSubmitted();
         work += poll(nowNs);
+        work += takeOpened(nowNs);
         work += post(nowNs);
         return work + transport.notifications(notifications);
     }
@@ -336,13 +339,27 @@ public final class TransferEngine implements Agent, AutoCloseable {
         }
     }
 
+    /** Puts transfers that may go on first in their queues, in the order they came. */
+    private int takeOpened(long nowNs) {
+        int taken = 0;
+        for (int i = gated.size() - 1; i >= 0; i--) {
+            final Transfer transfer = gated.get(i);
+            stopIfDue(transfer, nowNs);
+            if (transfer.stopping || transfer.isNextStageOpen()) {
+                gated.remove(i);
+                queue(transfer.priority).addFirst(transfer);
+                taken++;
+            }
+        }
+        return taken;
+    }
+
     /** Posts what the limits allow, highest priority first. */
     private int post(long nowNs) {
         for (int p = 0; p < waiting.size(); p++) {
             final ArrayDeque<Transfer> queue = waiting.get(p);
-            if (!queue.isEmpty()) {
-                final Transfer transfer = queue.peekFirst();
-                stopIfDue(transfer, nowNs);
+            final Transfer transfer = next(queue, nowNs);
+            if (transfer != null) {
                 if (!transfer.stopping && !postNext(transfer, nowNs)) {
                     return 0; // what is behind it waits for the same room
                 }
@@ -356,6 +373,18 @@ public final class TransferEngine implements Agent, AutoCloseable {
             }
         }
         return 0;
+    }
+
+    /** First of a queue that may go on or is to stop; those that may not stand aside. */
+    private Transfer next(ArrayDeque<Transfer> queue, long nowNs) {
+        for (Transfer first = queue.peekFirst(); first != null; first = queue.peekFirst()) {
+            stopIfDue(first, nowNs);
+            if (first.stopping || first.isNextStageOpen()) {
+                return first;
+            }
+            gated.add(queue.removeFirst());
+        }
+        return null;
     }
 
     /** Posts the next request of a transfer, if there is room. */
@@ -377,7 +406,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         final byte[] notification = isLast ? transfer.notifications[stage] : null;
         if (inFlight.isFull()
                 || (inFlight.count() > 0 && inFlight.bytes() + bytes > config.inFlightBytes())
-                || (notification != null && transfer.stageInFlight[stage] > 0)) {
+                || (notification != null && transfer.inFlight > 0)) {
             return false;
         }
         System.arraycopy(transfer.localPlaces, transfer.posted, localPlaces, 0, count);
@@ -448,6 +477,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             queue.forEach(this::drop);
             queue.clear();
         }
+        gated.forEach(this::drop);
+        gated.clear();
         waitingCount = 0;
         for (Transfer late = submitted.drain(); late != null; late = submitted.drain()) {
             drop(late);

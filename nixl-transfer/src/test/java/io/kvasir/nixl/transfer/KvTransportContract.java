@@ -727,6 +727,66 @@ abstract class KvTransportContract {
     }
 
     @Test
+    void aTransferFromItsFillingToItsEndAllocatesNothing() {
+        try (TransferEngine engine =
+                new TransferEngine(
+                        decode,
+                        new TransferConfig(16, 8, 1 << 20, 64 << 10, 64),
+                        System::nanoTime,
+                        (peer, message) -> {})) {
+            final var local = engine.local(decodePool.descriptors());
+            final var link = engine.link(prefill.metadata(), prefillPool.descriptors());
+            engine.doWork();
+            final Transfer transfer = new Transfer();
+            assertEquals(
+                    0,
+                    Allocations.bytesPerRound(
+                            1_000, () -> pull(engine, transfer, local.join(), link.join())));
+            assertEquals(LAYERS, transfer.completedStages());
+            assertEquals(
+                    0,
+                    Allocations.bytesPerRound(
+                            1_000, () -> push(engine, transfer, local.join(), link.join())));
+            assertEquals(Transfer.State.DONE, transfer.state());
+        }
+    }
+
+    /** All blocks of one layer after the other. */
+    private static void pull(
+            TransferEngine engine, Transfer transfer, LocalBlocks own, KvLink link) {
+        submit(engine, fillLayers(transfer.pull(own, link)));
+        while (!transfer.state().isEnd()) {
+            engine.doWork();
+        }
+    }
+
+    /** The same the other way, each layer when the one before is there. */
+    private static void push(
+            TransferEngine engine, Transfer transfer, LocalBlocks own, KvLink link) {
+        submit(engine, fillLayers(transfer.push(own, link)).gated());
+        while (!transfer.state().isEnd()) {
+            engine.doWork();
+            transfer.openStages(transfer.completedStages() + 1);
+        }
+    }
+
+    private static Transfer fillLayers(Transfer transfer) {
+        for (int layer = 0; layer < LAYERS; layer++) {
+            for (int block = 0; block < BLOCKS; block++) {
+                transfer.add(layer * BLOCKS + block, layer * BLOCKS + BLOCKS - 1 - block);
+            }
+            transfer.endStage(null);
+        }
+        return transfer;
+    }
+
+    private static void submit(TransferEngine engine, Transfer transfer) {
+        if (!engine.submit(transfer)) {
+            throw new IllegalStateException("no room for one transfer");
+        }
+    }
+
+    @Test
     void aRefusalLeavesNothingBehind() {
         for (int i = 0; i < 200; i++) {
             assertThrows(

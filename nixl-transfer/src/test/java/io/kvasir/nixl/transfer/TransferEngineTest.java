@@ -119,10 +119,26 @@ class TransferEngineTest {
     }
 
     @Test
-    void stagesEndInOrderAndTheirNotificationsGoWithTheirLastRequest() {
+    void stagesEndInOrder() {
+        final Transfer transfer = transfer("a", 0, 1, 2, 3).endStage(null);
+        transfer.add(4, 5).endStage(null);
+        engine.submit(transfer);
+        work(3);
+        done(0);
+        done(2);
+        work(1);
+        assertEquals(0, transfer.completedStages());
+        done(1);
+        work(1);
+        assertEquals(List.of("a stage 0", "a stage 1", "a DONE"), told);
+    }
+
+    @Test
+    void aNotificationGoesWithTheLastRequestWhenAllBeforeItHaveEnded() {
         final Transfer transfer = transfer("a", 0, 1, 2, 3);
         transfer.endStage("first".getBytes(StandardCharsets.US_ASCII));
-        transfer.add(4, 5).endStage("second".getBytes(StandardCharsets.US_ASCII));
+        transfer.add(4, 5).endStage(null);
+        transfer.add(6, 7).endStage("last".getBytes(StandardCharsets.US_ASCII));
         engine.submit(transfer);
         work(3);
         assertEquals(1, transport.all.size(), "the stage's last request waits for the others");
@@ -130,13 +146,103 @@ class TransferEngineTest {
         work(3);
         assertNull(transport.all.get(0).notification);
         assertEquals("first", transport.all.get(1).notification);
-        assertEquals("second", transport.all.get(2).notification);
+        assertEquals(3, transport.all.size(), "the last one waits for the stages before it");
         done(2);
-        work(1);
-        assertEquals(0, transfer.completedStages());
+        work(3);
+        assertEquals(3, transport.all.size());
         done(1);
+        work(3);
+        assertEquals("last", transport.all.get(3).notification);
+        done(3);
         work(1);
-        assertEquals(List.of("a stage 0", "a stage 1", "a DONE"), told);
+        assertEquals(List.of("a stage 0", "a stage 1", "a stage 2", "a DONE"), told);
+    }
+
+    @Test
+    void aGatedTransferGoesStageByStageAsTheyAreOpened() {
+        final Transfer transfer = transfer("a", 0, 1, 2, 3).endStage(null);
+        transfer.add(4, 5).endStage(null).add(5, 6).endStage(null).gated();
+        engine.submit(transfer);
+        work(3);
+        assertEquals(List.of(), transport.all);
+        assertEquals(State.WAITING, transfer.state());
+        transfer.openStages(1);
+        work(4);
+        assertEquals(2, transport.all.size());
+        done(0);
+        done(1);
+        work(2);
+        assertEquals(1, transfer.completedStages());
+        transfer.openStages(0);
+        transfer.openStages(3);
+        work(3);
+        assertEquals(4, transport.all.size());
+        done(2);
+        done(3);
+        work(1);
+        assertEquals(State.DONE, transfer.state());
+        transport.doneAtOnce = true;
+        engine.submit(transfer.pull(own, link).add(0, 1));
+        work(2);
+        assertEquals(State.DONE, transfer.state(), "filled again it is not gated");
+    }
+
+    @Test
+    void aGatedTransferIsInNobodysWayAndGoesFirstOnceItMay() {
+        final Transfer first = transfer("first", 0).gated();
+        final Transfer second = transfer("second", 1).gated();
+        engine.submit(first);
+        engine.submit(second);
+        engine.submit(transfer("free", 2));
+        work(1);
+        assertArrayEquals(new int[] {2}, transport.all.get(0).local);
+        engine.submit(transfer("late", 3, 4, 5, 6, 7, 8));
+        work(1);
+        second.openStages(1);
+        first.openStages(1);
+        work(2);
+        assertArrayEquals(new int[] {0}, transport.all.get(2).local);
+        assertArrayEquals(new int[] {1}, transport.all.get(3).local);
+        transport.all.forEach(made -> made.progress = Progress.DONE);
+        transport.doneAtOnce = true;
+        work(5);
+        assertEquals(4, told.stream().filter(line -> line.endsWith("DONE")).count());
+    }
+
+    @Test
+    void aGatedTransferEndsByItsDeadlineItsLinkACancelAndTheEngine() {
+        final Transfer late = transfer("late", 0).gated().deadlineNs(100);
+        final Transfer cancelled = transfer("cancelled", 1).gated();
+        final KvLink other = link("other");
+        final Transfer lost = new Transfer().push(own, other).add(2, 2).gated();
+        final Transfer closed = transfer("closed", 3).gated();
+        for (Transfer transfer : List.of(late, cancelled, lost, closed)) {
+            assertTrue(engine.submit(transfer));
+        }
+        work(1);
+        nowNs = 100;
+        cancelled.cancel();
+        final CompletableFuture<Void> unlinked = engine.unlink(other);
+        work(4);
+        assertTrue(unlinked.isDone());
+        assertEquals(State.EXPIRED, late.state());
+        assertEquals(State.CANCELLED, cancelled.state());
+        assertEquals(State.FAILED, lost.state());
+        assertEquals(State.WAITING, closed.state());
+        engine.close();
+        assertEquals(State.CANCELLED, closed.state());
+    }
+
+    @Test
+    void gatedTransfersFillTheQueueToo() {
+        make(new TransferConfig(2, 1, 1, 1, 1));
+        int taken = 0;
+        for (int i = 0; i < 10; i++) {
+            taken += engine.submit(transfer("t" + i, i).gated()) ? 1 : 0;
+            work(1);
+        }
+        assertTrue(taken >= 2 && taken < 10, "taken " + taken);
+        assertEquals(10 - taken, engine.refusedTransfers());
     }
 
     @Test
