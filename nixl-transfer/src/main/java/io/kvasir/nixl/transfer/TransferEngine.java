@@ -15,6 +15,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
@@ -200,6 +201,42 @@ public final class TransferEngine implements Agent, AutoCloseable {
             return false;
         }
         return true;
+    }
+
+    /**
+     * Takes a transfer as {@link #submit} does, for whoever would rather have a future than poll or
+     * listen: it allocates one.
+     *
+     * @param transfer filled, with at least one pair; its listener is told too, before the future
+     * @return ends with the transfer once all bytes are there; exceptionally with a {@link
+     *     java.util.concurrent.CancellationException}, a {@link
+     *     java.util.concurrent.TimeoutException} (its deadline), a {@link KvTransportException}, or
+     *     a {@link RejectedExecutionException} if {@link #submit} refused it. What depends on it
+     *     runs on the engine's thread unless it is made with one of the {@code Async} methods. To
+     *     give the transfer up, {@linkplain Transfer#cancel cancel} it and not the future
+     * @throws IllegalArgumentException if it is empty
+     */
+    public CompletableFuture<Transfer> move(Transfer transfer) {
+        final TransferFuture future = new TransferFuture(transfer.listener);
+        boolean taken = false;
+        transfer.listener(future);
+        try {
+            taken = submit(transfer);
+        } finally {
+            if (!taken) {
+                transfer.listener(future.listener());
+            }
+        }
+        if (!taken) {
+            future.completeExceptionally(
+                    new RejectedExecutionException(
+                            submitted.isClosed()
+                                    ? "the transfer engine is closed"
+                                    : "queueCapacity="
+                                            + config.queueCapacity()
+                                            + " transfers wait already"));
+        }
+        return future;
     }
 
     /**

@@ -3,6 +3,7 @@ package io.kvasir.nixl.transfer;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -20,8 +21,11 @@ import org.junit.jupiter.api.Test;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 
@@ -362,6 +366,75 @@ class TransferEngineTest {
         assertTrue(engine.submit(transfers.getLast()));
         work(4);
         assertEquals(State.DONE, transfers.getLast().state());
+    }
+
+    @Test
+    void aFutureEndsAsItsTransferDoesAfterTheListener() {
+        final Transfer good = transfer("good", 0);
+        final CompletableFuture<Transfer> done = engine.move(good);
+        final CompletableFuture<Boolean> after =
+                done.thenApply(ended -> told.add("future " + ended.state()));
+        work(1);
+        assertFalse(done.isDone());
+        done(0);
+        work(1);
+        assertTrue(after.join());
+        assertEquals(List.of("good stage 0", "good DONE", "future DONE"), told);
+
+        final Transfer cancelled = transfer("cancelled", 1);
+        final CompletableFuture<Transfer> cancel = engine.move(cancelled);
+        cancelled.cancel();
+        work(1);
+        assertThrows(CancellationException.class, cancel::join);
+
+        final CompletableFuture<Transfer> late = engine.move(transfer("late", 2).deadlineNs(0));
+        work(1);
+        assertInstanceOf(TimeoutException.class, late.exceptionNow());
+
+        transport.failAtOnce = true;
+        final CompletableFuture<Transfer> failed = engine.move(transfer("failed", 3));
+        work(2);
+        assertEquals("scripted failure", failed.exceptionNow().getMessage());
+        assertInstanceOf(KvTransportException.class, failed.exceptionNow());
+    }
+
+    @Test
+    void aFutureOfARefusedTransferSaysSoAndTheTransferIsAsBefore() {
+        make(new TransferConfig(2, 1, 1, 1, 1));
+        final List<Transfer> transfers = new ArrayList<>();
+        final List<CompletableFuture<Transfer>> futures = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            transfers.add(transfer("t" + i, i));
+            futures.add(engine.move(transfers.getLast()));
+        }
+        final Throwable refusal = futures.getLast().exceptionNow();
+        assertInstanceOf(RejectedExecutionException.class, refusal);
+        assertEquals("queueCapacity=2 transfers wait already", refusal.getMessage());
+        transport.doneAtOnce = true;
+        work(40);
+        assertTrue(engine.submit(transfers.getLast()));
+        work(4);
+        assertTrue(told.contains("t9 DONE"));
+        final Transfer empty = new Transfer().pull(own, link);
+        assertThrows(IllegalArgumentException.class, () -> engine.move(empty));
+        engine.close();
+        final CompletableFuture<Transfer> closed = engine.move(transfer("late", 1));
+        assertEquals("the transfer engine is closed", closed.exceptionNow().getMessage());
+    }
+
+    @Test
+    void aFutureEndsEvenIfTheListenerThrows() {
+        final Transfer transfer = transfer("a", 0);
+        final CompletableFuture<Transfer> future =
+                engine.move(
+                        transfer.listener(
+                                ended -> {
+                                    throw new IllegalStateException("a listener's fault");
+                                }));
+        transport.doneAtOnce = true;
+        engine.doWork();
+        assertThrows(IllegalStateException.class, engine::doWork);
+        assertEquals(transfer, future.join());
     }
 
     @Test
