@@ -8,21 +8,22 @@ import io.kvasir.nixl.transfer.Transfer;
 import io.kvasir.nixl.transfer.TransferEngine;
 
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 
 /**
- * A model's layers, each computed and copied; the computing thread. The prefill side pushes each
- * layer when it is computed, as a transfer of its own. The decode side pulls all layers as one
- * transfer of as many stages, and computes a layer when its stage is complete.
+ * A model's layers, each computed and copied; the computing thread. All layers are one transfer of
+ * as many stages. The prefill side pushes: it opens a stage when it has computed the layer, and the
+ * peer is told when it has them all. The decode side pulls, and computes a layer when its stage is
+ * complete.
  */
 final class LayerPipeline {
+    private static final byte[] ALL_THERE = "all layers".getBytes(StandardCharsets.US_ASCII);
+
     private final TransferEngine engine;
     private final LocalBlocks own;
     private final KvLink link;
     private final int[] places; // of the blocks of a layer
-    private final Transfer[] pushes;
-    private final byte[][] messages;
-    private final Transfer pull = new Transfer();
+    private final int layers;
+    private final Transfer transfer = new Transfer();
     private final LayerWork work;
 
     /**
@@ -40,17 +41,12 @@ final class LayerPipeline {
             LayerWork work) {
         this.engine = engine;
         this.work = work;
+        this.layers = layers;
         own = engine.local(pieces(end.pool().base(), blockBytes, layers * layerBlocks)).join();
         link =
                 engine.link(peer.metadata(), pieces(peer.base(), blockBytes, layers * layerBlocks))
                         .join();
         places = ThroughputSweep.places(layerBlocks);
-        pushes = new Transfer[layers];
-        messages = new byte[layers][];
-        for (int layer = 0; layer < layers; layer++) {
-            pushes[layer] = new Transfer();
-            messages[layer] = ("layer " + layer).getBytes(StandardCharsets.US_ASCII);
-        }
     }
 
     private static Descriptors pieces(long base, long blockBytes, int blocks) {
@@ -60,7 +56,7 @@ final class LayerPipeline {
     /** Every layer computed, nothing copied; nanoseconds. */
     long compute(long steps) {
         final long startNs = System.nanoTime();
-        for (int layer = 0; layer < pushes.length; layer++) {
+        for (int layer = 0; layer < layers; layer++) {
             work.compute(steps);
         }
         return System.nanoTime() - startNs;
@@ -69,15 +65,9 @@ final class LayerPipeline {
     /** Every layer copied, nothing computed. */
     long copy(Operation operation) {
         final long startNs = System.nanoTime();
-        if (operation == Operation.WRITE) {
-            for (int layer = 0; layer < pushes.length; layer++) {
-                push(layer);
-            }
-            Arrays.stream(pushes).forEach(LayerPipeline::await);
-        } else {
-            pullAll();
-            await(pull);
-        }
+        submit(operation);
+        transfer.openStages(layers);
+        await();
         return System.nanoTime() - startNs;
     }
 
@@ -89,53 +79,40 @@ final class LayerPipeline {
     /** Layers are copied while others are computed. */
     long pipelined(Operation operation, long steps) {
         final long startNs = System.nanoTime();
-        if (operation == Operation.WRITE) {
-            for (int layer = 0; layer < pushes.length; layer++) {
-                work.compute(steps);
-                push(layer);
+        submit(operation);
+        for (int layer = 0; layer < layers; layer++) {
+            while (operation == Operation.READ
+                    && transfer.completedStages() <= layer
+                    && !transfer.state().isEnd()) {
+                Thread.onSpinWait();
             }
-            Arrays.stream(pushes).forEach(LayerPipeline::await);
-        } else {
-            pullAll();
-            for (int layer = 0; layer < pushes.length; layer++) {
-                while (pull.completedStages() <= layer && !pull.state().isEnd()) {
-                    Thread.onSpinWait();
-                }
-                work.compute(steps);
-            }
-            await(pull);
+            work.compute(steps);
+            transfer.openStages(layer + 1);
         }
+        await();
         return System.nanoTime() - startNs;
     }
 
-    private void push(int layer) {
-        final Transfer transfer = pushes[layer].push(own, link);
-        add(transfer, layer);
-        submit(transfer.endStage(messages[layer]));
-    }
-
-    private void pullAll() {
-        pull.pull(own, link);
-        for (int layer = 0; layer < pushes.length; layer++) {
-            add(pull, layer);
-            pull.endStage(null);
+    /** Layer by layer; a push is gated. */
+    private void submit(Operation operation) {
+        final boolean push = operation == Operation.WRITE;
+        if (push) {
+            transfer.push(own, link).gated();
+        } else {
+            transfer.pull(own, link);
         }
-        submit(pull);
-    }
-
-    private void add(Transfer transfer, int layer) {
-        for (int place : places) {
-            transfer.add(layer * places.length + place, layer * places.length + place);
+        for (int layer = 0; layer < layers; layer++) {
+            for (int place : places) {
+                transfer.add(layer * places.length + place, layer * places.length + place);
+            }
+            transfer.endStage(push && layer == layers - 1 ? ALL_THERE : null);
         }
-    }
-
-    private void submit(Transfer transfer) {
         if (!engine.submit(transfer)) {
-            throw new IllegalStateException("the engine has no room for a layer");
+            throw new IllegalStateException("the engine has no room for a transfer");
         }
     }
 
-    private static void await(Transfer transfer) {
+    private void await() {
         while (!transfer.state().isEnd()) {
             Thread.onSpinWait();
         }

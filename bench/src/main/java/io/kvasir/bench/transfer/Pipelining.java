@@ -19,7 +19,7 @@ import java.util.Map;
 public final class Pipelining {
     private static final int DEFAULT_FORKS = 3;
     private static final int DEFAULT_LAYERS = 32;
-    private static final int ROUNDS = 15;
+    private static final int ROUNDS = 61;
     private static final long BLOCK_BYTES = 64 << 10;
     private static final int[] LAYER_BLOCKS = {4, 16};
     private static final List<String> WAYS = List.of("compute", "copy", "in turn", "pipelined");

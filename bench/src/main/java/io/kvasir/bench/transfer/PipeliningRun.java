@@ -25,6 +25,9 @@ final class PipeliningRun {
     private static final List<Double> SHARES = List.of(0.25, 0.5, 0.9);
     private static final int COPIES = 15; // before the length of a layer's computation is set
     private static final int WARM_UP_ROUNDS = 2;
+    private static final long WARM_UP_NS =
+            1_000_000_000; // of pulls and of pushes, before their cases
+    private static final long WARM_UP_STEPS = 1000;
 
     private final TransferEngine engine;
     private final TransferEnd end;
@@ -102,8 +105,11 @@ final class PipeliningRun {
                         blockBytes,
                         work);
         for (Operation operation : List.of(Operation.WRITE, Operation.READ)) {
+            final long startNs = System.nanoTime();
+            while (System.nanoTime() - startNs < WARM_UP_NS) {
+                pipeline.pipelined(operation, WARM_UP_STEPS);
+            }
             for (double share : SHARES) {
-                median(COPIES, () -> pipeline.copy(operation)); // warms up
                 final double copyNs = median(COPIES, () -> pipeline.copy(operation));
                 final long steps = work.steps(copyNs / share / layers);
                 measure(pipeline, operation, steps, layerBlocks * blockBytes, share);

@@ -12,18 +12,22 @@ import io.kvasir.panama.NixlNotificationHandler;
 import io.kvasir.panama.NixlStatus;
 import io.kvasir.panama.NixlTransfers;
 
-import java.lang.foreign.Arena;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.UUID;
 
 /** The calls of one request, through one of the layers. One thread. */
 interface RequestCalls {
+    /** Prepares what requests are made of, in place of the lists before; the places stay. */
+    void lists(int pieces, long pieceBytes, int[] places);
+
+    /** One more list of the peer's pieces. */
     long preparePeer();
 
     void releaseList(long list);
 
-    long make(int[] places, int count, byte[] notification);
+    /** Of the first places. */
+    long make(int count, byte[] notification);
 
     /** Whether it is running after the post. */
     boolean post(long request);
@@ -38,24 +42,45 @@ interface RequestCalls {
     final class OfTransfers implements RequestCalls {
         private final NixlTransfers transfers;
         private final NixlNotificationHandler ignore = (sender, message) -> {};
+        private final long ownBase;
+        private final PeerMemory memory;
         private final String peer;
-        private final long[] peerAddresses;
-        private final long[] lengths;
-        private final int[] devices;
-        private final long own;
-        private final long remote;
+        private long[] peerAddresses;
+        private long[] lengths;
+        private int[] devices;
+        private final boolean copying;
+        private int[] places;
+        private long nativePlaces;
+        private long own;
+        private long remote;
 
-        OfTransfers(Available nixl, PeerMemory memory, int pieces, long pieceBytes) {
+        /**
+         * Opens an agent.
+         *
+         * @param copying whether places are given as an array, else at an address as C has them
+         */
+        OfTransfers(Available nixl, long ownBase, PeerMemory memory, long bytes, boolean copying) {
             final NixlAgent agent =
                     nixl.library()
                             .createAgent("kvasir-" + UUID.randomUUID(), NixlAgentConfig.DEFAULT);
             agent.createBackend(TransferEnd.backend(nixl), Map.of());
             transfers = agent.transfers();
-            final long bytes = pieces * pieceBytes;
-            final long base = Arena.global().allocate(bytes, Long.BYTES).address();
             transfers.register(
-                    NixlMemory.DRAM, new long[] {base}, new long[] {bytes}, new int[] {0});
+                    NixlMemory.DRAM, new long[] {ownBase}, new long[] {bytes}, new int[] {0});
+            this.ownBase = ownBase;
+            this.memory = memory;
+            this.copying = copying;
             peer = transfers.load(memory.metadata());
+        }
+
+        @Override
+        public void lists(int pieces, long pieceBytes, int[] chosen) {
+            if (own != 0) {
+                transfers.releaseList(own);
+                transfers.releaseList(remote);
+            }
+            places = chosen;
+            nativePlaces = Rounds.inNativeMemory(chosen).address();
             lengths = new long[pieces];
             Arrays.fill(lengths, pieceBytes);
             devices = new int[pieces];
@@ -64,7 +89,7 @@ interface RequestCalls {
                     transfers.prepare(
                             "",
                             NixlMemory.DRAM,
-                            addresses(base, pieces, pieceBytes),
+                            addresses(ownBase, pieces, pieceBytes),
                             lengths,
                             devices);
             remote = preparePeer();
@@ -87,21 +112,24 @@ interface RequestCalls {
         }
 
         @Override
-        public long make(int[] places, int count, byte[] notification) {
-            return transfers.make(false, own, places, remote, places, count, notification);
+        public long make(int count, byte[] notification) {
+            return copying
+                    ? transfers.make(false, own, places, remote, places, count, notification)
+                    : transfers.make(
+                            false, own, nativePlaces, remote, nativePlaces, count, notification);
         }
 
         @Override
         public boolean post(long request) {
-            return isRunning(transfers.post(request));
+            return isRunningStatus(transfers.post(request));
         }
 
         @Override
         public boolean isRunning(long request) {
-            return isRunning(transfers.status(request));
+            return isRunningStatus(transfers.status(request));
         }
 
-        private static boolean isRunning(int status) {
+        private static boolean isRunningStatus(int status) {
             if (status < 0) {
                 throw new IllegalStateException("a request failed: " + status);
             }
@@ -126,28 +154,35 @@ interface RequestCalls {
     final class OfTransport implements RequestCalls {
         private final KvTransport transport;
         private final KvTransport.NotificationHandler ignore = (sender, message) -> {};
+        private final long ownBase;
+        private final PeerMemory memory;
         private final String peer;
-        private final Descriptors peerPieces;
-        private final long own;
-        private final long remote;
+        private Descriptors peerPieces;
+        private int[] places;
+        private long own;
+        private long remote;
 
-        OfTransport(TransferEnd end, PeerMemory memory, int pieces, long pieceBytes) {
+        OfTransport(TransferEnd end, PeerMemory memory) {
             transport = end.transport();
+            ownBase = end.pool().base();
+            this.memory = memory;
             peer = transport.connect(memory.metadata());
-            own =
-                    transport.prepare(
-                            null,
-                            Descriptors.ofBlocks(
-                                    TransferEnd.blocks(end.pool().base(), pieceBytes, pieces)));
-            peerPieces =
-                    Descriptors.ofBlocks(TransferEnd.blocks(memory.base(), pieceBytes, pieces));
+        }
+
+        @Override
+        public void lists(int pieces, long pieceBytes, int[] chosen) {
+            if (own != 0) {
+                transport.releaseList(own);
+                transport.releaseList(remote);
+            }
+            places = chosen;
+            own = transport.prepare(null, pieces(ownBase, pieces, pieceBytes));
+            peerPieces = pieces(memory.base(), pieces, pieceBytes);
             remote = preparePeer();
         }
 
-        /** Gives its two lists back. */
-        void close() {
-            transport.releaseList(own);
-            transport.releaseList(remote);
+        private static Descriptors pieces(long base, int pieces, long pieceBytes) {
+            return Descriptors.ofBlocks(TransferEnd.blocks(base, pieceBytes, pieces));
         }
 
         @Override
@@ -161,7 +196,7 @@ interface RequestCalls {
         }
 
         @Override
-        public long make(int[] places, int count, byte[] notification) {
+        public long make(int count, byte[] notification) {
             return transport.request(
                     Operation.READ, own, places, remote, places, count, notification);
         }

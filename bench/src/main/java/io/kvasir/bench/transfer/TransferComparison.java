@@ -1,12 +1,12 @@
 package io.kvasir.bench.transfer;
 
+import io.kvasir.bench.transfer.BothSides.Layer;
 import io.kvasir.panama.NixlAvailability.Available;
 import io.kvasir.panama.NixlProbe;
 
 import java.io.IOException;
 import java.io.PrintStream;
-import java.util.ArrayList;
-import java.util.Collections;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -14,18 +14,20 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * NIXL's calls and transfers through C and through Java, in turns, each time in processes of its
- * own. Question answered: what does a call cost that is made from Java, and is a transfer as fast?
+ * NIXL's calls and transfers through C and through Java, in turn in one process each. Question
+ * answered: what does a call cost that is made from Java, and is a transfer as fast?
  *
- * <p>The same peer process serves both: it registers memory, and looks for messages every 10 µs and
- * a little. The loopback library moves nothing between processes; there a second agent inside the
+ * <p>The peer is another process: it registers memory, and looks for messages every 10 µs and a
+ * little. The loopback library moves nothing between processes; there another agent inside the
  * measured process stands for it, and small transfers show what comes on top of a copy in the
  * cache.
  */
 public final class TransferComparison {
     private static final String C = "C";
-    private static final String TRANSFERS = CallCosts.Layer.TRANSFERS.name();
-    private static final String TRANSPORT = CallCosts.Layer.TRANSPORT.name();
+    private static final String JAVA = "Java";
+    private static final String MORE = "more";
+    private static final String SHARE = "share";
+    private static final String ALLOCATED = "allocated";
     private static final String NONE = "-";
     private static final int DEFAULT_TURNS = 3;
     private static final int NOT_THERE = 3;
@@ -42,16 +44,16 @@ public final class TransferComparison {
     /**
      * How much is measured.
      *
-     * @param turns processes of each program
+     * @param turns processes of each layer
      * @param warmUpMs of each call
-     * @param rounds of each call
-     * @param bytesPerSize moved for each size of transfer; 0 measures calls only
+     * @param rounds of each call and side
+     * @param bytesPerSize moved by each side for each size of transfer; 0 measures calls only
      * @param mostBytes of a transfer; also what the peer registers
      */
     record Extent(int turns, int warmUpMs, int rounds, long bytesPerSize, long mostBytes) {
-        static final Extent USUAL = new Extent(DEFAULT_TURNS, 100, 101, 128L << 20, 128L << 20);
+        static final Extent USUAL = new Extent(DEFAULT_TURNS, 200, 501, 256L << 20, 128L << 20);
 
-        static final Extent LOOPBACK = new Extent(DEFAULT_TURNS, 100, 101, 0, 64 << 10);
+        static final Extent LOOPBACK = new Extent(DEFAULT_TURNS, 200, 501, 0, 64 << 10);
 
         Extent withTurns(int other) {
             return new Extent(other, warmUpMs, rounds, bytesPerSize, mostBytes);
@@ -62,16 +64,17 @@ public final class TransferComparison {
     private final String library;
     private final boolean isReal;
     private final Extent extent;
-    private final Samples calls = new Samples();
-    private final Samples allocated = new Samples();
+    private final Map<Layer, Samples> calls = new EnumMap<>(Layer.class);
     private final Samples sweep = new Samples();
-    private final Map<String, Integer> downcalls = new HashMap<>();
 
     private TransferComparison(String baseline, String library, boolean isReal, Extent extent) {
         this.baseline = baseline;
         this.library = library;
         this.isReal = isReal;
         this.extent = extent;
+        for (Layer layer : Layer.values()) {
+            calls.put(layer, new Samples());
+        }
     }
 
     /**
@@ -99,137 +102,106 @@ public final class TransferComparison {
         final TransferComparison comparison =
                 new TransferComparison(baseline, library, isReal, extent);
         for (int turn = 0; turn < extent.turns; turn++) {
-            final List<String> programs = new ArrayList<>(List.of(C, TRANSFERS, TRANSPORT));
-            Collections.rotate(programs, turn);
-            for (String program : programs) {
-                comparison.run(program, "calls");
+            for (Layer layer : Layer.values()) {
+                comparison.runCalls(layer);
             }
-            for (String program : programs) {
-                if (!program.equals(TRANSFERS) && extent.bytesPerSize > 0) {
-                    comparison.run(program, "sweep");
-                }
+            if (extent.bytesPerSize > 0) {
+                comparison.runSweep();
             }
         }
         comparison.print(out);
     }
 
-    private void run(String program, String what) throws IOException, InterruptedException {
-        if (!isReal) {
-            record(program, command(program, what));
-            return;
-        }
-        try (TransferPeer peer = TransferPeer.start(TransferEnd.Kind.NIXL, extent.mostBytes)) {
-            final List<String> command = command(program, what);
-            command.add(Long.toString(peer.base()));
-            command.add(HexFormat.of().formatHex(peer.metadata()));
-            record(program, command);
-        }
-    }
-
-    private List<String> command(String program, String what) {
-        final boolean isC = program.equals(C);
-        final List<String> command = new ArrayList<>();
-        if (what.equals("calls")) {
-            final String warmUp = Integer.toString(extent.warmUpMs);
-            final String rounds = Integer.toString(extent.rounds);
-            command.addAll(
-                    isC
-                            ? List.of(baseline, library, what, warmUp, rounds)
-                            : JavaProcess.command(CallCosts.class, program, warmUp, rounds));
-        } else {
-            final String perSize = Long.toString(extent.bytesPerSize);
-            final String most = Long.toString(extent.mostBytes);
-            command.addAll(
-                    isC
-                            ? List.of(baseline, library, what, perSize, most)
-                            : JavaProcess.command(ThroughputSweep.class, perSize, most));
-        }
-        return command;
-    }
-
-    private void record(String program, List<String> command)
-            throws IOException, InterruptedException {
-        final Map<String, String> environment = new HashMap<>(KEEP_MEMORY);
-        environment.put(NixlProbe.LIBRARY_VARIABLE, library);
-        for (String[] words : MeasuringProcess.run(command, environment)) {
+    private void runCalls(Layer layer) throws IOException, InterruptedException {
+        final Samples samples = calls.get(layer);
+        for (String[] words :
+                run(
+                        CallCosts.class,
+                        baseline,
+                        layer.name(),
+                        Integer.toString(extent.warmUpMs),
+                        Integer.toString(extent.rounds))) {
             if (words[0].equals("call")) {
-                downcalls.put(words[1], Integer.parseInt(words[2]));
-                calls.add(words[1], program, Double.parseDouble(words[3]));
-                allocated.add(words[1], program, Double.parseDouble(words[4]));
-            } else if (words[0].equals("sweep")) {
-                final String size = words[1] + " x " + words[2];
-                final double bytes = Double.parseDouble(words[1]) * Double.parseDouble(words[2]);
-                sweep.add(size, program, bytes / Double.parseDouble(words[3]));
-                allocated.add(size, program, Double.parseDouble(words[4]));
+                add(samples, words[1], words, 2, MORE);
             }
         }
     }
 
+    private void runSweep() throws IOException, InterruptedException {
+        for (String[] words :
+                run(
+                        ThroughputSweep.class,
+                        baseline,
+                        Long.toString(extent.bytesPerSize),
+                        Long.toString(extent.mostBytes))) {
+            if (words[0].equals("sweep")) {
+                add(sweep, words[1] + " x " + words[2], words, 3, SHARE);
+            }
+        }
+    }
+
+    private static void add(Samples samples, String name, String[] words, int at, String compared) {
+        samples.add(name, C, Double.parseDouble(words[at]));
+        samples.add(name, JAVA, Double.parseDouble(words[at + 1]));
+        samples.add(name, compared, Double.parseDouble(words[at + 2]));
+        samples.add(name, ALLOCATED, Double.parseDouble(words[at + 3]));
+    }
+
+    private List<String[]> run(Class<?> program, String... arguments)
+            throws IOException, InterruptedException {
+        final Map<String, String> environment = new HashMap<>(KEEP_MEMORY);
+        environment.put(NixlProbe.LIBRARY_VARIABLE, library);
+        final List<String> command = JavaProcess.command(program, arguments);
+        if (!isReal) {
+            return MeasuringProcess.run(command, environment);
+        }
+        try (TransferPeer peer = TransferPeer.start(TransferEnd.Kind.NIXL, extent.mostBytes)) {
+            command.add(Long.toString(peer.base()));
+            command.add(HexFormat.of().formatHex(peer.metadata()));
+            return MeasuringProcess.run(command, environment);
+        }
+    }
+
     private void print(PrintStream out) {
-        out.printf("%s, %d turns: median (lowest–highest)%n", library, extent.turns);
+        out.printf("%s, %d turns: medians, median (lowest–highest)%n", library, extent.turns);
+        calls.forEach((layer, samples) -> printCalls(out, layer, samples));
+        if (!sweep.names().isEmpty()) {
+            printSweep(out);
+        }
+    }
+
+    private static void printCalls(PrintStream out, Layer layer, Samples samples) {
         out.printf(
-                "%-20s %9s %26s %26s %10s %8s %26s %10s %8s%n",
-                "call",
-                "downcalls",
-                "C ns",
-                "NixlTransfers ns",
-                "each more",
-                "B/op",
-                "NixlTransport ns",
-                "each more",
-                "B/op");
-        for (String name : calls.names()) {
+                "%-20s %9s %9s %28s %8s%n", layer, "C ns", "Java ns", "more ns a downcall", "B/op");
+        for (String name : samples.names()) {
             out.printf(
                     Locale.ROOT,
-                    "%-20s %9d %26s %26s %10.1f %8.1f %26s %10.1f %8.1f%n",
+                    "%-20s %9.1f %9.1f %28s %8.1f%n",
                     name,
-                    downcalls.get(name),
-                    Samples.spread(calls.of(name, C), 1),
-                    Samples.spread(calls.of(name, TRANSFERS), 1),
-                    more(name, TRANSFERS),
-                    allocated.median(name, TRANSFERS),
-                    Samples.spread(calls.of(name, TRANSPORT), 1),
-                    more(name, TRANSPORT),
-                    allocated.median(name, TRANSPORT));
+                    samples.median(name, C),
+                    samples.median(name, JAVA),
+                    Samples.spread(samples.of(name, MORE), 1),
+                    samples.median(name, ALLOCATED));
         }
         out.println();
-        if (sweep.names().isEmpty()) {
-            return;
-        }
+    }
+
+    private void printSweep(PrintStream out) {
         out.printf(
-                "%-16s %24s %24s %20s %8s %8s%n",
-                "pieces x bytes", "C GB/s", "NixlTransport GB/s", "ratio", "of best", "B/op");
+                "%-20s %9s %9s %28s %8s%n",
+                "pieces x bytes", "C GB/s", "Java GB/s", "Java's share", "B/op");
         for (String size : sweep.names()) {
+            final String[] factors = size.split(" x ", 2);
+            final double bytes = Double.parseDouble(factors[0]) * Double.parseDouble(factors[1]);
             out.printf(
                     Locale.ROOT,
-                    "%-16s %24s %24s %20s %8.3f %8.1f%n",
+                    "%-20s %9.2f %9.2f %28s %8.1f%n",
                     size,
-                    Samples.spread(sweep.of(size, C), 2),
-                    Samples.spread(sweep.of(size, TRANSPORT), 2),
-                    Samples.spread(ratios(size), 2),
-                    Collections.max(sweep.of(size, TRANSPORT)) / Collections.max(sweep.of(size, C)),
-                    allocated.median(size, TRANSPORT));
+                    bytes / sweep.median(size, C),
+                    bytes / sweep.median(size, JAVA),
+                    Samples.spread(sweep.of(size, SHARE), 3),
+                    sweep.median(size, ALLOCATED));
         }
         out.println();
-    }
-
-    /**
-     * Nanoseconds over C for each downcall, from the fastest turn of each: other programs only add.
-     */
-    private double more(String name, String program) {
-        final double java = Collections.min(calls.of(name, program));
-        final double c = Collections.min(calls.of(name, C));
-        return (java - c) / downcalls.get(name);
-    }
-
-    /** Java's share of C's throughput, turn by turn. */
-    private List<Double> ratios(String size) {
-        final List<Double> java = sweep.of(size, TRANSPORT);
-        final List<Double> c = sweep.of(size, C);
-        final List<Double> ratios = new ArrayList<>();
-        for (int turn = 0; turn < java.size(); turn++) {
-            ratios.add(java.get(turn) / c.get(turn));
-        }
-        return ratios;
     }
 }

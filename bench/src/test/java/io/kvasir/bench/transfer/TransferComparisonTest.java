@@ -24,7 +24,7 @@ class TransferComparisonTest {
 
     private Path baseline() throws IOException, InterruptedException {
         assumeTrue(Files.isExecutable(COMPILER), "skipped: no C compiler: " + COMPILER);
-        final Path program = folder.resolve("nixl_baseline");
+        final Path program = folder.resolve("libnixl_baseline.so");
         final int exitCode =
                 new ProcessBuilder(
                                 COMPILER.toString(),
@@ -34,6 +34,8 @@ class TransferComparisonTest {
                                 "-Wextra",
                                 "-Wpedantic",
                                 "-Werror",
+                                "-shared",
+                                "-fPIC",
                                 "-I" + ROOT.resolve("native/src/main/c"),
                                 ROOT.resolve("bench/src/main/c/nixl_baseline.c").toString(),
                                 "-ldl",
@@ -58,8 +60,7 @@ class TransferComparisonTest {
                 new PrintStream(out, true, StandardCharsets.UTF_8));
         final List<String> lines = out.toString(StandardCharsets.UTF_8).lines().toList();
         assertTrue(lines.getFirst().startsWith(library + ", 1 turns"), lines.getFirst());
-        final List<String> calls = names(lines.subList(2, 13));
-        assertEquals(
+        final List<String> calls =
                 List.of(
                         "prepare_a_piece",
                         "make_1",
@@ -71,14 +72,19 @@ class TransferComparisonTest {
                         "post_64_B",
                         "notifications_none",
                         "status_done",
-                        "status_running"),
-                calls);
+                        "status_running");
+        assertEquals("TRANSFERS", names(lines).get(1));
+        assertEquals(calls, names(lines.subList(2, 13)));
+        assertEquals("COPYING", names(lines).get(14));
+        assertEquals(calls, names(lines.subList(15, 26)));
+        assertEquals("TRANSPORT", names(lines).get(27));
+        assertEquals(calls, names(lines.subList(28, 39)));
         assertEquals(
                 List.of("1 x 4096", "64 x 4096", "1 x 16384", "1 x 65536", "1 x 131072"),
-                lines.subList(15, lines.size() - 1).stream()
+                lines.subList(41, lines.size() - 1).stream()
                         .map(line -> line.substring(0, 16).strip())
                         .toList());
-        for (String line : lines.subList(2, lines.size())) {
+        for (String line : lines) {
             assertFalse(line.contains("NaN") || line.contains(" - "), line);
         }
     }
