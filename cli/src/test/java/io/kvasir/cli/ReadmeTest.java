@@ -8,26 +8,46 @@ import org.junit.jupiter.api.Test;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
 
-/** README.md shows only code that the build compiles and runs, and files that exist. */
+/**
+ * README.md and docs/transfers.md show only code that the build compiles and runs, and files that
+ * exist.
+ */
 class ReadmeTest {
     private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
+    private static final Pattern EXAMPLE =
+            Pattern.compile("// example[^\n]*(?<!ends)\n(.*?) *// example ends", Pattern.DOTALL);
+    private static final Pattern SHOWN = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
 
     @Test
     void theEmbeddingExampleIsTheOneThatTheBuildRuns() throws IOException {
-        final String compiled =
-                Files.readString(
-                        ROOT.resolve(
-                                "router/src/test/java/io/kvasir/router/EmbeddingExampleTest.java"));
-        final String example =
-                compiled.substring(
-                        compiled.indexOf("// example\n") + "// example\n".length(),
-                        compiled.indexOf("        // example ends"));
-        final String readme = Files.readString(ROOT.resolve("README.md"));
-        final int start = readme.indexOf("```java\n") + "```java\n".length();
         assertEquals(
-                example.stripTrailing().stripIndent() + "\n",
-                readme.substring(start, readme.indexOf("```", start)));
+                examples("router/src/test/java/io/kvasir/router/EmbeddingExampleTest.java"),
+                shown("README.md"));
+    }
+
+    @Test
+    void theExamplesOfTransfersAreThoseThatTheBuildRuns() throws IOException {
+        assertEquals(
+                examples("nixl-transfer/src/test/java/io/kvasir/nixl/TransferExampleTest.java"),
+                shown("docs/transfers.md"));
+    }
+
+    /** What stands between the marks of a test, in its order. */
+    private static List<String> examples(String test) throws IOException {
+        return EXAMPLE.matcher(Files.readString(ROOT.resolve(test)))
+                .results()
+                .map(example -> example.group(1).stripTrailing().stripIndent() + "\n")
+                .toList();
+    }
+
+    private static List<String> shown(String page) throws IOException {
+        return SHOWN.matcher(Files.readString(ROOT.resolve(page)))
+                .results()
+                .map(shown -> shown.group(1))
+                .toList();
     }
 
     @Test

@@ -1,0 +1,235 @@
+package io.kvasir.nixl;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.KeptLink;
+import io.kvasir.nixl.exchange.LinkConfig;
+import io.kvasir.nixl.exchange.LinkKeeper;
+import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.PeerMemory;
+import io.kvasir.nixl.exchange.SideChannelConfig;
+import io.kvasir.nixl.exchange.SideChannelExchange;
+import io.kvasir.nixl.transfer.KvLayout;
+import io.kvasir.nixl.transfer.KvPool;
+import io.kvasir.nixl.transfer.KvTransport.NotificationHandler;
+import io.kvasir.nixl.transfer.LocalBlocks;
+import io.kvasir.nixl.transfer.LoopbackConfig;
+import io.kvasir.nixl.transfer.LoopbackTransport;
+import io.kvasir.nixl.transfer.Loopbacks;
+import io.kvasir.nixl.transfer.Transfer;
+import io.kvasir.nixl.transfer.TransferConfig;
+import io.kvasir.nixl.transfer.TransferEngine;
+
+import org.agrona.concurrent.BackoffIdleStrategy;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/** The examples that docs/transfers.md shows: the lines between the marks stand there. */
+class TransferExampleTest {
+    private static final int BLOCKS = 64;
+    private static final int LAYERS = 4;
+    private static final long BLOCK_BYTES = 16 << 10;
+    private static final KvLayout LAYOUT =
+            KvLayout.of(KvLayout.Order.LAYER_MAJOR, BLOCKS, LAYERS, BLOCK_BYTES);
+    private static final String DIGEST = "tiny-llama, bf16, 16 tokens a block";
+
+    /** A worker that takes part. */
+    private record End(LoopbackTransport transport, KvPool pool, TransferEngine engine)
+            implements AutoCloseable {
+        @Override
+        public void close() {
+            engine.close();
+            pool.close();
+        }
+    }
+
+    private Path folder;
+    private SideChannelExchange decodes;
+    private SideChannelExchange prefills;
+    private final CompletableFuture<String> arrived = new CompletableFuture<>();
+
+    @BeforeEach
+    void open() throws IOException {
+        folder = Loopbacks.folder();
+        decodes = new SideChannelExchange("127.0.0.1", 0, SideChannelConfig.DEFAULT);
+        prefills = new SideChannelExchange("127.0.0.1", 0, SideChannelConfig.DEFAULT);
+        prefills.know("127.0.0.1", decodes.port());
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        prefills.close();
+        decodes.close();
+        Loopbacks.deleteEmpty(folder);
+    }
+
+    private End start(String name, MetadataExchange exchange, NotificationHandler handler) {
+        final LoopbackConfig config = LoopbackConfig.defaults().withFolder(folder);
+        // example: an end
+        LoopbackTransport transport = new LoopbackTransport(name, config);
+        KvPool pool = KvPool.share(LAYOUT, transport);
+        transport.register(pool.regions());
+        exchange.publish(
+                new AgentCard(
+                        name,
+                        AgentCard.incarnation(Instant.now()),
+                        1,
+                        transport.metadata(),
+                        new PeerMemory.Pool(LAYOUT, pool.site()),
+                        DIGEST));
+        TransferEngine engine =
+                TransferEngine.start(
+                        transport,
+                        TransferConfig.DEFAULT,
+                        new BackoffIdleStrategy(),
+                        handler,
+                        Throwable::printStackTrace);
+        // example ends
+        return new End(transport, pool, engine);
+    }
+
+    private static void compute(KvPool pool, int layer, int[] blocks) {
+        for (int block : blocks) {
+            Loopbacks.fill(pool.block(pool.regions(0, layer, layer + 1).getFirst(), block), layer);
+        }
+    }
+
+    private static void awaitUp(KeptLink link) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (link.state() != KeptLink.State.UP) {
+            assertTrue(System.nanoTime() < deadline, link.toString());
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    @Test
+    void aPrefillPushesEachLayerWhenItIsComputed() {
+        final int[] blocks = {3, 1, 7};
+        final int[] decodeBlocks = {40, 41, 42};
+        final byte[] requestId = "request-1".getBytes(StandardCharsets.US_ASCII);
+        try (End decode =
+                        start(
+                                "decode-0",
+                                decodes,
+                                (peer, message) -> arrived.complete(peer + ": " + text(message)));
+                End prefill = start("prefill-0", prefills, (peer, message) -> {});
+                LinkKeeper links =
+                        LinkKeeper.start(prefills, prefill.engine(), LinkConfig.DEFAULT)) {
+            final TransferEngine engine = prefill.engine();
+            final KvPool pool = prefill.pool();
+            // example: a push
+            LocalBlocks own = engine.local(pool.descriptors()).join(); // once
+            KeptLink link = links.keep("decode-0", DIGEST, (kept, state, why) -> {}); // once
+            awaitUp(link);
+
+            Transfer transfer = new Transfer().push(own, link.link());
+            for (int layer = 0; layer < LAYERS; layer++) {
+                int[] from = LAYOUT.places(0, blocks, layer, layer + 1);
+                int[] to = LAYOUT.places(0, decodeBlocks, layer, layer + 1);
+                for (int i = 0; i < from.length; i++) {
+                    transfer.add(from[i], to[i]);
+                }
+                transfer.endStage(layer == LAYERS - 1 ? requestId : null);
+            }
+            transfer.gated().deadlineNs(System.nanoTime() + TimeUnit.SECONDS.toNanos(5));
+            CompletableFuture<Transfer> moved = engine.move(transfer);
+            for (int layer = 0; layer < LAYERS; layer++) {
+                compute(pool, layer, blocks);
+                transfer.openStages(layer + 1);
+            }
+            moved.join();
+            // example ends
+            assertEquals("prefill-0: request-1", arrived.join());
+            for (int layer = 0; layer < LAYERS; layer++) {
+                for (int block : decodeBlocks) {
+                    assertTrue(
+                            Loopbacks.isFilled(
+                                    decode.pool()
+                                            .block(
+                                                    decode.pool()
+                                                            .regions(0, layer, layer + 1)
+                                                            .getFirst(),
+                                                    block),
+                                    layer));
+                }
+            }
+        }
+    }
+
+    @Test
+    void aDecodePullsAndBeginsWithTheFirstLayers() {
+        final int[] blocks = {3, 1, 7};
+        final int[] decodeBlocks = {40, 41, 42};
+        final byte[] requestId = "request-1".getBytes(StandardCharsets.US_ASCII);
+        try (End prefill =
+                        start(
+                                "prefill-0",
+                                decodes,
+                                (peer, message) -> arrived.complete(peer + ": " + text(message)));
+                End decode = start("decode-0", prefills, (peer, message) -> {});
+                LinkKeeper links =
+                        LinkKeeper.start(prefills, decode.engine(), LinkConfig.DEFAULT)) {
+            for (int layer = 0; layer < LAYERS; layer++) {
+                compute(prefill.pool(), layer, blocks);
+            }
+            final TransferEngine engine = decode.engine();
+            final KvPool pool = decode.pool();
+            final LocalBlocks own = engine.local(pool.descriptors()).join();
+            final KeptLink link = links.keep("prefill-0", DIGEST, (kept, state, why) -> {});
+            awaitUp(link);
+            final int[] checked = new int[1];
+            // example: a pull
+            Transfer transfer = new Transfer().pull(own, link.link());
+            for (int layer = 0; layer < LAYERS; layer++) {
+                int[] to = LAYOUT.places(0, decodeBlocks, layer, layer + 1);
+                int[] from = LAYOUT.places(0, blocks, layer, layer + 1);
+                for (int i = 0; i < to.length; i++) {
+                    transfer.add(to[i], from[i]);
+                }
+                transfer.endStage(layer == LAYERS - 1 ? requestId : null); // the prefill may free
+            }
+            CompletableFuture<Transfer> moved = engine.move(transfer);
+            for (int layer = 0; layer < LAYERS; layer++) {
+                while (transfer.completedStages() <= layer && !moved.isDone()) {
+                    Thread.onSpinWait();
+                }
+                checked[0] += attend(pool, layer, decodeBlocks);
+            }
+            moved.join();
+            // example ends
+            assertEquals(LAYERS * decodeBlocks.length, checked[0]);
+            assertEquals("decode-0: request-1", arrived.join());
+        }
+    }
+
+    /** Blocks of a layer that are there. */
+    private static int attend(KvPool pool, int layer, int[] blocks) {
+        int there = 0;
+        for (int block : blocks) {
+            there +=
+                    Loopbacks.isFilled(
+                                    pool.block(pool.regions(0, layer, layer + 1).getFirst(), block),
+                                    layer)
+                            ? 1
+                            : 0;
+        }
+        return there;
+    }
+
+    private static String text(MemorySegment message) {
+        return new String(message.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.US_ASCII);
+    }
+}
