@@ -99,6 +99,8 @@ public final class Transfer {
     int stagePosted; // stage of the next piece to post
     int inFlight; // requests
     int[] stageInFlight = new int[1]; // requests
+    long[] stageStartNs = new long[1]; // when its first request was made
+    long submittedNs;
     boolean queued;
     boolean stopping; // nothing more is posted; ends when nothing is in flight
     State ending;
@@ -206,13 +208,14 @@ public final class Transfer {
      * @throws IllegalArgumentException if the stage is empty
      */
     public Transfer endStage(byte[] notification) {
-        if (count == (stages == 0 ? 0 : stageEnds[stages - 1])) {
+        if (count == stageFirst(stages)) {
             throw new IllegalArgumentException("stage " + stages + " is empty");
         }
         if (stages == stageEnds.length) {
             stageEnds = Arrays.copyOf(stageEnds, 2 * stages);
             notifications = Arrays.copyOf(notifications, 2 * stages);
             stageInFlight = new int[2 * stages];
+            stageStartNs = new long[2 * stages];
         }
         stageEnds[stages] = count;
         notifications[stages++] = notification;
@@ -319,7 +322,8 @@ public final class Transfer {
 
     // -- the engine's
 
-    void submitted() {
+    void submitted(long nowNs) {
+        submittedNs = nowNs;
         posted = 0;
         stagePosted = 0;
         inFlight = 0;
@@ -331,9 +335,12 @@ public final class Transfer {
     }
 
     void running() {
-        if (state == State.WAITING) {
-            state = State.RUNNING;
-        }
+        state = State.RUNNING;
+    }
+
+    /** First piece of a stage. */
+    int stageFirst(int stage) {
+        return stage == 0 ? 0 : stageEnds[stage - 1];
     }
 
     /** No more is posted; when nothing is in flight any more, it ends like that. */
@@ -353,16 +360,16 @@ public final class Transfer {
         return !queued && inFlight == 0;
     }
 
-    /** Publishes stages that are complete now. */
-    void completeStages() {
-        int completed = completedStages;
-        while (!stopping
-                && completed < stages
-                && posted >= stageEnds[completed]
-                && stageInFlight[completed] == 0) {
-            completedStages = ++completed;
-            listener.onStage(this, completed - 1);
-        }
+    boolean isNextStageComplete() {
+        final int next = completedStages;
+        return !stopping && next < stages && posted >= stageEnds[next] && stageInFlight[next] == 0;
+    }
+
+    /** Publishes that one more stage is complete. */
+    void completeStage() {
+        final int stage = completedStages;
+        completedStages = stage + 1;
+        listener.onStage(this, stage);
     }
 
     void end() {

@@ -1,10 +1,12 @@
 package io.kvasir.nixl.transfer;
 
+import io.kvasir.nixl.transfer.EngineTelemetry.Span;
 import io.kvasir.nixl.transfer.KvTransport.NotificationHandler;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.Transfer.Priority;
 import io.kvasir.nixl.transfer.Transfer.State;
 
+import org.HdrHistogram.Histogram;
 import org.agrona.ErrorHandler;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
@@ -54,7 +56,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private final InFlight inFlight;
     private final int[] localPlaces;
     private final int[] remotePlaces;
+    private final EngineTelemetry telemetry = new EngineTelemetry();
     private int waitingCount;
+    private long busySinceNs; // if something is in flight
     private final AtomicLong stuck = new AtomicLong(); // one writer
     private AgentRunner runner;
 
@@ -194,7 +198,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         if (transfer.stages == 0 || transfer.stageEnds[transfer.stages - 1] < transfer.count) {
             transfer.endStage(null);
         }
-        transfer.submitted();
+        transfer.submitted(clock.nanoTime());
         if (!submitted.offer(transfer)) {
             transfer.refused();
             refused.incrementAndGet();
@@ -237,6 +241,30 @@ public final class TransferEngine implements Agent, AutoCloseable {
                                             + " transfers wait already"));
         }
         return future;
+    }
+
+    /**
+     * What transfers took.
+     *
+     * @return always the same
+     */
+    public EngineTelemetry telemetry() {
+        return telemetry;
+    }
+
+    /**
+     * Takes the times of a span out of the engine: those since they were last taken.
+     *
+     * @param span what is timed
+     * @param empty takes their place and is the engine's from now on: {@link
+     *     EngineTelemetry#histogram}, or one that was given before and is reset
+     * @return ends with times in nanoseconds, the caller's from then on; exceptionally as {@link
+     *     #call} does
+     * @throws IllegalArgumentException if it is not empty or its range is too small
+     */
+    public CompletableFuture<Histogram> takeTimes(Span span, Histogram empty) {
+        EngineTelemetry.check(empty);
+        return call(t -> telemetry.swap(span, empty));
     }
 
     /**
@@ -308,12 +336,16 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /** Looks at every posted request. */
     private int poll(long nowNs) {
+        if (inFlight.count() > 0) {
+            telemetry.busy(nowNs - busySinceNs);
+            busySinceNs = nowNs;
+        }
         int work = 0;
         for (int i = inFlight.count() - 1; i >= 0; i--) {
             final Transfer transfer = inFlight.transfer(i);
             stopIfDue(transfer, nowNs);
             if (inFlight.isEnded(i)) {
-                work += release(i);
+                work += release(i, nowNs);
                 continue;
             }
             final Progress progress = transport.status(inFlight.handle(i));
@@ -347,15 +379,18 @@ public final class TransferEngine implements Agent, AutoCloseable {
             transfer.stop(State.FAILED, why);
             transfer.link.lose(why);
         } else if (progress == Progress.DONE) {
-            transfer.link.moved(inFlight.pieces(i), inFlight.bytes(i), nowNs - inFlight.startNs(i));
+            final long tookNs = nowNs - inFlight.startNs(i);
+            transfer.link.moved(inFlight.pieces(i), inFlight.bytes(i), tookNs);
+            telemetry.moved(transfer.operation, inFlight.pieces(i), inFlight.bytes(i));
+            telemetry.took(Span.REQUEST, tookNs);
         }
         inFlight.markEnded(i);
         stuck.lazySet(stuck.getPlain() + 1);
-        release(i);
+        release(i, nowNs);
     }
 
     /** Gives a request back; if that fails, it stays in flight and is tried again. */
-    private int release(int i) {
+    private int release(int i, long nowNs) {
         if (!transport.release(inFlight.handle(i))) {
             return 0;
         }
@@ -364,14 +399,26 @@ public final class TransferEngine implements Agent, AutoCloseable {
         transfer.inFlight--;
         transfer.stageInFlight[inFlight.stage(i)]--;
         inFlight.remove(i);
-        transfer.completeStages();
-        endIfOver(transfer);
+        completeStages(transfer, nowNs);
+        endIfOver(transfer, nowNs);
         return 1;
     }
 
-    private static void endIfOver(Transfer transfer) {
+    /** Publishes stages that are complete now. */
+    private void completeStages(Transfer transfer, long nowNs) {
+        while (transfer.isNextStageComplete()) {
+            telemetry.took(Span.STAGE, nowNs - transfer.stageStartNs[transfer.completedStages()]);
+            transfer.completeStage();
+        }
+    }
+
+    private void endIfOver(Transfer transfer, long nowNs) {
         if (transfer.isOver()) {
             transfer.link.ended(transfer.ending == State.DONE);
+            telemetry.ended(transfer.ending);
+            if (transfer.ending == State.DONE) {
+                telemetry.took(Span.TRANSFER, nowNs - transfer.submittedNs);
+            }
             transfer.end();
         }
     }
@@ -397,14 +444,14 @@ public final class TransferEngine implements Agent, AutoCloseable {
             final ArrayDeque<Transfer> queue = waiting.get(p);
             final Transfer transfer = next(queue, nowNs);
             if (transfer != null) {
-                if (!transfer.stopping && !postNext(transfer, nowNs)) {
+                if (!transfer.stopping && !postNext(transfer)) {
                     return 0; // what is behind it waits for the same room
                 }
                 if (transfer.stopping || transfer.isAllPosted()) {
                     queue.removeFirst();
                     transfer.queued = false;
                     waitingCount--;
-                    endIfOver(transfer);
+                    endIfOver(transfer, nowNs);
                 }
                 return 1; // others may have come meanwhile: a post can take long
             }
@@ -425,7 +472,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /** Posts the next request of a transfer, if there is room. */
-    private boolean postNext(Transfer transfer, long nowNs) {
+    private boolean postNext(Transfer transfer) {
         final int stage = transfer.stagePosted;
         final int end = transfer.stageEnds[stage];
         final Descriptors pieces = transfer.local.pieces();
@@ -448,9 +495,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
         }
         System.arraycopy(transfer.localPlaces, transfer.posted, localPlaces, 0, count);
         System.arraycopy(transfer.remotePlaces, transfer.posted, remotePlaces, 0, count);
-        transfer.running();
         try {
-            post(transfer, stage, count, bytes, notification, nowNs);
+            post(transfer, stage, count, bytes, notification);
         } catch (KvTransportException e) {
             transfer.stop(State.FAILED, e.getMessage());
             transfer.link.lose(e.getMessage());
@@ -461,8 +507,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
         return true;
     }
 
-    private void post(
-            Transfer transfer, int stage, int count, long bytes, byte[] notification, long nowNs) {
+    private void post(Transfer transfer, int stage, int count, long bytes, byte[] notification) {
+        final long startNs = clock.nanoTime();
+        begin(transfer, stage, startNs);
         final long handle =
                 transport.request(
                         transfer.operation,
@@ -472,10 +519,25 @@ public final class TransferEngine implements Agent, AutoCloseable {
                         remotePlaces,
                         count,
                         notification);
-        inFlight.add(handle, transfer, stage, count, bytes, nowNs);
+        if (inFlight.count() == 0) {
+            busySinceNs = startNs;
+        }
+        inFlight.add(handle, transfer, stage, count, bytes, startNs);
         transfer.inFlight++;
         transfer.stageInFlight[stage]++;
         transport.post(handle); // its end is seen by the next poll
+        telemetry.took(Span.POSTING, clock.nanoTime() - startNs);
+    }
+
+    /** Notes the beginning of a transfer and of a stage. */
+    private void begin(Transfer transfer, int stage, long nowNs) {
+        if (transfer.state() == State.WAITING) {
+            transfer.running();
+            telemetry.took(Span.WAITING, nowNs - transfer.submittedNs);
+        }
+        if (transfer.posted == transfer.stageFirst(stage)) {
+            transfer.stageStartNs[stage] = nowNs;
+        }
     }
 
     /** Fails everything of a link, and waits until the transport has let go of it. */
@@ -537,7 +599,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private void drop(Transfer transfer) {
         transfer.stop(State.CANCELLED, "the transfer engine was closed");
         transfer.queued = false;
-        endIfOver(transfer);
+        endIfOver(transfer, clock.nanoTime());
     }
 
     /**

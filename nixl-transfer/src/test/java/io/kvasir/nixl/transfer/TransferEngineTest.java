@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.nixl.transfer.EngineTelemetry.Span;
+import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.Transfer.Priority;
 import io.kvasir.nixl.transfer.Transfer.State;
 import io.kvasir.panama.NixlMemory;
 
+import org.HdrHistogram.Histogram;
 import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -25,6 +28,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
@@ -268,6 +272,71 @@ class TransferEngineTest {
         done(2);
         work(1);
         assertTrue(told.contains("c DONE"));
+    }
+
+    private double[] times(Span span) {
+        final Histogram times = now(engine.takeTimes(span, EngineTelemetry.histogram()));
+        final List<Double> values = new ArrayList<>();
+        times.recordedValues()
+                .forEach(
+                        value -> {
+                            for (long i = 0; i < value.getCountAtValueIteratedTo(); i++) {
+                                values.add((double) value.getValueIteratedTo());
+                            }
+                        });
+        return values.stream().mapToDouble(Double::doubleValue).toArray();
+    }
+
+    @Test
+    void telemetryTellsWhatTransfersTook() {
+        final EngineTelemetry telemetry = engine.telemetry();
+        final Transfer transfer = transfer("a", 0, 1, 2).endStage(null);
+        transfer.add(3, 4);
+        engine.submit(transfer);
+        nowNs = 10_000;
+        work(2); // both requests
+        nowNs = 50_000;
+        done(0);
+        work(1);
+        nowNs = 90_000;
+        done(1);
+        work(1);
+        assertArrayEquals(new double[] {10_000}, times(Span.WAITING), 100);
+        assertArrayEquals(new double[] {40_000, 80_000}, times(Span.REQUEST), 800);
+        assertArrayEquals(new double[] {40_000, 80_000}, times(Span.STAGE), 800);
+        assertArrayEquals(new double[] {90_000}, times(Span.TRANSFER), 900);
+        assertEquals(2, times(Span.POSTING).length);
+        assertArrayEquals(new double[0], times(Span.TRANSFER), "they are handed out once");
+        assertEquals(80_000, telemetry.busyNs());
+        assertEquals(4 * BLOCK, telemetry.bytes(Operation.READ));
+        assertEquals(0, telemetry.bytes(Operation.WRITE));
+        assertEquals(4, telemetry.pieces());
+        assertEquals(2, telemetry.requests());
+
+        transport.doneAtOnce = true;
+        engine.submit(new Transfer().push(own, link).add(0, 0));
+        engine.submit(transfer("late", 1).deadlineNs(0));
+        transfer.pull(own, link).add(0, 0).cancel();
+        engine.submit(transfer);
+        nowNs += TimeUnit.HOURS.toNanos(2);
+        work(6);
+        assertEquals(BLOCK, telemetry.bytes(Operation.WRITE));
+        assertEquals(2, telemetry.transfers(State.DONE));
+        assertEquals(1, telemetry.transfers(State.EXPIRED));
+        assertEquals(1, telemetry.transfers(State.CANCELLED));
+        assertEquals(0, telemetry.transfers(State.FAILED));
+        final double[] hours = times(Span.TRANSFER);
+        assertEquals(1, hours.length);
+        assertTrue(hours[0] >= TimeUnit.HOURS.toNanos(1), "longer ones count as an hour");
+
+        final Histogram used = EngineTelemetry.histogram();
+        used.recordValue(1_000);
+        final Histogram small = new Histogram(64, 1_000_000, 2);
+        for (Histogram wrong : List.of(used, small)) {
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> engine.takeTimes(Span.STAGE, wrong).join());
+        }
     }
 
     @Test

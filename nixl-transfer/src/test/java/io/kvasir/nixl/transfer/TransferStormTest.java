@@ -32,6 +32,7 @@ class TransferStormTest {
     private static final int PEERS = 3;
     private static final int STEPS = 6_000;
     private static final int MOST_BLOCKS = 12;
+    private static final int STAGE_BLOCKS = 4;
     private static final byte QUIET = 0x5A;
     private static final List<Priority> PRIORITIES =
             List.of(Priority.HIGH, Priority.NORMAL, Priority.LOW);
@@ -104,6 +105,7 @@ class TransferStormTest {
         private final List<Integer> remote = new ArrayList<>();
         private final Transfer transfer = new Transfer();
         private final long seed = ++version * 1_000;
+        private int open; // stages, if it is gated
         private int ends;
 
         private Running(Peer peer, boolean pulls, int count) {
@@ -118,11 +120,18 @@ class TransferStormTest {
             for (int i = 0; i < count; i++) {
                 local.add(own.take());
                 remote.add(peer.side.take());
+                if (i > 0 && i % STAGE_BLOCKS == 0) {
+                    transfer.endStage(null);
+                }
                 Loopbacks.fill(
                         pulls ? peer.side.block(remote.getLast()) : own.block(local.getLast()),
                         seed + i);
                 transfer.add(local.getLast(), remote.getLast());
             }
+        }
+
+        private void openNext() {
+            transfer.openStages(++open);
         }
 
         @Override
@@ -173,10 +182,13 @@ class TransferStormTest {
         final long start = System.nanoTime();
         while (!running.isEmpty()) {
             assertTrue(System.nanoTime() - start < Loopbacks.DEADLINE_NS, "they never end");
+            running.forEach(Running::openNext);
             engine.doWork();
             running.removeIf(one -> one.ends > 0);
         }
         assertEquals(0, engine.stuckRequests());
+        ended.forEach(
+                (state, count) -> assertEquals((long) count, engine.telemetry().transfers(state)));
         engine.close();
         for (Peer peer : peers) {
             peer.side.transport.close();
@@ -213,6 +225,7 @@ class TransferStormTest {
                     connect(peer);
                 }
             }
+            case 14, 15, 16, 17, 18 -> openOne(random);
             case 13 -> peer.side.transport.notifications((name, message) -> {});
             default -> submit(random, peer);
         }
@@ -225,6 +238,12 @@ class TransferStormTest {
     private void cancelOne(Random random) {
         if (!running.isEmpty()) {
             running.get(random.nextInt(running.size())).transfer.cancel();
+        }
+    }
+
+    private void openOne(Random random) {
+        if (!running.isEmpty()) {
+            running.get(random.nextInt(running.size())).openNext();
         }
     }
 
@@ -241,6 +260,9 @@ class TransferStormTest {
         }
         one.transfer.priority(PRIORITIES.get(random.nextInt(PRIORITIES.size())));
         one.transfer.endStage(new byte[] {1});
+        if (random.nextInt(3) == 0) {
+            one.transfer.gated();
+        }
         assertTrue(engine.submit(one.transfer), "room for 12 transfers");
         running.add(one);
         submitted++;
