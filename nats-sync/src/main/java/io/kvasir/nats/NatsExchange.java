@@ -131,6 +131,7 @@ public final class NatsExchange extends ViewedExchange {
     private void run() {
         final long everyNs = config.ttl().toNanos() / RENEWALS_PER_TTL;
         long renewedNs = System.nanoTime() - everyNs;
+        boolean answers = true;
         while (!closed) {
             final long nowNs = System.nanoTime();
             try {
@@ -138,11 +139,13 @@ public final class NatsExchange extends ViewedExchange {
                 if (anew || nowNs - renewedNs >= everyNs) {
                     renew();
                     renewedNs = nowNs;
+                    answers = true;
                 }
             } catch (ExchangeException e) {
                 unreachable.incrementAndGet();
+                answers = false;
             }
-            forgetTheSilent();
+            forgetTheSilent(answers);
             pause();
         }
     }
@@ -190,10 +193,10 @@ public final class NatsExchange extends ViewedExchange {
         }
     }
 
-    /** Only while they could be heard. */
-    private void forgetTheSilent() {
+    /** Only while they could be heard: a server that hangs keeps its connections. */
+    private void forgetTheSilent(boolean answers) {
         final long nowNs = System.nanoTime();
-        if (connection.getStatus() == Connection.Status.CONNECTED && isOpen()) {
+        if (answers && connection.getStatus() == Connection.Status.CONNECTED && isOpen()) {
             view.expire(SOURCE, nowNs - config.ttl().toNanos());
         } else {
             view.refresh(nowNs);

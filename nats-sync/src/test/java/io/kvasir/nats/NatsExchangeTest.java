@@ -49,7 +49,11 @@ class NatsExchangeTest extends ServedExchangeContract {
 
     /** A slow machine must not look like a silent owner. */
     private static NatsConfig config(String url, String bucket) {
-        return new NatsConfig(url, bucket, Duration.ofSeconds(3), Duration.ofSeconds(10));
+        return config(url, bucket, Duration.ofSeconds(10));
+    }
+
+    private static NatsConfig config(String url, String bucket, Duration timeout) {
+        return new NatsConfig(url, bucket, TTL, timeout);
     }
 
     @BeforeAll
@@ -72,6 +76,21 @@ class NatsExchangeTest extends ServedExchangeContract {
     @Override
     protected MetadataExchange open() {
         return closing(new NatsExchange(config(server.url(), bucket)));
+    }
+
+    @Override
+    protected MetadataExchange open(Duration timeout) {
+        return closing(new NatsExchange(config(server.url(), bucket, timeout)));
+    }
+
+    @Override
+    protected void hang() throws Exception {
+        server.hang();
+    }
+
+    @Override
+    protected void goOn() throws Exception {
+        server.goOn();
     }
 
     @Override

@@ -118,6 +118,16 @@ public final class NatsServer implements AutoCloseable {
         }
     }
 
+    /** Stops it where it is: connections stay, nothing is answered. */
+    public void hang() throws IOException, InterruptedException {
+        Signals.stop(process);
+    }
+
+    /** Lets it go on after it hung. */
+    public void goOn() throws IOException, InterruptedException {
+        Signals.goOn(process);
+    }
+
     /** Deletes all that it has stored; not while it runs. */
     public void forget() throws IOException {
         BuildFolder.delete(folder.resolve("data"));

@@ -40,7 +40,11 @@ class EtcdExchangeTest extends ServedExchangeContract {
     }
 
     private static EtcdConfig config(URI uri, String prefix) {
-        return new EtcdConfig(List.of(uri), prefix, Duration.ofSeconds(3), Duration.ofSeconds(10));
+        return config(uri, prefix, Duration.ofSeconds(10));
+    }
+
+    private static EtcdConfig config(URI uri, String prefix, Duration timeout) {
+        return new EtcdConfig(List.of(uri), prefix, TTL, timeout);
     }
 
     @BeforeAll
@@ -63,6 +67,21 @@ class EtcdExchangeTest extends ServedExchangeContract {
     @Override
     protected MetadataExchange open() {
         return closing(new EtcdExchange(config(server.uri(), prefix)));
+    }
+
+    @Override
+    protected MetadataExchange open(Duration timeout) {
+        return closing(new EtcdExchange(config(server.uri(), prefix, timeout)));
+    }
+
+    @Override
+    protected void hang() throws Exception {
+        server.hang();
+    }
+
+    @Override
+    protected void goOn() throws Exception {
+        server.goOn();
     }
 
     @Override

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.nixl.exchange.Cards.Heard;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
+import io.kvasir.testsupport.Signals;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -209,9 +210,9 @@ public abstract class ExchangeContract {
         try {
             meet(a, line(owner));
             assertEquals("UP sleeper 1.1", heard.next());
-            signal(owner, "-STOP");
+            Signals.stop(owner);
             assertEquals("GONE sleeper 1.1", heard.next());
-            signal(owner, "-CONT");
+            Signals.goOn(owner);
             assertEquals("UP sleeper 1.1", heard.next());
             owner.getOutputStream().close();
             assertEquals("GONE sleeper 1.1", heard.next());
@@ -219,12 +220,5 @@ public abstract class ExchangeContract {
         } finally {
             owner.destroyForcibly().waitFor();
         }
-    }
-
-    private static void signal(Process process, String which)
-            throws IOException, InterruptedException {
-        assertEquals(
-                0,
-                new ProcessBuilder("kill", which, Long.toString(process.pid())).start().waitFor());
     }
 }

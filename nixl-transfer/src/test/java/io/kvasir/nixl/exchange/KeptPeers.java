@@ -9,6 +9,7 @@ import io.kvasir.nixl.transfer.LocalBlocks;
 import io.kvasir.nixl.transfer.Loopbacks;
 import io.kvasir.nixl.transfer.Transfer;
 import io.kvasir.nixl.transfer.TransferEngine;
+import io.kvasir.testsupport.Signals;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -120,13 +121,13 @@ public final class KeptPeers implements AutoCloseable {
     }
 
     private void stopAndKill() throws IOException, InterruptedException {
-        signal("-STOP");
+        Signals.stop(peer);
         pullFor(random.nextInt(MOST_MILLIS_BEFORE));
         kill();
     }
 
     private void stopAndContinue() throws IOException, InterruptedException {
-        signal("-STOP");
+        Signals.stop(peer);
         final long deadlineNs = System.nanoTime() + PATIENCE_NS;
         while (link.state() == State.UP) {
             pull();
@@ -136,12 +137,8 @@ public final class KeptPeers implements AutoCloseable {
         pull();
         check(refused > refusedBefore, "a refusal while it is stopped");
         final long startNs = System.nanoTime();
-        signal("-CONT");
+        Signals.goOn(peer);
         pullUntilItWorks("continued", startNs);
-    }
-
-    private void signal(String which) throws IOException, InterruptedException {
-        new ProcessBuilder("kill", which, Long.toString(peer.pid())).start().waitFor();
     }
 
     private void pullFor(int millis) {

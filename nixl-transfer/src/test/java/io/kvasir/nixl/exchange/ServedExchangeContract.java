@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.exchange.Cards.Heard;
@@ -11,11 +12,25 @@ import java.time.Duration;
 
 /** What exchanges promise that have a server between. */
 public abstract class ServedExchangeContract extends ExchangeContract {
+    /** How long cards outlive their owners. */
+    protected static final Duration TTL = Duration.ofSeconds(3);
+
+    private static final Duration IMPATIENCE = Duration.ofMillis(500);
+
     /** How often the server was missed. */
     protected abstract long unreachable(MetadataExchange exchange);
 
     /** Kills the server. */
     protected abstract void stop() throws Exception;
+
+    /** One that waits for an answer of the server no longer than that. */
+    protected abstract MetadataExchange open(Duration timeout) throws Exception;
+
+    /** Stops the server where it is. */
+    protected abstract void hang() throws Exception;
+
+    /** Lets it go on. */
+    protected abstract void goOn() throws Exception;
 
     /** Starts it again where it was. */
     protected abstract void start(boolean empty) throws Exception;
@@ -40,15 +55,47 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         final long before = unreachable(b);
         stop();
         final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
-        while (unreachable(b) == before) {
-            assertTrue(System.nanoTime() - deadlineNs < 0, "nobody misses the server");
-            Thread.sleep(5);
-        }
+        awaitMissed(b, before, deadlineNs);
         assertEquals("a", b.find("a", Duration.ZERO).name());
         start(empty);
         publishWhenItIsBack(a, Cards.card("later", 1, 1), deadlineNs);
         assertEquals("UP later 1.1", heard.next());
         assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
+    }
+
+    @Test
+    void aServerThatHangsIsMissedAndCostsNoCard() throws Exception {
+        final MetadataExchange a = open(IMPATIENCE);
+        final MetadataExchange b = open(IMPATIENCE);
+        final AgentCard later = Cards.card("later", 1, 1);
+        a.publish(Cards.card("a", 1, 1));
+        b.find("a", PATIENCE);
+        final Heard heard = new Heard();
+        b.watch("later", heard);
+        final long before = unreachable(b);
+        final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
+        hang();
+        try {
+            awaitMissed(b, before, deadlineNs);
+            final ExchangeException refusal =
+                    assertThrows(ExchangeException.class, () -> a.publish(later));
+            assertEquals(ExchangeException.Kind.UNAVAILABLE, refusal.kind());
+            Thread.sleep(TTL.plusSeconds(1)); // nobody can be heard: that is no owner's silence
+            assertEquals("a", b.find("a", Duration.ZERO).name());
+        } finally {
+            goOn();
+        }
+        publishWhenItIsBack(a, later, deadlineNs);
+        assertEquals("UP later 1.1", heard.next());
+        assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
+    }
+
+    private void awaitMissed(MetadataExchange exchange, long before, long deadlineNs)
+            throws InterruptedException {
+        while (unreachable(exchange) == before) {
+            assertTrue(System.nanoTime() - deadlineNs < 0, "nobody misses the server");
+            Thread.sleep(5);
+        }
     }
 
     /** Publishes as soon as it can be done. */

@@ -1,6 +1,7 @@
 package io.kvasir.nixl.transfer;
 
 import io.kvasir.nixl.transfer.Transfer.State;
+import io.kvasir.testsupport.Signals;
 
 import org.agrona.concurrent.BackoffIdleStrategy;
 
@@ -141,7 +142,7 @@ final class DyingPeers implements AutoCloseable {
 
     private void kill(Process process) throws IOException, InterruptedException {
         if (random.nextBoolean()) { // a stopped one answers nothing and is not gone
-            new ProcessBuilder("kill", "-STOP", Long.toString(process.pid())).start().waitFor();
+            Signals.stop(process);
             Thread.sleep(random.nextInt(50));
         }
         process.destroyForcibly().waitFor();

@@ -1,0 +1,37 @@
+package io.kvasir.testsupport;
+
+import java.io.IOException;
+
+/** Stops processes and lets them go on: to others a stopped one looks as if it hung. */
+public final class Signals {
+    private Signals() {}
+
+    /**
+     * Stops a process where it is.
+     *
+     * @param process a running one
+     * @throws IOException if it cannot be stopped
+     */
+    public static void stop(Process process) throws IOException, InterruptedException {
+        send("-STOP", process);
+    }
+
+    /**
+     * Lets a stopped process go on.
+     *
+     * @param process a stopped one
+     * @throws IOException if it is gone
+     */
+    public static void goOn(Process process) throws IOException, InterruptedException {
+        send("-CONT", process);
+    }
+
+    private static void send(String signal, Process process)
+            throws IOException, InterruptedException {
+        final String pid = Long.toString(process.pid());
+        final int exitCode = new ProcessBuilder("kill", signal, pid).start().waitFor();
+        if (exitCode != 0) {
+            throw new IOException("kill " + signal + " " + pid + " ends with " + exitCode);
+        }
+    }
+}
