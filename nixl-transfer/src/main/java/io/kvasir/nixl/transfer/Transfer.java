@@ -102,6 +102,7 @@ public final class Transfer {
     long[] stageStartNs = new long[1]; // when its first request was made
     long submittedNs;
     boolean queued;
+    boolean awaitsItself; // the next request notifies: all before it must have ended
     boolean stopping; // nothing more is posted; ends when nothing is in flight
     State ending;
 
@@ -279,9 +280,9 @@ public final class Transfer {
         }
     }
 
-    /** Whether what is to be posted next may be. */
-    boolean isNextStageOpen() {
-        return stagePosted < openStages;
+    /** Whether what is to be posted next may be: its stage is open, and it waits for no other. */
+    boolean mayGoOn() {
+        return stagePosted < openStages && !(awaitsItself && inFlight > 0);
     }
 
     /** Gives it up. It ends later, when nothing of it moves any more. Any thread. */
@@ -329,6 +330,7 @@ public final class Transfer {
         inFlight = 0;
         Arrays.fill(stageInFlight, 0);
         queued = true;
+        awaitsItself = false;
         stopping = false;
         ending = State.DONE;
         state = State.WAITING;

@@ -28,9 +28,12 @@ import java.util.function.Function;
  *
  * <p>Waiting transfers go by priority, then in the order they came; a transfer that is begun is
  * posted to its end before the next of its priority, and one of higher priority goes between two of
- * its requests. What is cancelled, late or failed ends only when the transport has given up all its
- * requests: as long as it cannot, bytes may still arrive, so the transfer stays {@link
- * State#RUNNING} and its blocks stay taken ({@link #stuckRequests}).
+ * its requests. One whose next stage is not open, or whose next request notifies and so waits for
+ * its own earlier ones, stands aside meanwhile and is first of its priority afterwards.
+ *
+ * <p>What is cancelled, late or failed ends only when the transport has given up all its requests:
+ * as long as it cannot, bytes may still arrive, so the transfer stays {@link State#RUNNING} and its
+ * blocks stay taken ({@link #stuckRequests}).
  *
  * <p>A failed request loses its link: everything else of the link fails, nothing more is posted to
  * it, and {@link #link} with fresh metadata makes a new one.
@@ -52,7 +55,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     // the owner's
     private final List<ArrayDeque<Transfer>> waiting =
             List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
-    private final List<Transfer> gated = new ArrayList<>(); // whose next stage is not open
+    private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
     private final InFlight inFlight;
     private final int[] localPlaces;
     private final int[] remotePlaces;
@@ -426,11 +429,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     /** Puts transfers that may go on first in their queues, in the order they came. */
     private int takeOpened(long nowNs) {
         int taken = 0;
-        for (int i = gated.size() - 1; i >= 0; i--) {
-            final Transfer transfer = gated.get(i);
+        for (int i = aside.size() - 1; i >= 0; i--) {
+            final Transfer transfer = aside.get(i);
             stopIfDue(transfer, nowNs);
-            if (transfer.stopping || transfer.isNextStageOpen()) {
-                gated.remove(i);
+            if (transfer.stopping || transfer.mayGoOn()) {
+                aside.remove(i);
                 queue(transfer.priority).addFirst(transfer);
                 taken++;
             }
@@ -463,15 +466,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private Transfer next(ArrayDeque<Transfer> queue, long nowNs) {
         for (Transfer first = queue.peekFirst(); first != null; first = queue.peekFirst()) {
             stopIfDue(first, nowNs);
-            if (first.stopping || first.isNextStageOpen()) {
+            if (first.stopping || first.mayGoOn()) {
                 return first;
             }
-            gated.add(queue.removeFirst());
+            aside.add(queue.removeFirst());
         }
         return null;
     }
 
-    /** Posts the next request of a transfer, if there is room. */
+    /** Posts the next request of a transfer, if it must not wait for itself; false without room. */
     private boolean postNext(Transfer transfer) {
         final int stage = transfer.stagePosted;
         final int end = transfer.stageEnds[stage];
@@ -488,11 +491,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
         }
         final boolean isLast = transfer.posted + count == end;
         final byte[] notification = isLast ? transfer.notifications[stage] : null;
+        if (notification != null && transfer.inFlight > 0) {
+            transfer.awaitsItself = true;
+            return true; // and stands aside
+        }
         if (inFlight.isFull()
-                || (inFlight.count() > 0 && inFlight.bytes() + bytes > config.inFlightBytes())
-                || (notification != null && transfer.inFlight > 0)) {
+                || (inFlight.count() > 0 && inFlight.bytes() + bytes > config.inFlightBytes())) {
             return false;
         }
+        transfer.awaitsItself = false;
         System.arraycopy(transfer.localPlaces, transfer.posted, localPlaces, 0, count);
         System.arraycopy(transfer.remotePlaces, transfer.posted, remotePlaces, 0, count);
         try {
@@ -576,8 +583,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             queue.forEach(this::drop);
             queue.clear();
         }
-        gated.forEach(this::drop);
-        gated.clear();
+        aside.forEach(this::drop);
+        aside.clear();
         waitingCount = 0;
         for (Transfer late = submitted.drain(); late != null; late = submitted.drain()) {
             drop(late);

@@ -167,6 +167,25 @@ class TransferEngineTest {
     }
 
     @Test
+    void whoWaitsForItsOwnRequestsIsInNobodysWay() {
+        final Transfer first = transfer("first", 0, 1, 2, 3);
+        first.endStage("told".getBytes(StandardCharsets.US_ASCII));
+        engine.submit(first);
+        engine.submit(transfer("second", 4, 5, 6, 7));
+        engine.submit(transfer("third", 8));
+        work(5);
+        assertEquals(4, transport.all.size());
+        assertArrayEquals(new int[] {7}, transport.all.get(2).local);
+        assertArrayEquals(new int[] {8}, transport.all.get(3).local);
+        done(0);
+        work(2);
+        assertEquals("told", transport.all.get(4).notification);
+        IntStream.range(1, 5).forEach(this::done);
+        work(1);
+        assertEquals(3, told.stream().filter(line -> line.endsWith("DONE")).count());
+    }
+
+    @Test
     void aGatedTransferGoesStageByStageAsTheyAreOpened() {
         final Transfer transfer = transfer("a", 0, 1, 2, 3).endStage(null);
         transfer.add(4, 5).endStage(null).add(5, 6).endStage(null).gated();
