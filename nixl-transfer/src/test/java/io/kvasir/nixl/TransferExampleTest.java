@@ -60,6 +60,7 @@ class TransferExampleTest {
     private SideChannelExchange decodes;
     private SideChannelExchange prefills;
     private final CompletableFuture<String> arrived = new CompletableFuture<>();
+    private int attended; // blocks
 
     @BeforeEach
     void open() throws IOException {
@@ -154,17 +155,7 @@ class TransferExampleTest {
             // example ends
             assertEquals("prefill-0: request-1", arrived.join());
             for (int layer = 0; layer < LAYERS; layer++) {
-                for (int block : decodeBlocks) {
-                    assertTrue(
-                            Loopbacks.isFilled(
-                                    decode.pool()
-                                            .block(
-                                                    decode.pool()
-                                                            .regions(0, layer, layer + 1)
-                                                            .getFirst(),
-                                                    block),
-                                    layer));
-                }
+                attend(decode.pool(), layer, decodeBlocks);
             }
         }
     }
@@ -190,7 +181,6 @@ class TransferExampleTest {
             final LocalBlocks own = engine.local(pool.descriptors()).join();
             final KeptLink link = links.keep("prefill-0", DIGEST, (kept, state, why) -> {});
             awaitUp(link);
-            final int[] checked = new int[1];
             // example: a pull
             Transfer transfer = new Transfer().pull(own, link.link());
             for (int layer = 0; layer < LAYERS; layer++) {
@@ -206,27 +196,24 @@ class TransferExampleTest {
                 while (transfer.completedStages() <= layer && !moved.isDone()) {
                     Thread.onSpinWait();
                 }
-                checked[0] += attend(pool, layer, decodeBlocks);
+                attend(pool, layer, decodeBlocks);
             }
             moved.join();
             // example ends
-            assertEquals(LAYERS * decodeBlocks.length, checked[0]);
+            assertEquals(LAYERS * decodeBlocks.length, attended);
             assertEquals("decode-0: request-1", arrived.join());
         }
     }
 
-    /** Blocks of a layer that are there. */
-    private static int attend(KvPool pool, int layer, int[] blocks) {
-        int there = 0;
+    /** Needs the layer's blocks to be there. */
+    private void attend(KvPool pool, int layer, int[] blocks) {
         for (int block : blocks) {
-            there +=
+            assertTrue(
                     Loopbacks.isFilled(
-                                    pool.block(pool.regions(0, layer, layer + 1).getFirst(), block),
-                                    layer)
-                            ? 1
-                            : 0;
+                            pool.block(pool.regions(0, layer, layer + 1).getFirst(), block),
+                            layer));
+            attended++;
         }
-        return there;
     }
 
     private static String text(MemorySegment message) {

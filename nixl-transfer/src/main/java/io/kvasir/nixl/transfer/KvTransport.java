@@ -93,7 +93,9 @@ public interface KvTransport extends AutoCloseable {
      *
      * @param metadata what the peer's {@link #metadata} returned
      * @return the peer's name
-     * @throws KvTransportException {@code BAD_METADATA} if it cannot be understood
+     * @throws KvTransportException {@code BAD_METADATA} if it cannot be understood. No other peer
+     *     is hurt; the one that it names, as a part of its metadata does, may be lost, and NIXL
+     *     1.5.1 does not take good metadata of that name any more: hand over whole ones only
      */
     String connect(byte[] metadata);
 

@@ -16,7 +16,17 @@ import java.util.Map;
 class RealNixlContractTest {
     @TestFactory
     List<DynamicTest> contract(@TempDir Path folder) throws Exception {
-        final String text = NixlChild.run(RealNixlContract.class, Map.of(), folder);
+        return contract(Map.of(), folder);
+    }
+
+    @TestFactory
+    List<DynamicTest> contractOverTcp(@TempDir Path folder) throws Exception {
+        return contract(RealNixlTransferTest.TCP, folder);
+    }
+
+    private static List<DynamicTest> contract(Map<String, String> environment, Path folder)
+            throws Exception {
+        final String text = NixlChild.run(RealNixlContract.class, environment, folder);
         final List<DynamicTest> tests =
                 text.lines()
                         .filter(line -> line.startsWith(RealNixlContract.RESULT + "\t"))

@@ -20,7 +20,7 @@ class RealNixlTransferTest {
     /** Several times slower than shared memory: 10,000 are for {@code -Dkvasir.nixl.tcp.sets}. */
     private static final int TCP_SETS = Integer.getInteger("kvasir.nixl.tcp.sets", 1_000);
 
-    private static final Map<String, String> TCP = Map.of("UCX_TLS", "tcp,self");
+    static final Map<String, String> TCP = Map.of("UCX_TLS", "tcp,self");
 
     private static void moves(int sets, Map<String, String> environment, Path folder)
             throws IOException, InterruptedException {
