@@ -12,6 +12,7 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
 import io.nats.client.Nats;
 
@@ -84,16 +85,6 @@ class NatsExchangeTest extends ServedExchangeContract {
     }
 
     @Override
-    protected void hang() throws Exception {
-        server.hang();
-    }
-
-    @Override
-    protected void goOn() throws Exception {
-        server.goOn();
-    }
-
-    @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
         return CardOwner.start(
                 Owner.class, List.of(name, Long.toString(incarnation), server.url(), bucket));
@@ -105,16 +96,8 @@ class NatsExchangeTest extends ServedExchangeContract {
     }
 
     @Override
-    protected void stop() throws InterruptedException {
-        server.stop();
-    }
-
-    @Override
-    protected void start(boolean empty) throws Exception {
-        if (empty) {
-            server.forget();
-        }
-        server.start();
+    protected ServerProcess server() {
+        return server;
     }
 
     @Test

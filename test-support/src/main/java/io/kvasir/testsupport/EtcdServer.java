@@ -5,7 +5,6 @@ import java.net.HttpURLConnection;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,8 +14,7 @@ import java.util.List;
  * etcd} on the path, else Debian's package, unpacked once below the build's folder without being
  * installed.
  */
-public final class EtcdServer implements AutoCloseable {
-    private static final long PATIENCE_NS = 60_000_000_000L;
+public final class EtcdServer extends ServerProcess {
     private static final int OK = 200;
 
     /** {@code dpkg-deb} alone unpacks: nothing of the system is touched. */
@@ -27,14 +25,12 @@ public final class EtcdServer implements AutoCloseable {
                     "apt-get download -q etcd-server && dpkg-deb -x etcd-server_*.deb .");
 
     private final Path program;
-    private final Path data;
     private final int port;
     private final int peerPort;
-    private Process process;
 
-    private EtcdServer(Path program, Path data) throws IOException {
+    private EtcdServer(Path program, Path folder) throws IOException {
+        super(folder);
         this.program = program;
-        this.data = data;
         port = freePort();
         peerPort = freePort();
     }
@@ -68,42 +64,29 @@ public final class EtcdServer implements AutoCloseable {
      * Makes a server that is not yet started.
      *
      * @param program from {@link #program}
-     * @param data an empty folder
+     * @param folder an empty one
      */
-    public static EtcdServer in(Path program, Path data) throws IOException {
-        return new EtcdServer(program, data);
+    public static EtcdServer in(Path program, Path folder) throws IOException {
+        return new EtcdServer(program, folder);
     }
 
-    /** Starts it, with what its folder contains, and waits until it answers. */
-    public void start() throws IOException, InterruptedException {
+    @Override
+    List<String> command() {
         final String peers = "http://127.0.0.1:" + peerPort;
         final List<String> command = new ArrayList<>();
         command.add(program.toString());
-        command.addAll(List.of("--data-dir", data.resolve("data").toString()));
+        command.addAll(List.of("--data-dir", data().toString()));
         command.addAll(List.of("--listen-client-urls", uri().toString()));
         command.addAll(List.of("--advertise-client-urls", uri().toString()));
         command.addAll(List.of("--listen-peer-urls", peers));
         command.addAll(List.of("--initial-advertise-peer-urls", peers));
         command.addAll(List.of("--initial-cluster", "default=" + peers));
         command.addAll(List.of("--heartbeat-interval", "50", "--election-timeout", "500"));
-        process =
-                new ProcessBuilder(command)
-                        .redirectErrorStream(true)
-                        .redirectOutput(
-                                ProcessBuilder.Redirect.appendTo(data.resolve("etcd.log").toFile()))
-                        .start();
-        final long deadlineNs = System.nanoTime() + PATIENCE_NS;
-        while (!answers()) {
-            if (!process.isAlive() || System.nanoTime() - deadlineNs > 0) {
-                stop();
-                throw new IOException(
-                        "etcd does not start: " + Files.readString(data.resolve("etcd.log")));
-            }
-            Thread.sleep(20);
-        }
+        return command;
     }
 
-    private boolean answers() {
+    @Override
+    boolean answers() {
         try {
             final HttpURLConnection connection =
                     (HttpURLConnection) uri().resolve("/health").toURL().openConnection();
@@ -122,34 +105,5 @@ public final class EtcdServer implements AutoCloseable {
      */
     public URI uri() {
         return URI.create("http://127.0.0.1:" + port);
-    }
-
-    /** Kills it; its folder stays. */
-    public void stop() throws InterruptedException {
-        if (process != null) {
-            process.destroyForcibly().waitFor();
-        }
-    }
-
-    /** Stops it where it is: connections stay, nothing is answered. */
-    public void hang() throws IOException, InterruptedException {
-        Signals.stop(process);
-    }
-
-    /** Lets it go on after it hung. */
-    public void goOn() throws IOException, InterruptedException {
-        Signals.goOn(process);
-    }
-
-    /** Deletes all that it has stored; not while it runs. */
-    public void forget() throws IOException {
-        BuildFolder.delete(data.resolve("data"));
-    }
-
-    @Override
-    public void close() {
-        if (process != null) {
-            process.destroyForcibly();
-        }
     }
 }

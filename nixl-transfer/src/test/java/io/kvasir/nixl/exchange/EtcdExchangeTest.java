@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.testsupport.EtcdServer;
+import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -75,16 +76,6 @@ class EtcdExchangeTest extends ServedExchangeContract {
     }
 
     @Override
-    protected void hang() throws Exception {
-        server.hang();
-    }
-
-    @Override
-    protected void goOn() throws Exception {
-        server.goOn();
-    }
-
-    @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
         return CardOwner.start(
                 Owner.class,
@@ -97,16 +88,8 @@ class EtcdExchangeTest extends ServedExchangeContract {
     }
 
     @Override
-    protected void stop() throws InterruptedException {
-        server.stop();
-    }
-
-    @Override
-    protected void start(boolean empty) throws Exception {
-        if (empty) {
-            server.forget();
-        }
-        server.start();
+    protected ServerProcess server() {
+        return server;
     }
 
     @Test

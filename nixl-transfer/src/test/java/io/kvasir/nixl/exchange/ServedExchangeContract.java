@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.exchange.Cards.Heard;
+import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.Test;
 
@@ -20,20 +21,11 @@ public abstract class ServedExchangeContract extends ExchangeContract {
     /** How often the server was missed. */
     protected abstract long unreachable(MetadataExchange exchange);
 
-    /** Kills the server. */
-    protected abstract void stop() throws Exception;
+    /** What is between. */
+    protected abstract ServerProcess server();
 
     /** One that waits for an answer of the server no longer than that. */
     protected abstract MetadataExchange open(Duration timeout) throws Exception;
-
-    /** Stops the server where it is. */
-    protected abstract void hang() throws Exception;
-
-    /** Lets it go on. */
-    protected abstract void goOn() throws Exception;
-
-    /** Starts it again where it was. */
-    protected abstract void start(boolean empty) throws Exception;
 
     @Test
     void aRestartOfTheServerCostsNoCard() throws Exception {
@@ -53,11 +45,14 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         final Heard heard = new Heard();
         b.watch("later", heard);
         final long before = unreachable(b);
-        stop();
+        server().stop();
         final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
         awaitMissed(b, before, deadlineNs);
         assertEquals("a", b.find("a", Duration.ZERO).name());
-        start(empty);
+        if (empty) {
+            server().forget();
+        }
+        server().start();
         publishWhenItIsBack(a, Cards.card("later", 1, 1), deadlineNs);
         assertEquals("UP later 1.1", heard.next());
         assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
@@ -74,7 +69,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         b.watch("later", heard);
         final long before = unreachable(b);
         final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
-        hang();
+        server().hang();
         try {
             awaitMissed(b, before, deadlineNs);
             final ExchangeException refusal =
@@ -83,7 +78,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
             Thread.sleep(TTL.plusSeconds(1)); // nobody can be heard: that is no owner's silence
             assertEquals("a", b.find("a", Duration.ZERO).name());
         } finally {
-            goOn();
+            server().goOn();
         }
         publishWhenItIsBack(a, later, deadlineNs);
         assertEquals("UP later 1.1", heard.next());
