@@ -270,7 +270,8 @@ public final class Transfer {
     /**
      * Lets the first stages of a {@link #gated} transfer go; one that is not gated goes anyway. The
      * bytes that the calling thread wrote before are those that move. One thread at a time, before
-     * or after the submission; not after the transfer's end.
+     * or after the submission; once the transfer has ended it changes nothing, unless somebody
+     * fills it again meanwhile.
      *
      * @param count stages from the first one; fewer than before changes nothing
      */
