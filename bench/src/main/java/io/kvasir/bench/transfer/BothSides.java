@@ -118,35 +118,30 @@ final class BothSides {
 
     /** Median of C's rounds that were measured last, in ns. */
     double c() {
-        return median(cNs.clone());
+        return Samples.median(cNs.clone());
     }
 
     /** Median of Java's. */
     double java() {
-        return median(javaNs.clone());
+        return Samples.median(javaNs.clone());
     }
 
     /** Median of what Java's round took more than C's beside it. */
     double more() {
         final double[] more = new double[cNs.length];
         Arrays.setAll(more, i -> javaNs[i] - cNs[i]);
-        return median(more);
+        return Samples.median(more);
     }
 
     /** Median of C's time over that of Java beside it: Java's share of the throughput. */
     double share() {
         final double[] shares = new double[cNs.length];
         Arrays.setAll(shares, i -> cNs[i] / javaNs[i]);
-        return median(shares);
+        return Samples.median(shares);
     }
 
     /** Bytes that a round of Java's allocated on its thread. */
     double allocated() {
         return (double) allocated / javaNs.length;
-    }
-
-    private static double median(double[] values) {
-        Arrays.sort(values);
-        return values[values.length / 2];
     }
 }

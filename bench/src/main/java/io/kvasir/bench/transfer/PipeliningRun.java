@@ -143,11 +143,11 @@ final class PipeliningRun {
                 operation,
                 layerBytes,
                 share,
-                median(times[0]),
-                median(times[1]),
-                median(times[2]),
-                median(times[3]),
-                median(times[4]));
+                Samples.median(times[0]),
+                Samples.median(times[1]),
+                Samples.median(times[2]),
+                Samples.median(times[3]),
+                Samples.median(times[4]));
     }
 
     private static double median(int rounds, LongSupplier way) {
@@ -155,11 +155,6 @@ final class PipeliningRun {
         for (int round = 0; round < rounds; round++) {
             times[round] = way.getAsLong();
         }
-        return median(times);
-    }
-
-    private static double median(double[] times) {
-        Arrays.sort(times);
-        return times[times.length / 2];
+        return Samples.median(times);
     }
 }

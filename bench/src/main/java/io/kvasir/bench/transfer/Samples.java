@@ -1,6 +1,7 @@
 package io.kvasir.bench.transfer;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -35,6 +36,12 @@ final class Samples {
         return values.isEmpty()
                 ? Double.NaN
                 : values.stream().sorted().toList().get(values.size() / 2);
+    }
+
+    /** Sorts them; at least one. */
+    static double median(double[] values) {
+        Arrays.sort(values);
+        return values[values.length / 2];
     }
 
     /** Median (lowest–highest). */

@@ -301,7 +301,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         final long nowNs = clock.nanoTime();
         work += takeSubmitted();
         work += poll(nowNs);
-        work += takeOpened(nowNs);
+        work += takeFromAside(nowNs);
         work += post(nowNs);
         return work + transport.notifications(notifications);
     }
@@ -427,7 +427,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /** Puts transfers that may go on first in their queues, in the order they came. */
-    private int takeOpened(long nowNs) {
+    private int takeFromAside(long nowNs) {
         int taken = 0;
         for (int i = aside.size() - 1; i >= 0; i--) {
             final Transfer transfer = aside.get(i);
