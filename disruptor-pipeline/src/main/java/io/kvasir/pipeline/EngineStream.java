@@ -112,6 +112,9 @@ public final class EngineStream implements EventSource {
     private long replayFailures;
     private long restarts;
     private long reconnects;
+    private long disconnects;
+    private long connectFailures;
+    private String unconnected; // why there is no connection, null while there is one
     private long refused;
     private int ruleSwitches;
     private volatile IndexState state = IndexState.LOADING;
@@ -421,6 +424,7 @@ public final class EngineStream implements EventSource {
         if (closed) {
             return;
         }
+        unconnected = null;
         if (loaded) {
             reconnects++;
         }
@@ -433,6 +437,39 @@ public final class EngineStream implements EventSource {
                 verified = false;
             }
         }
+        publishState();
+    }
+
+    /**
+     * Says that the transport has lost its connection: what the engine announces from now on is
+     * missed until {@link #onConnected()}.
+     *
+     * @param why the transport's words for it, with the address
+     */
+    public synchronized void onDisconnected(String why) {
+        if (!closed) {
+            disconnects++;
+            unconnected(why);
+        }
+    }
+
+    /**
+     * Says that the transport could not connect; it goes on trying.
+     *
+     * @param why the transport's words for it, with the address
+     */
+    public synchronized void onConnectFailed(String why) {
+        if (!closed) {
+            connectFailures++;
+            unconnected(why);
+        }
+    }
+
+    private void unconnected(String why) {
+        if (unconnected == null) {
+            LOG.warn("{}: no connection for events: {}", name(), why);
+        }
+        unconnected = why;
         publishState();
     }
 
@@ -724,7 +761,7 @@ public final class EngineStream implements EventSource {
                 config.dpRank(),
                 endpoint,
                 state(),
-                loss != null ? loss : impairment.isEmpty() ? problem : impairment,
+                currentProblem(impairment),
                 last,
                 age,
                 messages,
@@ -743,6 +780,8 @@ public final class EngineStream implements EventSource {
                 replayFailures,
                 restarts,
                 reconnects,
+                disconnects,
+                connectFailures,
                 refused,
                 counters.failures.get(),
                 decoder.drops().nonZero(),
@@ -751,6 +790,16 @@ public final class EngineStream implements EventSource {
                 decoder.learnedRank(),
                 rule == CopyRule.PHYSICAL ? RemovalRule.PHYSICAL : RemovalRule.LAST_COPY,
                 ruleSwitches);
+    }
+
+    private String currentProblem(String impairment) {
+        if (unconnected != null) {
+            return "no connection for events: " + unconnected;
+        }
+        if (loss != null) {
+            return loss;
+        }
+        return impairment.isEmpty() ? problem : impairment;
     }
 
     @Override

@@ -29,6 +29,8 @@ import java.util.Map;
  * @param replayFailures replay requests given up
  * @param restarts times that the engine was seen to have started anew
  * @param reconnects times that the connection came back
+ * @param disconnects times that the connection was lost
+ * @param connectFailures times that no connection could be made
  * @param refused batches that the event ring had no room for
  * @param failures batches that the index could not be changed by, because of an error in it
  * @param drops messages and events dropped, by reason; only reasons that occurred
@@ -63,6 +65,8 @@ public record SourceStatus(
         long replayFailures,
         long restarts,
         long reconnects,
+        long disconnects,
+        long connectFailures,
         long refused,
         long failures,
         Map<String, Long> drops,

@@ -560,6 +560,23 @@ class EngineStreamTest {
     }
 
     @Test
+    void aLostConnectionIsNamedAndCountedUntilItIsBack() {
+        final EngineStream stream = stream(c -> c);
+        stream.onConnectFailed("tcp://10.0.0.7:5557 refused");
+        assertEquals(1, stream.status().connectFailures());
+        assertTrue(stream.status().problem().contains("10.0.0.7"), stream.status().problem());
+        stream.onConnected();
+        assertEquals("", stream.status().problem());
+        stream.onMessage(0, store(1));
+        stream.onDisconnected("tcp://10.0.0.7:5557 closed");
+
+        assertEquals(1, stream.status().disconnects());
+        assertTrue(stream.status().problem().contains("closed"), stream.status().problem());
+        stream.onConnected();
+        assertEquals("", stream.status().problem());
+    }
+
+    @Test
     void theAgeOfTheLastMessageIsTold() {
         final EngineStream stream = stream(c -> c);
         assertEquals(-1, stream.status().lastEventAgeNs());
