@@ -51,8 +51,8 @@ public final class LifePipeline implements AutoCloseable {
      * @param routed takes the prompts of predicted bookings; its times are those of the ticks. Not
      *     closed by this class; null when nothing is predicted
      * @param ended told the id of each request that has ended without a {@link #free}: at its
-     *     deadline, because its worker is gone, also before it was booked, or because the table had
-     *     no room for it; on the writer thread, must not wait
+     *     deadline, because its worker is gone, also before it was booked, or because as many as
+     *     the table takes were running; on the writer thread, must not wait
      */
     public LifePipeline(
             LifePipelineConfig config, SlotTable table, RoutedPrefixes routed, LongConsumer ended) {

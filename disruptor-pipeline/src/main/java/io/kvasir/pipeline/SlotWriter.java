@@ -79,7 +79,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
                         event.provisionalBlocks,
                         event.timeNs);
         if (handle == SlotTable.FULL) {
-            ended.accept(event.requestId); // nothing is booked that a deadline could end
+            ended.accept(event.requestId); // the caller's number of requests is another
         }
         if (event.predicted && routed != null) {
             routed.visit(event.slot, event.hashes, event.count, elapsedNs);

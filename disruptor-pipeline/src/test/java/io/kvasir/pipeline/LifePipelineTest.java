@@ -175,7 +175,7 @@ class LifePipelineTest {
     }
 
     @Test
-    void theCallerIsToldOfARequestThatDoesNotFit() {
+    void aRequestWhoseBlocksDoNotFitStaysBooked() {
         final Queue<Long> ended = new ConcurrentLinkedQueue<>();
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
@@ -183,9 +183,12 @@ class LifePipelineTest {
                         new LifePipeline(LifePipelineConfig.of(4), small, null, ended::add)) {
             own.addProvisional(0, 48, 3);
             assertTrue(pipeline.tryAdd(9, 0, new long[] {1, 2, 3}, 3, 48, 3));
-            await(() -> ended.contains(9L));
-            assertEquals(1, small.refusals());
-            assertEquals(0, own.activeRequests(0));
+            await(() -> small.pathlessBookings() == 1);
+            assertEquals(3, own.activeBlocks(0));
+            assertTrue(pipeline.free(9));
+            await(() -> own.activeRequests(0) == 0);
+            assertEquals(0, own.activeBlocks(0));
+            assertTrue(ended.isEmpty());
         }
     }
 

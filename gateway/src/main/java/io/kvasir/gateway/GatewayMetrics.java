@@ -257,11 +257,11 @@ final class GatewayMetrics {
                 .callback(out -> out.call((double) router.expiredLeases()))
                 .register(registry);
         CounterWithCallback.builder()
-                .name("kvasir_bookings_refused_total")
+                .name("kvasir_bookings_pathless_total")
                 .help(
-                        "Requests that ran without counting as load, for want of room for their"
-                                + " blocks")
-                .callback(out -> out.call((double) router.slotTable().refusals()))
+                        "Requests that counted all their blocks as their own, for want of room to"
+                                + " say which they share")
+                .callback(out -> out.call((double) router.slotTable().pathlessBookings()))
                 .register(registry);
         CounterWithCallback.builder()
                 .name("kvasir_load_corrections_total")

@@ -65,11 +65,11 @@ class GatewayHttpTest {
         }
         final String page = Gateways.get(gateway, "/metrics").body();
         assertTrue(page.contains("status=\"429\"} 1.0"), page);
-        assertTrue(page.contains("kvasir_bookings_refused_total 0.0"), page);
+        assertTrue(page.contains("kvasir_bookings_pathless_total 0.0"), page);
     }
 
     @Test
-    void aRequestWhoseBlocksDoNotFitIsAnsweredAndCountedAsRefused() throws Exception {
+    void aRequestWhoseBlocksDoNotFitIsAnsweredAndCounted() throws Exception {
         start(Gateways.config(engine.worker("w1")).maxBlocks(16, 16));
         final String ids = "[" + "7,".repeat(20 * 16) + "7]";
         assertEquals(
@@ -78,7 +78,7 @@ class GatewayHttpTest {
         final Worker worker = gateway.router().workers().get(0);
         Eventually.holds("no load", () -> worker.activeRequests() == 0);
         final String page = Gateways.get(gateway, "/metrics").body();
-        assertTrue(page.contains("kvasir_bookings_refused_total 1.0"), page);
+        assertTrue(page.contains("kvasir_bookings_pathless_total 1.0"), page);
         assertTrue(page.contains("kvasir_load_corrections_total 0.0"), page);
     }
 

@@ -48,8 +48,7 @@ public final class Lease implements AutoCloseable {
      * Whether the booking counts as load.
      *
      * @return false before the first booking, after {@link #close}, at a {@link KvRouter#tick}
-     *     behind its deadline, once its worker has been removed, and if the running prompts fill
-     *     the memory that is kept for them
+     *     behind its deadline, and once its worker has been removed
      */
     public boolean isOpen() {
         return router != null && router.isOpen(requestId);

@@ -429,7 +429,7 @@ class KvRouterTest {
     }
 
     @Test
-    void aBookingThatTheSlotTableHasNoRoomForKeepsNoPlace() throws RouteException {
+    void aBookingWhoseBlocksDoNotFitIsOneAsOthersAre() throws RouteException {
         router.close();
         router =
                 KvRouter.builder()
@@ -439,9 +439,12 @@ class KvRouterTest {
                         .build();
         final Worker worker = worker(1);
         for (int i = 0; i < 3; i++) {
-            final Lease uncounted = router.reserve(request(prompt(20)), decision);
+            final Lease lease = router.reserve(request(prompt(20)), decision);
             awaitApplied();
-            assertFalse(uncounted.isOpen());
+            assertTrue(lease.isOpen());
+            awaitLoad(worker, 20, 20 * BLOCK_SIZE, 1);
+            assertThrows(RouteException.class, () -> router.reserve(request(prompt(1)), decision));
+            lease.close();
             awaitLoad(worker, 0, 0, 0);
         }
     }

@@ -19,7 +19,7 @@ public final class NaiveSlotTable {
     /** Answer of {@link #add}: a request of that id is running. */
     public static final int DUPLICATE = -1;
 
-    /** Answer of {@link #add}: no room. */
+    /** Answer of {@link #add}: too many requests are running. */
     public static final int FULL = -2;
 
     /** Deadlines count in ticks of so many bits of a nanosecond. */
@@ -29,8 +29,8 @@ public final class NaiveSlotTable {
 
     private static final class Request {
         final int slot;
-        final List<Integer> followed;
         final long lastTick;
+        List<Integer> followed;
         long ownBlocks;
         long prefillTokens;
         boolean prefilling = true;
@@ -60,7 +60,8 @@ public final class NaiveSlotTable {
      * Makes an empty table.
      *
      * @param maxRequests running requests that fit
-     * @param maxActiveBlocks followed prompt blocks that fit, counted once per slot
+     * @param maxActiveBlocks followed prompt blocks that fit, counted once per slot; a request
+     *     whose blocks do not fit has all of them as its own
      * @param maxBlocksPerRequest leading prompt blocks that are followed; others are the request's
      */
     public NaiveSlotTable(int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
@@ -101,11 +102,23 @@ public final class NaiveSlotTable {
                                 : Math.max(deadlineNs >> TICK_BITS, tickReached));
         final long before = activeBlocks(slot);
         requests.put(requestId, request);
-        if (requests.size() > maxRequests || followedBlocks() > maxActiveBlocks) {
+        if (requests.size() > maxRequests) {
             requests.remove(requestId);
             return FULL;
         }
+        if (followedBlocks() > maxActiveBlocks) {
+            takePath(requestId);
+        }
         return (int) (activeBlocks(slot) - before);
+    }
+
+    /** Lets all blocks of a running request be its own; whether it had others. */
+    public boolean takePath(long requestId) {
+        final Request request = requests.get(requestId);
+        final int followed = request.followed.size();
+        request.ownBlocks += followed;
+        request.followed = List.of();
+        return followed > 0;
     }
 
     /** Ends the requests whose deadline's tick is over; returns their names. */

@@ -55,7 +55,8 @@ final class ActivePaths implements AutoCloseable {
     }
 
     /**
-     * Adds one request of a slot to every run of a path. All or nothing.
+     * Adds one request of a slot to every run of a path. All or nothing; a path of no blocks always
+     * fits.
      *
      * @return blocks that the slot did not use before, or {@link #FULL}
      */

@@ -14,21 +14,24 @@ import java.util.function.LongConsumer;
  *
  * <p>A prompt block is counted once per worker slot however many of its requests share it; output
  * blocks and prompt blocks behind {@link SlotTableConfig#maxBlocksPerRequest} are a request's own.
- * A booking costs by the runs of blocks that its prompt shares with others and by its new blocks.
+ * A booking costs by the runs of blocks that its prompt shares with others and by its new blocks. A
+ * prompt that does not fit beside the running ones is booked without a path: all its blocks count
+ * as the request's own until it ends, so that load is never lost.
  *
  * <p>A request is named by the caller's id, or by the handle that {@link #book} gives: a handle
  * needs no search and never stands for a later request, so a late or repeated step does nothing. A
  * request may have a deadline, at which {@link #expire} ends it.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
- * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; a booking that does
- * not fit is refused as a whole. Time comes from the caller, from one clock.
+ * thread, never wait and allocate nothing. Memory is taken once, off-heap; a booking is refused
+ * only while {@link SlotTableConfig#maxRequests} are running. Time comes from the caller, from one
+ * clock.
  */
 public final class SlotTable implements AutoCloseable {
     /** Answer of {@link #add}: a request of that id is running. */
     public static final int DUPLICATE = -1;
 
-    /** Answer of {@link #add}: no room; raise {@link SlotTableConfig}'s limit or budget. */
+    /** Answer of {@link #add}: {@link SlotTableConfig#maxRequests} are running. */
     public static final int FULL = -2;
 
     /** Deadline of a request that has none. */
@@ -44,6 +47,7 @@ public final class SlotTable implements AutoCloseable {
     private final ActivePaths active;
     private final WriterCounter duplicates = new WriterCounter();
     private final WriterCounter refusals = new WriterCounter();
+    private final WriterCounter pathless = new WriterCounter();
     private final WriterCounter expired = new WriterCounter();
     private int lastAdded;
     private int nextReconciled;
@@ -98,11 +102,8 @@ public final class SlotTable implements AutoCloseable {
     }
 
     /**
-     * Books a request. Writer thread. All or nothing.
-     *
-     * <p>The caller has already added {@code prefillTokens}, {@code provisionalBlocks} and one
-     * request to the slot's cell, with {@link LoadBoard#addProvisional} where {@link #reconcile} is
-     * used. A booking corrects the blocks by the difference; a refusal takes all three back.
+     * Books a request whose prompt blocks are all known; see {@link #book(long, int, long[], int,
+     * int, long, int, long)}.
      *
      * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
@@ -122,6 +123,45 @@ public final class SlotTable implements AutoCloseable {
             long prefillTokens,
             int provisionalBlocks,
             long deadlineNs) {
+        return book(
+                requestId,
+                slot,
+                localHashes,
+                count,
+                0,
+                prefillTokens,
+                provisionalBlocks,
+                deadlineNs);
+    }
+
+    /**
+     * Books a request. Writer thread. All or nothing; but a prompt whose blocks do not fit beside
+     * the running ones is booked without a path, and counts all of them as its own.
+     *
+     * <p>The caller has already added {@code prefillTokens}, {@code provisionalBlocks} and one
+     * request to the slot's cell, with {@link LoadBoard#addProvisional} where {@link #reconcile} is
+     * used. A booking corrects the blocks by the difference; a refusal takes all three back.
+     *
+     * @param requestId the caller's number of the request, unique while it runs
+     * @param slot worker slot
+     * @param localHashes local hash of prompt block {@code i} at index {@code i}; [count], not kept
+     * @param count leading blocks of the prompt with a known hash
+     * @param unknownBlocks blocks of the prompt behind them, which count as the request's own
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param provisionalBlocks blocks that the caller has added to the cell
+     * @param deadlineNs when {@link #expire} ends the request; {@link #NO_DEADLINE} = never
+     * @return the request's handle, positive; or {@link #DUPLICATE}, {@link #FULL}
+     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
+     */
+    public long book(
+            long requestId,
+            int slot,
+            long[] localHashes,
+            int count,
+            int unknownBlocks,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs) {
         Objects.checkIndex(slot, config.maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
         if (requests.find(requestId) != NONE) {
@@ -129,17 +169,22 @@ public final class SlotTable implements AutoCloseable {
             booked.refuse(slot, prefillTokens, provisionalBlocks);
             return DUPLICATE;
         }
-        final int followed = Math.min(count, config.maxBlocksPerRequest());
-        final int used =
-                requests.free() == 0 ? ActivePaths.FULL : active.enter(slot, localHashes, followed);
-        if (used == ActivePaths.FULL) {
+        if (requests.free() == 0) {
             refusals.add(1);
             booked.refuse(slot, prefillTokens, provisionalBlocks);
             return FULL;
         }
+        int followed = Math.min(count, config.maxBlocksPerRequest());
+        int used = active.enter(slot, localHashes, followed);
+        if (used == ActivePaths.FULL) {
+            pathless.add(1);
+            followed = 0;
+            used = active.enter(slot, localHashes, followed);
+        }
+        final int ownBlocks = count - followed + unknownBlocks;
         final int request = requests.insert(requestId, slot, prefillTokens, deadlineNs);
-        requests.path(request, active.endArray(), active.endPlace(), count - followed);
-        lastAdded = used + count - followed;
+        requests.path(request, active.endArray(), active.endPlace(), ownBlocks);
+        lastAdded = used + ownBlocks;
         booked.book(slot, prefillTokens, lastAdded, provisionalBlocks);
         return requests.handle(request);
     }
@@ -379,9 +424,17 @@ public final class SlotTable implements AutoCloseable {
         return duplicates.get();
     }
 
-    /** Bookings refused because they did not fit; any thread. */
+    /** Bookings refused because {@link SlotTableConfig#maxRequests} were running; any thread. */
     public long refusals() {
         return refusals.get();
+    }
+
+    /**
+     * Bookings made without a path, because their blocks did not fit beside the running ones: they
+     * share no block with others; any thread.
+     */
+    public long pathlessBookings() {
+        return pathless.get();
     }
 
     /** Requests ended by their deadline; any thread. */

@@ -112,17 +112,52 @@ class SlotTableTest {
     }
 
     @Test
-    void aBookingWithoutRoomIsRefusedAndItsProvisionalLoadTakenBack() {
+    void aBookingBeyondTheRequestsIsRefusedAndItsProvisionalLoadTakenBack() {
         for (int id = 0; id < 4; id++) {
             assertEquals(id == 0 ? 4 : 0, book(id, 0, PROMPT, 64, 4));
         }
         assertEquals(SlotTable.FULL, book(9, 0, PROMPT, 64, 4)); // four requests
         assertLoad(0, 256, 4, 4);
-        table.free(1);
-        assertEquals(SlotTable.FULL, book(9, 1, new long[] {1, 2, 3, 4, 5, 6, 7}, 8, 7));
+        assertEquals(1, table.refusals());
+    }
+
+    @Test
+    void aPromptThatDoesNotFitWeighsItsOwnBlocksUntilItEnds() {
+        final long[] seven = {1, 2, 3, 4, 5, 6, 7};
+        assertEquals(4, book(1, 0, PROMPT, 64, 4)); // of ten blocks
+        assertEquals(7, book(2, 1, seven, 8, 7));
+        assertEquals(7, book(3, 1, seven, 8, 0), "shares nothing");
+        assertLoad(1, 16, 14, 2);
+        assertEquals(2, table.pathlessBookings());
+        assertEquals(4, table.activeBlocks());
+        table.matchActive(seven, 7, scores);
+        assertEquals(0, scores.depth(1));
+
+        assertTrue(table.prefillComplete(3));
+        assertTrue(table.outputBlock(3));
+        assertLoad(1, 8, 15, 2);
+        assertTrue(table.free(1)); // there is room again, for those that come
+        assertEquals(7, book(4, 1, seven, 8, 7));
+        assertEquals(2, table.pathlessBookings());
+        table.matchActive(seven, 7, scores);
+        assertEquals(7, scores.depth(1));
+        assertTrue(table.free(2));
+        assertTrue(table.free(3));
+        assertLoad(1, 8, 7, 1);
+        assertTrue(table.free(4));
         assertLoad(1, 0, 0, 0);
-        assertEquals(6, book(9, 1, new long[] {1, 2, 3, 4, 5, 6}, 8, 6)); // ten blocks
-        assertEquals(2, table.refusals());
+        assertEquals(0, table.refusals());
+    }
+
+    @Test
+    void blocksWithoutAHashAreTheRequestsOwn() {
+        board.addProvisional(0, 96, 6);
+        assertTrue(table.book(1, 0, PROMPT, 4, 2, 96, 6, SlotTable.NO_DEADLINE) > 0);
+        board.addProvisional(0, 96, 2);
+        assertTrue(table.book(2, 0, PROMPT, 4, 2, 96, 2, SlotTable.NO_DEADLINE) > 0);
+        assertLoad(0, 192, 8, 2);
+        assertTrue(table.free(1));
+        assertLoad(0, 96, 6, 1);
     }
 
     @Test
@@ -307,7 +342,7 @@ class SlotTableTest {
     }
 
     @Test
-    void memoryThatEndsBeforeTheLimitsIsARefusalLikeOthers() {
+    void aPromptIsBookedWithoutAPathWhenMemoryEndsBeforeTheLimits() {
         final int slots = 300;
         try (LoadBoard own = new LoadBoard(slots);
                 SlotTable tight =
@@ -317,13 +352,12 @@ class SlotTableTest {
             final long[] prompt = new long[1_500];
             int booked = 0;
             long id = 0;
-            while (tight.refusals() == 0) {
+            while (tight.pathlessBookings() == 0) {
                 fillPrompt(prompt, id);
-                if (tight.add(++id, (int) id % slots, prompt, prompt.length, 0, 0) >= 0) {
-                    booked++;
-                }
+                assertEquals(1_500, tight.add(++id, (int) id % slots, prompt, prompt.length, 0, 0));
+                booked++;
             }
-            assertTrue(booked >= 3, "booked " + booked);
+            assertTrue(booked > 3, "booked " + booked);
             final long used = tight.activeBlocks();
             final long runs = tight.runs();
             final OverlapScores found = new OverlapScores(slots);
@@ -333,10 +367,11 @@ class SlotTableTest {
             assertEquals(0, found.matchedSlots());
             assertEquals(booked, tight.activeRequests());
 
-            // refused behind a split: the split is taken back
+            // no path behind a split: the split is taken back
             fillPrompt(prompt, 0);
             prompt[700] = -1;
-            assertEquals(SlotTable.FULL, tight.add(++id, 7, prompt, prompt.length, 0, 0));
+            assertEquals(1_500, tight.add(++id, 7, prompt, prompt.length, 0, 0));
+            assertEquals(2, tight.pathlessBookings());
             assertEquals(runs, tight.runs());
             assertEquals(used, tight.activeBlocks());
             tight.matchActive(prompt, prompt.length, found);
