@@ -102,7 +102,7 @@ public record GatewayConfig(
         atLeast("max-body-bytes", maxBodyBytes, 1);
         atLeast("max-active-requests", maxActiveRequests, 1);
         atLeast("retries", retries, 0);
-        RouterSettings.checkIndexBytes("index-bytes", indexBytes);
+        RouterSettings.INDEX_BYTES.check(indexBytes);
         if (ttl.toSeconds() < 1) {
             throw new IllegalArgumentException(
                     "ttl-secs=" + ttl.toSeconds() + " must be at least 1");

@@ -118,7 +118,7 @@ class ConfigFileTest {
                 "'workers:\n- http://h:1,dp=x'     | :2: worker 'http://h:1,dp=x': dp=x must be",
                 "'workers:\n- http://h:1\n- http://h:1' | model is not set",
                 "'model: m\nworkers:\n- http://h:1\n- http://h:1' | two workers are named 'h:1'",
-                "'model: m\nindex-bytes: 1000'     | index-bytes=1000 is not in 65536..1374",
+                "'model: m\nindex-bytes: 1000'     | index-bytes=1000 is out of range",
                 "'model: m\nmax-tree-size: 2_000_000_000' | max-tree-size=2000000000 is not in 1..",
                 "'model: m\nprune-target-ratio: 0' | prune-target-ratio=0.0 must be above 0",
                 "'- a'                             | :1: a mapping of keys is needed",

@@ -33,7 +33,12 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>All state belongs to this object: several routers live side by side in one process.
  */
 public final class KvRouter implements AutoCloseable {
-    private final RouterSettings settings;
+    private final Settings settings;
+    private final int blockSize;
+    private final int maxActiveRequests;
+    private final double overlapWeight;
+    private final double temperature;
+    private final boolean trackOutputBlocks;
     private final Chooser chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
@@ -49,45 +54,46 @@ public final class KvRouter implements AutoCloseable {
     private boolean closed;
 
     private KvRouter(Builder builder) {
-        settings = builder.settings();
-        mode = settings.mode();
-        leases = new LeaseTable(settings.maxActiveRequests());
-        tenancies = new int[settings.maxWorkers()];
-        index = new PrefixIndex(indexConfig(settings));
-        board = new LoadBoard(settings.maxWorkers());
-        chooser = new Chooser(builder.costModel, builder.random, board, settings.degradedCredit());
+        settings = builder.settings.build();
+        blockSize = settings.get(RouterSettings.BLOCK_SIZE);
+        maxActiveRequests = settings.get(RouterSettings.MAX_ACTIVE_REQUESTS);
+        overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
+        temperature = settings.get(RouterSettings.TEMPERATURE);
+        trackOutputBlocks = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
+        mode = settings.get(RouterSettings.MODE);
+        leases = new LeaseTable(maxActiveRequests);
+        final PrefixIndexConfig sizes = RouterSettings.index(settings);
+        tenancies = new int[sizes.maxWorkerSlots()];
+        index = new PrefixIndex(sizes);
+        board = new LoadBoard(sizes.maxWorkerSlots());
+        chooser =
+                new Chooser(
+                        builder.costModel,
+                        builder.randomSource(settings),
+                        board,
+                        settings.get(RouterSettings.DEGRADED_CREDIT));
         slotTable =
                 new SlotTable(
                         new SlotTableConfig(
-                                settings.maxWorkers(),
-                                settings.maxActiveRequests(),
-                                settings.maxBlocks(),
-                                settings.maxBlocksPerRequest()),
+                                sizes.maxWorkerSlots(),
+                                maxActiveRequests,
+                                sizes.maxBlocks(),
+                                settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
                         board);
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
-        routed =
-                settings.routedPrefixes() == null
-                        ? null
-                        : new RoutedPrefixes(settings.routedPrefixes());
-        final LifePipelineConfig usual = LifePipelineConfig.of(settings.maxActiveRequests());
+        final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
+        routed = predicted == null ? null : new RoutedPrefixes(predicted);
+        final LifePipelineConfig usual = LifePipelineConfig.of(maxActiveRequests);
         life =
                 new LifePipeline(
                         new LifePipelineConfig(
                                 usual.maxRequests(),
-                                builder.bookingWait,
+                                settings.get(RouterSettings.BOOKING_WAIT),
                                 usual.initialHashes(),
                                 usual.retainedHashes()),
                         slotTable,
                         routed,
                         leases::end);
-    }
-
-    private static PrefixIndexConfig indexConfig(RouterSettings s) {
-        final PrefixIndexConfig byLimits =
-                new PrefixIndexConfig(s.maxWorkers(), s.maxBlocks(), s.maxHeldBlocks());
-        return s.indexBytes() == RouterSettings.BY_LIMITS
-                ? byLimits
-                : byLimits.withBudgetBytes(s.indexBytes());
     }
 
     /**
@@ -100,11 +106,11 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * The sizes and defaults of this router.
+     * The sizes and defaults of this router; see {@link RouterSettings}.
      *
      * @return as built; the mode may have been changed since by {@link #mode(RoutingMode)}
      */
-    public RouterSettings settings() {
+    public Settings settings() {
         return settings;
     }
 
@@ -145,13 +151,13 @@ public final class KvRouter implements AutoCloseable {
         final int slot;
         synchronized (usedSlots) {
             slot = usedSlots.nextClearBit(0);
-            if (slot >= settings.maxWorkers()) {
+            if (slot >= tenancies.length) {
                 throw new IllegalStateException(
                         "no slot left for worker "
                                 + spec.name()
-                                + ": maxWorkers="
-                                + settings.maxWorkers()
-                                + "; raise maxWorkers");
+                                + ": max-workers="
+                                + tenancies.length
+                                + "; raise max-workers");
             }
             usedSlots.set(slot);
         }
@@ -262,9 +268,9 @@ public final class KvRouter implements AutoCloseable {
      */
     public RouteRequest newRequest() {
         return new RouteRequest(
-                settings.blockSize(),
-                settings.maxBlocksPerRequest(),
-                settings.maxWorkers(),
+                blockSize,
+                settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
+                tenancies.length,
                 routed != null);
     }
 
@@ -337,10 +343,10 @@ public final class KvRouter implements AutoCloseable {
         request.hash();
         out.begin(
                 request,
-                settings.blockSize(),
+                blockSize,
                 request.mode() == null ? mode : request.mode(),
-                request.overlapWeight(settings),
-                request.temperature(settings));
+                request.overlapWeightOr(overlapWeight),
+                request.temperatureOr(temperature));
     }
 
     /**
@@ -390,7 +396,7 @@ public final class KvRouter implements AutoCloseable {
                 leases.end(requestId);
             }
         }
-        lease.hold(this, out.worker(), requestId, request.tokenCount(), settings.blockSize());
+        lease.hold(this, out.worker(), requestId, request.tokenCount(), blockSize);
     }
 
     private void book(RouteRequest request, Decision decision, long requestId)
@@ -417,9 +423,13 @@ public final class KvRouter implements AutoCloseable {
     private RouteException overloaded() {
         return new RouteException(
                 RouteException.Kind.OVERLOADED,
-                "too many requests booked at once: maxActiveRequests="
-                        + settings.maxActiveRequests()
+                "too many requests booked at once: max-active-requests="
+                        + maxActiveRequests
                         + "; raise it or release leases");
+    }
+
+    int blockSize() {
+        return blockSize;
     }
 
     LoadBoard board() {
@@ -437,7 +447,7 @@ public final class KvRouter implements AutoCloseable {
     }
 
     void outputBlock(long requestId) {
-        if (settings.trackOutputBlocks()) {
+        if (trackOutputBlocks) {
             life.outputBlock(requestId);
         }
     }
@@ -572,153 +582,113 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Configuration of a router. Every knob has a default; {@code blockSize} must match the
-     * engines.
+     * Configuration of a router. Every knob is a row of {@link RouterSettings} and has a default;
+     * {@code blockSize} must match the engines. A value out of range is refused when it is set.
      */
     public static final class Builder {
-        private int blockSize = 16;
-        private int maxWorkers = 64;
-        private long maxBlocks = 1 << 20;
-        private long maxHeldBlocks = 1 << 20;
-        private long indexBytes = RouterSettings.BY_LIMITS;
-        private int maxActiveRequests = 8192;
-        private int maxBlocksPerRequest = 65_536;
-        private RoutingMode mode = RoutingMode.KV;
-        private double overlapWeight = 1;
-        private double temperature;
-        private double degradedCredit = 0.5;
-        private boolean trackOutputBlocks = true;
-        private RoutedPrefixesConfig routedPrefixes;
+        private Settings.Builder settings = Settings.builder(RouterSettings.TABLE);
+        private RoutedPrefixesConfig routedPrefixes; // null: by the settings
         private CostModel costModel = CostModel.LINEAR;
-        private RandomSource random = RandomSource.seeded(System.nanoTime());
-        private WaitMode bookingWait = WaitMode.SLEEPING;
+        private RandomSource random; // null: by the settings
 
         private Builder() {}
 
         /**
-         * Tokens per block.
+         * Sets a knob.
          *
-         * @param tokens must equal the engines' block size; default 16
+         * @param setting a row of {@link RouterSettings}
+         * @param value in its range
+         * @return this
+         * @throws IllegalArgumentException if it is out of range
+         */
+        public <T> Builder set(Setting<T> setting, T value) {
+            settings.set(setting, value);
+            return this;
+        }
+
+        /**
+         * Sets a knob by name.
+         *
+         * @param name of a row of {@link RouterSettings}, as in flags and files
+         * @param value as it is written there
+         * @return this
+         * @throws IllegalArgumentException if there is no such knob, or it has no such value
+         */
+        public Builder set(String name, String value) {
+            settings.parse(RouterSettings.TABLE.named(name), value, Settings.Source.CODE, "code");
+            return this;
+        }
+
+        /**
+         * Takes over all values; those set before are dropped.
+         *
+         * @param values of these settings, and of any others, which are not looked at
          * @return this
          */
+        public Builder settings(Settings values) {
+            settings = values.toBuilder();
+            return this;
+        }
+
+        /** Sets {@link RouterSettings#BLOCK_SIZE}. */
         public Builder blockSize(int tokens) {
-            blockSize = tokens;
-            return this;
+            return set(RouterSettings.BLOCK_SIZE, tokens);
         }
 
-        /**
-         * Limit of registered (worker, dp rank) pairs.
-         *
-         * @param count default 64
-         * @return this
-         */
+        /** Sets {@link RouterSettings#MAX_WORKERS}. */
         public Builder maxWorkers(int count) {
-            maxWorkers = count;
-            return this;
+            return set(RouterSettings.MAX_WORKERS, count);
         }
 
-        /**
-         * Limits of the index, which size its off-heap memory unless {@link #indexBytes} does.
-         *
-         * @param distinct distinct blocks; default 2^20
-         * @param held (worker, block) pairs: the sum of the workers' cache sizes and a quarter;
-         *     default 2^20
-         * @return this
-         */
+        /** Sets {@link RouterSettings#MAX_BLOCKS} and {@link RouterSettings#MAX_HELD_BLOCKS}. */
         public Builder maxBlocks(long distinct, long held) {
-            maxBlocks = distinct;
-            maxHeldBlocks = held;
-            return this;
+            return set(RouterSettings.MAX_BLOCKS, distinct)
+                    .set(RouterSettings.MAX_HELD_BLOCKS, held);
         }
 
-        /**
-         * Off-heap bytes of the index. The limits of blocks hold beside it; what comes first
-         * refuses stores. Long prompts need about 9 bytes for a distinct block and 18 for a held
-         * one, prompts of a few blocks that share nothing about 50 for both.
-         *
-         * @param bytes 65,536 up to almost 128 GiB; default {@link RouterSettings#BY_LIMITS}
-         * @return this
-         */
+        /** Sets {@link RouterSettings#INDEX_BYTES}. */
         public Builder indexBytes(long bytes) {
-            indexBytes = bytes;
-            return this;
+            return set(RouterSettings.INDEX_BYTES, bytes);
         }
 
-        /**
-         * Limit of bookings at once.
-         *
-         * @param count default 8192; beyond it {@code reserve} answers OVERLOADED
-         * @return this
-         */
+        /** Sets {@link RouterSettings#MAX_ACTIVE_REQUESTS}. */
         public Builder maxActiveRequests(int count) {
-            maxActiveRequests = count;
-            return this;
+            return set(RouterSettings.MAX_ACTIVE_REQUESTS, count);
         }
 
-        /**
-         * Limit of matched and tracked blocks of one prompt.
-         *
-         * @param count default 65,536; deeper blocks count as not cached
-         * @return this
-         */
+        /** Sets {@link RouterSettings#MAX_BLOCKS_PER_REQUEST}. */
         public Builder maxBlocksPerRequest(int count) {
-            maxBlocksPerRequest = count;
-            return this;
+            return set(RouterSettings.MAX_BLOCKS_PER_REQUEST, count);
         }
 
-        /**
-         * Default routing mode.
-         *
-         * @param routingMode default {@link RoutingMode#KV}
-         * @return this
-         */
+        /** Sets {@link RouterSettings#MODE}. */
         public Builder mode(RoutingMode routingMode) {
-            mode = routingMode;
-            return this;
+            return set(RouterSettings.MODE, routingMode);
         }
 
-        /**
-         * Weight of a block to prefill against a block to decode.
-         *
-         * @param weight default 1
-         * @return this
-         */
+        /** Sets {@link RouterSettings#OVERLAP_WEIGHT}. */
         public Builder overlapWeight(double weight) {
-            overlapWeight = weight;
-            return this;
+            return set(RouterSettings.OVERLAP_WEIGHT, weight);
         }
 
-        /**
-         * Sampling temperature.
-         *
-         * @param value default 0: the minimum wins
-         * @return this
-         */
+        /** Sets {@link RouterSettings#TEMPERATURE}. */
         public Builder temperature(double value) {
-            temperature = value;
-            return this;
+            return set(RouterSettings.TEMPERATURE, value);
         }
 
-        /**
-         * What a cached block counts on a worker whose events are known to be incomplete.
-         *
-         * @param credit 0..1, default 0.5
-         * @return this
-         */
+        /** Sets {@link RouterSettings#DEGRADED_CREDIT}. */
         public Builder degradedCredit(double credit) {
-            degradedCredit = credit;
-            return this;
+            return set(RouterSettings.DEGRADED_CREDIT, credit);
         }
 
-        /**
-         * Whether generated blocks count as active blocks.
-         *
-         * @param track default true
-         * @return this
-         */
+        /** Sets {@link RouterSettings#TRACK_OUTPUT_BLOCKS}. */
         public Builder trackOutputBlocks(boolean track) {
-            trackOutputBlocks = track;
-            return this;
+            return set(RouterSettings.TRACK_OUTPUT_BLOCKS, track);
+        }
+
+        /** Sets {@link RouterSettings#BOOKING_WAIT}. */
+        public Builder bookingWait(WaitMode mode) {
+            return set(RouterSettings.BOOKING_WAIT, mode);
         }
 
         /**
@@ -728,10 +698,11 @@ public final class KvRouter implements AutoCloseable {
          * measured by {@link KvRouter#tick}, to its accuracy: without ticks nothing grows old.
          *
          * <p>A predicted block counts as a cached one; {@link Decision#state} says {@link
-         * IndexState#PREDICTED}.
+         * IndexState#PREDICTED}. {@link RouterSettings#APPROXIMATE} and the rows behind it do the
+         * same with usual sizes.
          *
-         * @param config limits and ages; its worker slots are set to {@code maxWorkers}. Default
-         *     null: such workers are routed by load alone
+         * @param config limits and ages, instead of those of the settings; its worker slots are set
+         *     to {@code maxWorkers}
          * @return this
          */
         public Builder routedPrefixes(RoutedPrefixesConfig config) {
@@ -753,7 +724,7 @@ public final class KvRouter implements AutoCloseable {
         /**
          * The random source of ties, sampling and random mode.
          *
-         * @param source default seeded by the clock
+         * @param source default by {@link RouterSettings#SEED}
          * @return this
          */
         public Builder random(RandomSource source) {
@@ -761,40 +732,24 @@ public final class KvRouter implements AutoCloseable {
             return this;
         }
 
-        /**
-         * How the thread that applies bookings waits for them. {@link WaitMode#BLOCKING} makes
-         * {@code reserve} take a lock and wake a thread; the others cost the caller nothing.
-         *
-         * @param mode default {@link WaitMode#SLEEPING}
-         * @return this
-         */
-        public Builder bookingWait(WaitMode mode) {
-            bookingWait = mode;
-            return this;
+        private RandomSource randomSource(Settings values) {
+            if (random != null) {
+                return random;
+            }
+            final Long seed = values.get(RouterSettings.SEED);
+            return RandomSource.seeded(seed == null ? System.nanoTime() : seed);
         }
 
-        private RouterSettings settings() {
-            return new RouterSettings(
-                    blockSize,
-                    maxWorkers,
-                    maxBlocks,
-                    maxHeldBlocks,
-                    indexBytes,
-                    maxActiveRequests,
-                    maxBlocksPerRequest,
-                    mode,
-                    overlapWeight,
-                    temperature,
-                    degradedCredit,
-                    trackOutputBlocks,
-                    routedPrefixes == null ? null : routedPrefixes.withMaxWorkerSlots(maxWorkers));
+        private RoutedPrefixesConfig routedPrefixesConfig(Settings values) {
+            return routedPrefixes == null
+                    ? RouterSettings.routedPrefixes(values)
+                    : routedPrefixes.withMaxWorkerSlots(values.get(RouterSettings.MAX_WORKERS));
         }
 
         /**
          * Allocates the off-heap memory and starts the two writer threads.
          *
          * @return a router without workers
-         * @throws IllegalArgumentException if a value is out of its range
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
          */
         public KvRouter build() {

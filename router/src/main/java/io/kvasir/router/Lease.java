@@ -71,7 +71,7 @@ public final class Lease implements AutoCloseable {
         if (router == null) {
             return;
         }
-        final int filled = (tailTokens + total) / router.settings().blockSize();
+        final int filled = (tailTokens + total) / router.blockSize();
         while (outputBlocks < filled && router.isOpen(requestId)) {
             outputBlocks++;
             router.outputBlock(requestId);

@@ -191,12 +191,12 @@ public final class RouteRequest {
         return mode;
     }
 
-    double overlapWeight(RouterSettings settings) {
-        return Double.isNaN(overlapWeight) ? settings.overlapWeight() : overlapWeight;
+    double overlapWeightOr(double usual) {
+        return Double.isNaN(overlapWeight) ? usual : overlapWeight;
     }
 
-    double temperature(RouterSettings settings) {
-        return Double.isNaN(temperature) ? settings.temperature() : temperature;
+    double temperatureOr(double usual) {
+        return Double.isNaN(temperature) ? usual : temperature;
     }
 
     Worker pinned() {

@@ -1,43 +1,24 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.pipeline.WaitMode;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
- * Sizes and defaults of one router.
+ * The table of what can be set of a router.
  *
- * @param blockSize tokens per block; must equal the engines' block size in their events
- * @param maxWorkers (worker, dp rank) pairs that can be registered at once
- * @param maxBlocks distinct blocks in the index
- * @param maxHeldBlocks (worker, block) pairs in the index
- * @param indexBytes off-heap bytes of the index for blocks and names; {@link #BY_LIMITS} takes them
- *     from {@code maxBlocks} and {@code maxHeldBlocks}
- * @param maxActiveRequests bookings at once
- * @param maxBlocksPerRequest blocks of one prompt that are matched and tracked
- * @param mode default routing mode
- * @param overlapWeight default weight of a block to prefill
- * @param temperature default sampling temperature; 0 takes the minimum
- * @param degradedCredit what a cached block counts on a worker whose events are known to be
- *     incomplete, 0..1
- * @param trackOutputBlocks whether generated blocks count as active blocks
- * @param routedPrefixes how long and how much of what was routed to a worker without events it is
- *     taken to hold; null: nothing
+ * <p>To add a row: one constant {@code NAME = row(Setting.integer("name", default, least, most,
+ * doc))} here, one {@code settings.get(RouterSettings.NAME)} where the value is needed, and one run
+ * of {@code SettingDocumentsTest} with {@code -Dkvasir.documents=write}. Builder, flag, variable,
+ * YAML key, help and documents follow from the row; a message that names the knob uses its name.
  */
-public record RouterSettings(
-        int blockSize,
-        int maxWorkers,
-        long maxBlocks,
-        long maxHeldBlocks,
-        long indexBytes,
-        int maxActiveRequests,
-        int maxBlocksPerRequest,
-        RoutingMode mode,
-        double overlapWeight,
-        double temperature,
-        double degradedCredit,
-        boolean trackOutputBlocks,
-        RoutedPrefixesConfig routedPrefixes) {
-    /** Value of {@code indexBytes} by which the limits size the index. */
+public final class RouterSettings {
+    /** Value of {@link #INDEX_BYTES} by which the limits of blocks size the index. */
     public static final long BY_LIMITS = 0;
 
     /** Least index, in bytes: 64 KiB. */
@@ -46,49 +27,220 @@ public record RouterSettings(
     /** Largest index, in bytes: one arena of lines, almost 128 GiB. */
     public static final long MAX_INDEX_BYTES = (Integer.MAX_VALUE - 1L) * LineArena.LINE_LENGTH;
 
-    /** Checks the values. */
-    public RouterSettings {
-        checkAtLeastOne("blockSize", blockSize);
-        checkAtLeastOne("maxWorkers", maxWorkers);
-        checkAtLeastOne("maxBlocks", maxBlocks);
-        checkAtLeastOne("maxHeldBlocks", maxHeldBlocks);
-        checkIndexBytes("indexBytes", indexBytes);
-        checkAtLeastOne("maxActiveRequests", maxActiveRequests);
-        checkAtLeastOne("maxBlocksPerRequest", maxBlocksPerRequest);
-        KvRouter.checkNotNegative("overlapWeight", overlapWeight);
-        KvRouter.checkNotNegative("temperature", temperature);
-        if (!(degradedCredit >= 0 && degradedCredit <= 1)) {
-            throw new IllegalArgumentException(
-                    "degradedCredit=" + degradedCredit + " is not in 0..1");
-        }
+    private static final long MOST_BLOCKS = 1L << 30;
+    private static final int MAX = Integer.MAX_VALUE;
+
+    private static final List<Setting<?>> ROWS = new ArrayList<>();
+
+    /** Tokens per block. */
+    public static final Setting<Integer> BLOCK_SIZE =
+            row(
+                    Setting.integer(
+                                    "block-size",
+                                    16,
+                                    1,
+                                    MAX,
+                                    "Tokens per block, as in the engines.")
+                            .variable("DYN_KV_CACHE_BLOCK_SIZE"));
+
+    /** Default routing mode. */
+    public static final Setting<RoutingMode> MODE =
+            row(
+                    Setting.choice("mode", RoutingMode.KV, "How the worker of a request is chosen.")
+                            .variable("DYN_ROUTER_MODE"));
+
+    /** Weight of a block to prefill against a block to decode. */
+    public static final Setting<Double> OVERLAP_WEIGHT =
+            row(
+                    Setting.decimal(
+                                    "overlap-weight",
+                                    1,
+                                    0,
+                                    Double.POSITIVE_INFINITY,
+                                    "Weight of a block to prefill against a block to decode; 0 ="
+                                            + " load alone.")
+                            .variable("DYN_KV_OVERLAP_SCORE_WEIGHT"));
+
+    /** Sampling temperature. */
+    public static final Setting<Double> TEMPERATURE =
+            row(
+                    Setting.decimal(
+                                    "temperature",
+                                    0,
+                                    0,
+                                    Double.POSITIVE_INFINITY,
+                                    "0 takes the cheapest worker, above 0 samples by cost.")
+                            .variable("DYN_ROUTER_TEMPERATURE"));
+
+    /** Credit of a worker whose events are known to be incomplete. */
+    public static final Setting<Double> DEGRADED_CREDIT =
+            row(
+                    Setting.decimal(
+                            "degraded-credit",
+                            0.5,
+                            0,
+                            1,
+                            "What a cached block counts on a worker whose events are known to be"
+                                    + " incomplete."));
+
+    /** Seed of ties, sampling and random mode. */
+    public static final Setting<Long> SEED =
+            row(
+                    Setting.number(
+                            "seed",
+                            null,
+                            Long.MIN_VALUE,
+                            Long.MAX_VALUE,
+                            "Seed of ties and sampling; not set, it is random."));
+
+    /** Limit of registered (worker, dp rank) pairs. */
+    public static final Setting<Integer> MAX_WORKERS =
+            row(
+                    Setting.integer(
+                            "max-workers",
+                            64,
+                            1,
+                            PrefixIndexConfig.MAX_WORKER_SLOTS,
+                            "(Worker, dp rank) pairs that can be registered at once."));
+
+    /** Distinct blocks in the index. */
+    public static final Setting<Long> MAX_BLOCKS =
+            row(
+                    Setting.number(
+                            "max-blocks",
+                            1L << 20,
+                            1,
+                            MOST_BLOCKS,
+                            "Distinct blocks in the index; sizes its memory."));
+
+    /** (Worker, block) pairs in the index; 0 takes twice {@link #MAX_BLOCKS}. */
+    public static final Setting<Long> MAX_HELD_BLOCKS =
+            row(
+                    Setting.number(
+                            "max-held-blocks",
+                            0L,
+                            0,
+                            MOST_BLOCKS,
+                            "(Worker, block) pairs in the index: the sum of the workers' cache"
+                                + " sizes and a quarter; sizes its memory. 0 = twice max-blocks."));
+
+    /** Off-heap bytes of the index. */
+    public static final Setting<Long> INDEX_BYTES =
+            row(
+                    Setting.number(
+                                    "index-bytes",
+                                    BY_LIMITS,
+                                    MIN_INDEX_BYTES,
+                                    MAX_INDEX_BYTES,
+                                    "Memory of the index; the limits of blocks hold beside it. 0 ="
+                                        + " by these limits, which fits prompts of some 50 blocks:"
+                                        + " prompts of a few blocks that share nothing need about"
+                                        + " 50 bytes a block.")
+                            .or(BY_LIMITS));
+
+    /** Bookings at once. */
+    public static final Setting<Integer> MAX_ACTIVE_REQUESTS =
+            row(
+                    Setting.integer(
+                            "max-active-requests",
+                            8192,
+                            1,
+                            1 << 27,
+                            "Requests booked at once; more are refused, by the gateway with a 429"
+                                    + " and Retry-After."));
+
+    /** Blocks of one prompt that are matched and tracked. */
+    public static final Setting<Integer> MAX_BLOCKS_PER_REQUEST =
+            row(
+                    Setting.integer(
+                            "max-blocks-per-request",
+                            65_536,
+                            1,
+                            MAX,
+                            "Blocks of one prompt that are matched and tracked; deeper ones count"
+                                    + " as not cached."));
+
+    /** Whether generated blocks count as active blocks. */
+    public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =
+            row(Setting.bool("track-output-blocks", true, "Count generated blocks as load, too."));
+
+    /** How the thread that applies bookings waits for them. */
+    public static final Setting<WaitMode> BOOKING_WAIT =
+            row(
+                    Setting.choice(
+                            "booking-wait",
+                            WaitMode.SLEEPING,
+                            "How the thread that applies bookings waits for them; with blocking,"
+                                    + " each booking takes a lock and wakes it."));
+
+    /** Whether workers without events are taken to hold what was routed to them. */
+    public static final Setting<Boolean> APPROXIMATE =
+            row(
+                    Setting.bool(
+                            "approximate",
+                            false,
+                            "Take workers without events to hold what was routed to them of"
+                                    + " late."));
+
+    /** How long a routed prompt counts as held by a worker without events. */
+    public static final Setting<Duration> TTL =
+            row(
+                    Setting.duration(
+                            "ttl-secs", 120, 1, "Approximate: how long a routed prompt counts."));
+
+    /** Blocks that workers without events are taken to hold. */
+    public static final Setting<Long> MAX_TREE_SIZE =
+            row(
+                    Setting.number(
+                            "max-tree-size",
+                            1L << 20,
+                            1,
+                            RoutedPrefixesConfig.MAX_BLOCKS,
+                            "Approximate: (worker, block) pairs above which the oldest prompts are"
+                                    + " dropped; about 80 bytes each."));
+
+    /** How much is left of these blocks when there were too many. */
+    public static final Setting<Double> PRUNE_TARGET_RATIO =
+            row(
+                    Setting.decimal(
+                                    "prune-target-ratio",
+                                    0.8,
+                                    0,
+                                    1,
+                                    "Approximate: part of these that is left then.")
+                            .except(0.0));
+
+    /** All of them. */
+    public static final SettingTable TABLE = new SettingTable(ROWS);
+
+    private RouterSettings() {}
+
+    private static <T> Setting<T> row(Setting<T> setting) {
+        ROWS.add(setting);
+        return setting;
     }
 
-    /**
-     * Checks a size of the index.
-     *
-     * @param name how the caller's users know the knob, for the message
-     * @param bytes {@link #BY_LIMITS}, or {@link #MIN_INDEX_BYTES} to {@link #MAX_INDEX_BYTES}
-     * @throws IllegalArgumentException if it is anything else
-     */
-    public static void checkIndexBytes(String name, long bytes) {
-        if (bytes != BY_LIMITS && (bytes < MIN_INDEX_BYTES || bytes > MAX_INDEX_BYTES)) {
-            throw new IllegalArgumentException(
-                    name
-                            + "="
-                            + bytes
-                            + " is not in "
-                            + MIN_INDEX_BYTES
-                            + ".."
-                            + MAX_INDEX_BYTES
-                            + "; set it to the bytes that the index may have, or to "
-                            + BY_LIMITS
-                            + " to size it by its limits of blocks");
-        }
+    /** Sizes of the index. */
+    static PrefixIndexConfig index(Settings s) {
+        final long held = s.get(MAX_HELD_BLOCKS);
+        final PrefixIndexConfig byLimits =
+                new PrefixIndexConfig(
+                        s.get(MAX_WORKERS),
+                        s.get(MAX_BLOCKS),
+                        held == 0 ? Math.min(MOST_BLOCKS, 2 * s.get(MAX_BLOCKS)) : held);
+        return s.get(INDEX_BYTES) == BY_LIMITS
+                ? byLimits
+                : byLimits.withBudgetBytes(s.get(INDEX_BYTES));
     }
 
-    private static void checkAtLeastOne(String name, long value) {
-        if (value < 1) {
-            throw new IllegalArgumentException(name + "=" + value + " must be at least 1");
-        }
+    /** What is predicted of workers without events; null for nothing. */
+    static RoutedPrefixesConfig routedPrefixes(Settings s) {
+        return s.get(APPROXIMATE)
+                ? new RoutedPrefixesConfig(
+                        s.get(MAX_WORKERS),
+                        s.get(MAX_TREE_SIZE),
+                        s.get(PRUNE_TARGET_RATIO),
+                        s.get(TTL).toNanos())
+                : null;
     }
 }

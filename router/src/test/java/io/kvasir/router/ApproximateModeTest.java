@@ -295,6 +295,6 @@ class ApproximateModeTest {
         assertEquals(0, overlap(prompt, worker));
         assertEquals(IndexState.DEGRADED, worker.state());
         assertNull(router.routedPrefixes());
-        assertNull(router.settings().routedPrefixes());
+        assertFalse(router.settings().get(RouterSettings.APPROXIMATE));
     }
 }

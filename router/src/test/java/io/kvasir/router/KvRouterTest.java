@@ -273,7 +273,7 @@ class KvRouterTest {
         final RouteException refused =
                 assertThrows(RouteException.class, () -> router.reserve(request(prompt), decision));
         assertEquals(RouteException.Kind.OVERLOADED, refused.kind());
-        assertTrue(refused.getMessage().contains("maxActiveRequests=2"), refused.getMessage());
+        assertTrue(refused.getMessage().contains("max-active-requests=2"), refused.getMessage());
         assertTrue(refused.kind().retryable());
         first.close();
         router.reserve(request(prompt), decision).close();
@@ -454,7 +454,7 @@ class KvRouterTest {
         final long byLimits = router.index().bytes();
         router.close();
         router = KvRouter.builder().maxWorkers(8).indexBytes(1 << 20).build();
-        assertEquals(1 << 20, router.settings().indexBytes());
+        assertEquals(1 << 20, router.settings().get(RouterSettings.INDEX_BYTES));
         assertEquals(1 << 20, router.index().config().budgetBytes());
         assertTrue(router.index().bytes() < byLimits, () -> router.index().bytes() + " bytes");
     }
@@ -476,11 +476,12 @@ class KvRouterTest {
     @ParameterizedTest
     @ValueSource(longs = {-1, 1, RouterSettings.MIN_INDEX_BYTES - 1, 137_438_953_345L})
     void anIndexSizeOutOfRangeIsRefusedWithItsLimits(long bytes) {
-        final KvRouter.Builder builder = KvRouter.builder().indexBytes(bytes);
+        final KvRouter.Builder builder = KvRouter.builder();
         final String message =
-                assertThrows(IllegalArgumentException.class, builder::build).getMessage();
-        assertTrue(
-                message.startsWith("indexBytes=" + bytes + " is not in 65536..137438953344; set"),
+                assertThrows(IllegalArgumentException.class, () -> builder.indexBytes(bytes))
+                        .getMessage();
+        assertEquals(
+                "index-bytes=" + bytes + " is out of range; range: 0 or 65536..137438953344",
                 message);
     }
 

@@ -1,0 +1,356 @@
+package io.kvasir.router;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import java.util.function.Predicate;
+
+/**
+ * One knob: its name, type, default, range and meaning. The name is its flag without dashes, its
+ * YAML key, and, in capitals behind {@code KVASIR_}, its environment variable.
+ *
+ * <p>A constant of this type is all that a knob needs: a {@link SettingTable} makes flags, keys,
+ * help and documents of it, {@link Settings#get} reads it.
+ *
+ * @param <T> type of its value
+ */
+public final class Setting<T> {
+    private final String name;
+    private final Format<T> format;
+    private final T usual;
+    private final Predicate<T> allowed;
+    private final String range;
+    private final String doc;
+    private final List<String> aliases;
+    private final List<String> variables;
+
+    /** How values are written; {@code label} stands for one in help texts. */
+    private record Format<T>(
+            String label, Function<String, T> parse, Function<T, String> print, boolean list) {}
+
+    private Setting(
+            String name,
+            Format<T> format,
+            T usual,
+            Predicate<T> allowed,
+            String range,
+            String doc,
+            List<String> aliases,
+            List<String> variables) {
+        this.name = name;
+        this.format = format;
+        this.usual = usual;
+        this.allowed = allowed;
+        this.range = range;
+        this.doc = doc;
+        this.aliases = aliases;
+        this.variables = variables;
+    }
+
+    private static <T> Setting<T> of(
+            String name,
+            Format<T> format,
+            T usual,
+            Predicate<T> allowed,
+            String range,
+            String doc) {
+        return new Setting<>(name, format, usual, allowed, range, doc, List.of(), List.of());
+    }
+
+    /** A whole number of {@code least..most}; a null default is documented by {@code doc}. */
+    public static Setting<Integer> integer(
+            String name, int usual, int least, int most, String doc) {
+        return of(
+                name,
+                new Format<>("N", text -> Math.toIntExact(whole(text)), String::valueOf, false),
+                usual,
+                value -> value >= least && value <= most,
+                range(least, most),
+                doc);
+    }
+
+    /** A whole number of {@code least..most}; null for a default that is made at start. */
+    public static Setting<Long> number(String name, Long usual, long least, long most, String doc) {
+        return of(
+                name,
+                new Format<>("N", Setting::whole, String::valueOf, false),
+                usual,
+                value -> value >= least && value <= most,
+                range(least, most),
+                doc);
+    }
+
+    /** A finite number of {@code least..most}. */
+    public static Setting<Double> decimal(
+            String name, double usual, double least, double most, String doc) {
+        return of(
+                name,
+                new Format<>("X", Setting::decimal, Setting::plain, false),
+                usual,
+                value -> value >= least && value <= most && !Double.isInfinite(value),
+                most == Double.POSITIVE_INFINITY
+                        ? plain(least) + " or more, finite"
+                        : plain(least) + ".." + plain(most),
+                doc);
+    }
+
+    /** On or off. */
+    public static Setting<Boolean> bool(String name, boolean usual, String doc) {
+        return of(
+                name,
+                new Format<>(null, Setting::bool, String::valueOf, false),
+                usual,
+                value -> true,
+                "true, false",
+                doc);
+    }
+
+    /** Milliseconds where the name ends with {@code -ms}, else seconds; at most some 24 days. */
+    public static Setting<Duration> duration(String name, long usual, int least, String doc) {
+        final TimeUnit unit = name.endsWith("-ms") ? TimeUnit.MILLISECONDS : TimeUnit.SECONDS;
+        return of(
+                name,
+                new Format<>(
+                        unit == TimeUnit.SECONDS ? "S" : "MS",
+                        text -> Duration.of(whole(text), unit.toChronoUnit()),
+                        value -> Long.toString(unit.convert(value)),
+                        false),
+                Duration.of(usual, unit.toChronoUnit()),
+                value -> unit.convert(value) >= least && unit.convert(value) <= Integer.MAX_VALUE,
+                range(least, Integer.MAX_VALUE),
+                doc);
+    }
+
+    /** One of the constants of an enum, in small letters with dashes. */
+    public static <E extends Enum<E>> Setting<E> choice(String name, E usual, String doc) {
+        final List<E> all = Arrays.asList(usual.getDeclaringClass().getEnumConstants());
+        final String range = String.join(", ", all.stream().map(Setting::spelling).toList());
+        return of(
+                name,
+                new Format<>("NAME", text -> oneOf(all, text), Setting::spelling, false),
+                usual,
+                value -> true,
+                range,
+                doc);
+    }
+
+    /** A text or path; null for none. */
+    public static <T> Setting<T> text(
+            String name, String label, Function<String, T> parse, T usual, String doc) {
+        return of(
+                name,
+                new Format<>(label, parse, String::valueOf, false),
+                usual,
+                value -> !value.toString().isBlank(),
+                "not blank",
+                doc);
+    }
+
+    /** Any number of elements: a repeated flag, a YAML list, or words in one variable. */
+    public static <E> Setting<List<E>> list(
+            String name, String label, Function<String, E> element, String doc) {
+        return of(
+                name,
+                new Format<>(
+                        label,
+                        words -> Arrays.stream(words.strip().split("\\s+")).map(element).toList(),
+                        all -> String.join(" ", all.stream().map(String::valueOf).toList()),
+                        true),
+                List.of(),
+                value -> true,
+                "a list",
+                doc);
+    }
+
+    /** The same with one more allowed value. */
+    public Setting<T> or(T value) {
+        return new Setting<>(
+                name,
+                format,
+                usual,
+                allowed.or(Predicate.isEqual(value)),
+                format.print.apply(value) + " or " + range,
+                doc,
+                aliases,
+                variables);
+    }
+
+    /** The same without one of the allowed values. */
+    public Setting<T> except(T value) {
+        return new Setting<>(
+                name,
+                format,
+                usual,
+                allowed.and(Predicate.not(Predicate.isEqual(value))),
+                range + " but not " + format.print.apply(value),
+                doc,
+                aliases,
+                variables);
+    }
+
+    /** The same with a former name, which stays a flag and a key. */
+    public Setting<T> alias(String formerName) {
+        return new Setting<>(
+                name, format, usual, allowed, range, doc, with(aliases, formerName), variables);
+    }
+
+    /** The same with a further environment variable, read after its own. */
+    public Setting<T> variable(String variable) {
+        return new Setting<>(
+                name, format, usual, allowed, range, doc, aliases, with(variables, variable));
+    }
+
+    private static List<String> with(List<String> all, String one) {
+        final List<String> more = new ArrayList<>(all);
+        more.add(one);
+        return List.copyOf(more);
+    }
+
+    /** Words joined by dashes. */
+    public String name() {
+        return name;
+    }
+
+    /** Value where nothing is set; null if it is made at start or must be set. */
+    public T usual() {
+        return usual;
+    }
+
+    /** Allowed values in words. */
+    public String range() {
+        return range;
+    }
+
+    /** Meaning, in sentences. */
+    public String doc() {
+        return doc;
+    }
+
+    /** What stands for a value in help texts; null for on and off. */
+    public String label() {
+        return format.label;
+    }
+
+    /** Whether it takes any number of elements. */
+    public boolean isList() {
+        return format.list;
+    }
+
+    /** Former names. */
+    public List<String> aliases() {
+        return aliases;
+    }
+
+    /** Environment variables, its own first. */
+    public List<String> variables() {
+        final List<String> all = new ArrayList<>();
+        all.add("KVASIR_" + name.toUpperCase(Locale.ROOT).replace('-', '_'));
+        all.addAll(variables);
+        return all;
+    }
+
+    /** A value as it is written in flags, files and documents. */
+    public String print(T value) {
+        return format.print.apply(value);
+    }
+
+    /** The default as it is written; empty where there is none. */
+    public String printUsual() {
+        return usual == null ? "" : print(usual);
+    }
+
+    /**
+     * Reads a value.
+     *
+     * @param text as it is written in flags, files and variables
+     * @return a value in range
+     * @throws IllegalArgumentException if it is none; the message has name, text and range
+     */
+    public T parse(String text) {
+        final T value;
+        try {
+            value = format.parse.apply(text);
+        } catch (ArithmeticException e) {
+            throw outOfRange(text);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    name + "=" + text + " is not a number; range: " + range, e);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(name + "=" + text + " " + e.getMessage(), e);
+        }
+        return check(value);
+    }
+
+    /**
+     * Checks a value.
+     *
+     * @param value in question
+     * @return the same
+     * @throws IllegalArgumentException if it is out of range; the message has name, value and range
+     */
+    public T check(T value) {
+        Objects.requireNonNull(value, name);
+        if (!allowed.test(value)) {
+            throw outOfRange(print(value));
+        }
+        return value;
+    }
+
+    private IllegalArgumentException outOfRange(String value) {
+        return new IllegalArgumentException(
+                name + "=" + value + " is out of range; range: " + range);
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+
+    private static String range(long least, long most) {
+        if (most == Integer.MAX_VALUE || most == Long.MAX_VALUE) {
+            return least == Long.MIN_VALUE ? "whole numbers" : least + " or more";
+        }
+        return least + ".." + most;
+    }
+
+    private static long whole(String text) {
+        return Long.parseLong(text.replace("_", ""));
+    }
+
+    private static double decimal(String text) {
+        return Double.parseDouble(text);
+    }
+
+    private static String plain(double value) {
+        return value == Math.rint(value) && Math.abs(value) < 1e15
+                ? Long.toString((long) value)
+                : Double.toString(value);
+    }
+
+    private static boolean bool(String text) {
+        return switch (text) {
+            case "true" -> true;
+            case "false" -> false;
+            default -> throw new IllegalArgumentException("must be true or false");
+        };
+    }
+
+    private static String spelling(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    private static <E extends Enum<E>> E oneOf(List<E> all, String text) {
+        for (E each : all) {
+            if (spelling(each).equalsIgnoreCase(text.replace('_', '-'))) {
+                return each;
+            }
+        }
+        throw new IllegalArgumentException(
+                "is none of: " + String.join(", ", all.stream().map(Setting::spelling).toList()));
+    }
+}

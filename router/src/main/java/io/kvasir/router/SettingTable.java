@@ -1,0 +1,91 @@
+package io.kvasir.router;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** All settings of one program, found by name or former name. Immutable. */
+public final class SettingTable {
+    private final List<Setting<?>> rows;
+    private final Map<String, Setting<?>> byName = new LinkedHashMap<>();
+
+    /**
+     * A table.
+     *
+     * @param rows in the order in which they are listed
+     * @throws IllegalArgumentException if two have a name in common
+     */
+    public SettingTable(List<Setting<?>> rows) {
+        this.rows = List.copyOf(rows);
+        for (Setting<?> row : rows) {
+            add(row.name(), row);
+            row.aliases().forEach(alias -> add(alias, row));
+        }
+    }
+
+    private void add(String name, Setting<?> row) {
+        if (byName.putIfAbsent(name, row) != null) {
+            throw new IllegalArgumentException("two settings are named '" + name + "'");
+        }
+    }
+
+    /** A table with these rows behind those of this one. */
+    public SettingTable with(List<Setting<?>> more) {
+        final List<Setting<?>> all = new ArrayList<>(rows);
+        all.addAll(more);
+        return new SettingTable(all);
+    }
+
+    /** Its settings, in order. */
+    public List<Setting<?>> rows() {
+        return rows;
+    }
+
+    /**
+     * Finds a setting.
+     *
+     * @param name its name or a former one
+     * @return the setting
+     * @throws IllegalArgumentException if there is none; the message has the nearest name
+     */
+    public Setting<?> named(String name) {
+        final Setting<?> row = byName.get(name);
+        if (row == null) {
+            throw new IllegalArgumentException(
+                    "unknown setting '" + name + "'; the nearest is '" + nearest(name) + "'");
+        }
+        return row;
+    }
+
+    private String nearest(String name) {
+        String best = null;
+        int least = Integer.MAX_VALUE;
+        for (String known : byName.keySet()) {
+            final int distance = distance(name, known);
+            if (distance < least) {
+                least = distance;
+                best = known;
+            }
+        }
+        return best;
+    }
+
+    /** Letters to insert, delete or replace (Levenshtein). */
+    private static int distance(String a, String b) {
+        int[] above = new int[b.length() + 1];
+        for (int j = 0; j <= b.length(); j++) {
+            above[j] = j;
+        }
+        for (int i = 1; i <= a.length(); i++) {
+            final int[] row = new int[b.length() + 1];
+            row[0] = i;
+            for (int j = 1; j <= b.length(); j++) {
+                final int replaced = above[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
+                row[j] = Math.min(replaced, 1 + Math.min(above[j], row[j - 1]));
+            }
+            above = row;
+        }
+        return above[b.length()];
+    }
+}

@@ -1,0 +1,145 @@
+package io.kvasir.router;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Values of settings, each with its source. What is not set has its default. Immutable.
+ *
+ * <p>A value of a stronger source stays whatever a weaker one says, in any order of reading.
+ */
+public final class Settings {
+    /** Where a value is from; the later the stronger. */
+    public enum Source {
+        /** The table. */
+        DEFAULT,
+        /** A configuration file. */
+        FILE,
+        /** An environment variable. */
+        ENVIRONMENT,
+        /** The command line. */
+        FLAG,
+        /** A call of the program that embeds the router. */
+        CODE
+    }
+
+    private record Entry(Object value, Source source, String origin) {}
+
+    private static final Entry UNSET = new Entry(null, Source.DEFAULT, "default");
+
+    private final SettingTable table;
+    private final Map<Setting<?>, Entry> entries;
+
+    private Settings(Builder builder) {
+        table = builder.table;
+        entries = new HashMap<>(builder.entries);
+    }
+
+    /**
+     * Starts with the defaults.
+     *
+     * @param table the known settings
+     * @return a builder
+     */
+    public static Builder builder(SettingTable table) {
+        return new Builder(table);
+    }
+
+    /**
+     * The value of a setting.
+     *
+     * @param setting any
+     * @param <T> its type
+     * @return its value; null only where it has no default and is not set
+     */
+    @SuppressWarnings("unchecked") // entries are put by type
+    public <T> T get(Setting<T> setting) {
+        final Entry entry = entries.get(setting);
+        return entry == null ? setting.usual() : (T) entry.value;
+    }
+
+    /** Where the value of a setting is from. */
+    public Source source(Setting<?> setting) {
+        return entries.getOrDefault(setting, UNSET).source;
+    }
+
+    /** File and line, variable or flag that has set the value; {@code default} if nothing has. */
+    public String origin(Setting<?> setting) {
+        return entries.getOrDefault(setting, UNSET).origin;
+    }
+
+    /** A builder that starts with these values. */
+    public Builder toBuilder() {
+        final Builder builder = new Builder(table);
+        builder.entries.putAll(entries);
+        return builder;
+    }
+
+    /** Collects values. Owned by one thread. */
+    public static final class Builder {
+        private final SettingTable table;
+        private final Map<Setting<?>, Entry> entries = new HashMap<>();
+
+        private Builder(SettingTable table) {
+            this.table = table;
+        }
+
+        /**
+         * Sets a value from code.
+         *
+         * @throws IllegalArgumentException if it is out of range
+         */
+        public <T> Builder set(Setting<T> setting, T value) {
+            return set(setting, value, Source.CODE, "code");
+        }
+
+        /** Sets a value, unless a stronger source has. */
+        public <T> Builder set(Setting<T> setting, T value, Source source, String origin) {
+            final Entry entry = new Entry(setting.check(value), source, origin);
+            entries.merge(
+                    setting, entry, (old, now) -> now.source.compareTo(old.source) < 0 ? old : now);
+            return this;
+        }
+
+        /** Sets a value as it is written, unless a stronger source has. */
+        public <T> Builder parse(Setting<T> setting, String text, Source source, String origin) {
+            return set(setting, setting.parse(text), source, origin);
+        }
+
+        /** Sets every list and value that an environment variable names. */
+        public Builder environment(Map<String, String> environment) {
+            for (Setting<?> setting : table.rows()) {
+                for (String variable : setting.variables().reversed()) {
+                    final String text = environment.get(variable);
+                    if (text != null && !text.isBlank() && !isServiceLink(variable, text)) {
+                        parse(variable, setting, text);
+                    }
+                }
+            }
+            return this;
+        }
+
+        /** Kubernetes gives pods beside a service named kvasir this variable. */
+        private static boolean isServiceLink(String variable, String text) {
+            return variable.equals("KVASIR_PORT") && text.startsWith("tcp://");
+        }
+
+        private void parse(String variable, Setting<?> setting, String text) {
+            try {
+                parse(setting, text.strip(), Source.ENVIRONMENT, variable);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(variable + ": " + e.getMessage(), e);
+            }
+        }
+
+        /** The known settings. */
+        public SettingTable table() {
+            return table;
+        }
+
+        /** Puts the values together. */
+        public Settings build() {
+            return new Settings(this);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import io.kvasir.pipeline.WaitMode;
+import io.kvasir.router.Settings.Source;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+class SettingsTest {
+    private final Settings.Builder builder = Settings.builder(RouterSettings.TABLE);
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "block-size | 0 | block-size=0 is out of range; range: 1 or more",
+                "block-size | 3000000000 | block-size=3000000000 is out of range; range: 1 or more",
+                "block-size | big | block-size=big is not a number; range: 1 or more",
+                "max-workers | 65537 | max-workers=65537 is out of range; range: 1..65536",
+                "mode | fast | mode=fast is none of: kv, round-robin, random, direct",
+                "approximate | maybe | approximate=maybe must be true or false",
+                "temperature | -1 | temperature=-1 is out of range; range: 0 or more, finite",
+                "temperature | NaN | temperature=NaN is out of range; range: 0 or more, finite",
+                "temperature | Infinity | temperature=Infinity is out of range; range: 0 or more,"
+                        + " finite",
+                "prune-target-ratio | 0 | prune-target-ratio=0 is out of range; range: 0..1 but not"
+                        + " 0",
+                "ttl-secs | 0 | ttl-secs=0 is out of range; range: 1 or more",
+                "ttl-secs | 9e9 | ttl-secs=9e9 is not a number; range: 1 or more",
+                "index-bytes | 1 | index-bytes=1 is out of range; range: 0 or 65536..137438953344",
+                "blok-size | 1 | unknown setting 'blok-size'; the nearest is 'block-size'",
+                "maxWorkers | 1 | unknown setting 'maxWorkers'; the nearest is 'max-workers'",
+            })
+    void aWrongValueIsRefusedWithNameValueAndRange(String name, String value, String message) {
+        final KvRouter.Builder router = KvRouter.builder();
+        assertEquals(
+                message,
+                assertThrows(IllegalArgumentException.class, () -> router.set(name, value))
+                        .getMessage());
+    }
+
+    @Test
+    void everyDefaultIsInRangeAndReadsAsItIsWritten() {
+        for (Setting<?> setting : RouterSettings.TABLE.rows()) {
+            assertDefault(setting);
+        }
+    }
+
+    private static <T> void assertDefault(Setting<T> setting) {
+        if (setting.usual() != null) {
+            assertEquals(setting.usual(), setting.parse(setting.printUsual()), setting.name());
+        }
+    }
+
+    @Test
+    void everyNameAndVariableIsOneOfAKind() {
+        final Set<String> names = new HashSet<>();
+        for (Setting<?> setting : RouterSettings.TABLE.rows()) {
+            setting.variables().forEach(v -> assertEquals(true, names.add(v), v));
+        }
+        assertThrows(
+                IllegalArgumentException.class,
+                () ->
+                        RouterSettings.TABLE.with(
+                                List.of(Setting.bool("other", true, "").alias("block-size"))));
+    }
+
+    @Test
+    void theStrongerSourceWinsWhateverTheOrder() {
+        final Setting<Integer> size = RouterSettings.BLOCK_SIZE;
+        assertEquals("default", builder.build().origin(size));
+        builder.parse(size, "3", Source.FLAG, "--block-size");
+        builder.parse(size, "1", Source.FILE, "kvasir.yaml:7");
+        builder.environment(Map.of("KVASIR_BLOCK_SIZE", "2", "KVASIR_JAVA", "x"));
+        assertEquals(3, builder.build().get(size));
+        assertEquals("--block-size", builder.build().origin(size));
+        assertEquals(Source.FLAG, builder.build().source(size));
+        final Settings copy = builder.build();
+        builder.set(size, 4);
+        assertEquals(4, builder.build().get(size));
+        assertEquals(3, copy.get(size));
+        assertEquals(4, builder.build().toBuilder().environment(Map.of()).build().get(size));
+    }
+
+    @Test
+    void variablesOfDynamoCountWhereOursAreNotSet() {
+        builder.environment(
+                Map.of(
+                        "DYN_ROUTER_MODE", "round_robin",
+                        "DYN_ROUTER_TEMPERATURE", "0.5",
+                        "DYN_KV_OVERLAP_SCORE_WEIGHT", "2",
+                        "DYN_KV_CACHE_BLOCK_SIZE", "64",
+                        "KVASIR_BLOCK_SIZE", " 1_28 ",
+                        "KVASIR_TTL_SECS", "7",
+                        "KVASIR_SEED", ""));
+        final Settings settings = builder.build();
+        assertEquals(RoutingMode.ROUND_ROBIN, settings.get(RouterSettings.MODE));
+        assertEquals(0.5, settings.get(RouterSettings.TEMPERATURE));
+        assertEquals(2, settings.get(RouterSettings.OVERLAP_WEIGHT));
+        assertEquals(128, settings.get(RouterSettings.BLOCK_SIZE));
+        assertEquals("KVASIR_BLOCK_SIZE", settings.origin(RouterSettings.BLOCK_SIZE));
+        assertEquals(Duration.ofSeconds(7), settings.get(RouterSettings.TTL));
+        assertNull(settings.get(RouterSettings.SEED));
+    }
+
+    @Test
+    void aWrongVariableIsNamed() {
+        final Map<String, String> wrong = Map.of("KVASIR_TEMPERATURE", "hot");
+        assertEquals(
+                "KVASIR_TEMPERATURE: temperature=hot is not a number; range: 0 or more, finite",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> builder.environment(wrong).build())
+                        .getMessage());
+    }
+
+    @Test
+    void theRouterTakesEveryRow() {
+        builder.set(RouterSettings.BOOKING_WAIT, WaitMode.BLOCKING)
+                .set(RouterSettings.APPROXIMATE, true)
+                .set(RouterSettings.MAX_TREE_SIZE, 100L)
+                .set(RouterSettings.MAX_BLOCKS, 1000L)
+                .set(RouterSettings.SEED, 5L);
+        try (KvRouter router = KvRouter.builder().settings(builder.build()).build()) {
+            assertEquals(2000, router.index().config().maxHeldBlocks(), "twice max-blocks");
+            assertEquals(0, router.routedPrefixes().blocks());
+            assertEquals(5L, router.settings().get(RouterSettings.SEED));
+        }
+    }
+
+    @Test
+    void nothingIsNoValue() {
+        assertThrows(NullPointerException.class, () -> KvRouter.builder().mode(null));
+    }
+}
