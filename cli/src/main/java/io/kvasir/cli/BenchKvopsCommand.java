@@ -76,7 +76,7 @@ final class BenchKvopsCommand implements Callable<Integer> {
             names = "--mode",
             paramLabel = "M",
             defaultValue = "inorder",
-            description = "inorder, beside or openloop. Default: ${DEFAULT-VALUE}.")
+            description = "inorder, events, beside or openloop. Default: ${DEFAULT-VALUE}.")
     private ReplayMode mode;
 
     @Option(
@@ -90,15 +90,41 @@ final class BenchKvopsCommand implements Callable<Integer> {
             names = "--warm-up",
             paramLabel = "N",
             description =
-                    "Operations of the stream's start to replay before, unmeasured; 0 = none."
-                            + " Default: the whole stream.")
+                    "Operations of the stream's start that are replayed before, again and again"
+                            + " until figures stand still; 0 = none. Default: the whole stream.")
     private Long warmUp;
+
+    @Option(
+            names = "--warm-up-seconds",
+            paramLabel = "S",
+            defaultValue = "30",
+            description = "Most time for the warm-up. Default: ${DEFAULT-VALUE}.")
+    private double warmUpSeconds;
+
+    @Option(
+            names = "--room",
+            paramLabel = "X",
+            defaultValue = "1",
+            description =
+                    "Room of the index as a share of what the stream's workers hold at most; below"
+                            + " 1 answers are not checked. Default: ${DEFAULT-VALUE}.")
+    private double room;
+
+    @Option(
+            names = "--limit-seconds",
+            paramLabel = "S",
+            defaultValue = "0",
+            description =
+                    "Mode events: a pass ends after so long (replayed_share); 0 = never. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private double limitSeconds;
 
     @Option(
             names = "--passes",
             paramLabel = "N",
             defaultValue = "3",
-            description = "Mode beside: passes over the stream. Default: ${DEFAULT-VALUE}.")
+            description =
+                    "Modes beside and events: passes over the stream. Default: ${DEFAULT-VALUE}.")
     private int passes;
 
     @Option(
@@ -139,7 +165,7 @@ final class BenchKvopsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final KvopsResult result = bench().run(plan());
+        final KvopsResult result = bench(forks, jvmOptions, common).run(plan());
         if (json) {
             Json.print(json(result), common.out());
         } else {
@@ -148,7 +174,8 @@ final class BenchKvopsCommand implements Callable<Integer> {
         return result.mismatches() == 0 ? ExitCode.OK : ExitCode.NEGATIVE;
     }
 
-    private KvopsBench bench() {
+    /** A bench that says on standard error what it does. */
+    static KvopsBench bench(int forks, List<String> jvmOptions, CommonOptions common) {
         if (forks < 0) {
             throw common.wrong("--forks " + forks + " is negative");
         }
@@ -167,6 +194,9 @@ final class BenchKvopsCommand implements Callable<Integer> {
                     .withIndex(index)
                     .withMode(mode)
                     .withWarmUp(warmUp == null ? ReplayPlan.WHOLE : warmUp)
+                    .withWarmUpSeconds(warmUpSeconds)
+                    .withRoom(room)
+                    .withLimit(limitSeconds)
                     .withBeside(passes, blockRate, depth)
                     .withSpeedUp(speedUp);
         } catch (IllegalArgumentException e) {
@@ -206,7 +236,8 @@ final class BenchKvopsCommand implements Callable<Integer> {
                 : String.format(Locale.ROOT, "%.4f", value);
     }
 
-    private static ObjectNode json(KvopsResult result) {
+    /** All figures of a measurement. */
+    static ObjectNode json(KvopsResult result) {
         final ObjectNode root = Json.object();
         final ReplayPlan plan = result.plan();
         root.put("stream", plan.file().getFileName().toString())

@@ -44,6 +44,11 @@ public interface BlockIndex extends AutoCloseable {
     /** Bytes of all memory of the index, heap or not; -1 when it cannot tell. */
     long bytes();
 
+    /** Bytes of {@link #bytes()} that are in use now; the same where nothing tells. */
+    default long usedBytes() {
+        return bytes();
+    }
+
     /** Gives the memory back. */
     @Override
     void close();

@@ -25,16 +25,24 @@ final class InOrderReplay {
      *
      * @param size operations to replay, from the stream's start
      * @param index empty; not closed
+     * @param checked whether the stream says what the answers must be
      * @param usage of the thread that will replay
+     * @param clockCostNs of that clock, see {@link ThreadUsage#clockCostNs()}
      */
-    InOrderReplay(KvopsStream stream, int size, BlockIndex index, ThreadUsage usage) {
+    InOrderReplay(
+            KvopsStream stream,
+            int size,
+            BlockIndex index,
+            boolean checked,
+            ThreadUsage usage,
+            long clockCostNs) {
         this.stream = stream;
         this.size = size;
         this.index = index;
         this.reader = index.reader();
         this.usage = usage;
-        this.checked = stream.header().has(KvopsHeader.CHECKSUMS);
-        this.clockCostNs = usage.clockCostNs();
+        this.checked = checked;
+        this.clockCostNs = clockCostNs;
     }
 
     /** Replays; to be called once. */
@@ -50,6 +58,12 @@ final class InOrderReplay {
         }
         burst(from, size);
         return result(System.nanoTime() - startNs);
+    }
+
+    /** What it took on average, after {@link #run()}. */
+    PassCost cost() {
+        return new PassCost(
+                events == 0 ? 0 : Math.max(0, (double) applyCpuNs / events), latencies.meanNs());
     }
 
     private void burst(int from, int to) {

@@ -120,6 +120,15 @@ public final class KvopsStream {
         return queries;
     }
 
+    /** Queries among the first operations. */
+    int queries(int operations) {
+        int found = 0;
+        for (int i = 0; i < operations; i++) {
+            found += isQuery(i) ? 1 : 0;
+        }
+        return found;
+    }
+
     /** Stores, removals and clears among them. */
     public long events() {
         return (long) size - queries;
@@ -133,6 +142,11 @@ public final class KvopsStream {
     /** Whether operation {@code i} is a query; all others are events. */
     public boolean isQuery(int i) {
         return ops[i] == KvopsDescriptor.QUERY;
+    }
+
+    /** Whether operation {@code i} says that a worker holds nothing any more. */
+    boolean isClear(int i) {
+        return ops[i] == KvopsDescriptor.CLEARED;
     }
 
     /** Checksum of the answer that query {@code i} must get; see {@link AnswerChecksum}. */

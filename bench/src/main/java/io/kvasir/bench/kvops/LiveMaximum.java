@@ -32,6 +32,16 @@ public record LiveMaximum(long pairs, long blocks, long lastPairs) {
         }
     }
 
+    /**
+     * A part of it, for an index that has less room than the stream needs.
+     *
+     * @param room 1 = all of it; above 0
+     */
+    LiveMaximum times(double room) {
+        return new LiveMaximum(
+                (long) Math.ceil(pairs * room), (long) Math.ceil(blocks * room), lastPairs);
+    }
+
     /** Who holds what, as far as numbers go: 64-bit hashes stand for pairs and blocks. */
     private static final class Holdings {
         private static final long ABSENT = 0x5555_AAAA_0F0F_3C3CL; // no hash in practice

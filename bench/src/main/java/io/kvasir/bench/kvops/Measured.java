@@ -66,6 +66,7 @@ final class Measured {
             put(Figure.BYTES, index.bytes());
             if (held > 0) {
                 put(Figure.BYTES_PER_PAIR, (double) index.bytes() / held);
+                put(Figure.USED_BYTES_PER_PAIR, (double) index.usedBytes() / held);
             }
         }
         return this;

@@ -66,6 +66,11 @@ final class PrefixBlockIndex implements BlockIndex {
     }
 
     @Override
+    public long usedBytes() {
+        return index.usedBytes();
+    }
+
+    @Override
     public void close() {
         index.close();
     }

@@ -34,9 +34,9 @@ public final class Report {
     private static final List<String> METHOD =
             List.of(
                     "Each index runs in fresh JVMs, one after the other; figures are medians over"
-                        + " them, min–max beside. A JVM decodes the stream, replays it whole on an"
-                        + " index of its own (warm-up), then measures on an empty one sized for"
-                        + " exactly what the stream's workers hold at most.",
+                        + " them, min–max beside. A JVM decodes the stream, replays it on indexes"
+                        + " of their own until figures stand still (warm-up), then measures on an"
+                        + " empty one sized for exactly what the stream's workers hold at most.",
                     "apply: CPU time of the thread between the first and the last event of each"
                             + " burst, the clock's own cost taken off.",
                     "queries: wall time; left out are those during which the thread lost its core"

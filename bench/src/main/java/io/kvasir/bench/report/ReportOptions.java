@@ -95,6 +95,6 @@ record ReportOptions(
             }
         }
         throw new IllegalArgumentException(
-                "no mode is named " + name + "; there are inorder, beside, openloop");
+                "no mode is named " + name + "; there are inorder, events, beside, openloop");
     }
 }

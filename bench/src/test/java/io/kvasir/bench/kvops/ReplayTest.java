@@ -16,13 +16,15 @@ import org.junit.jupiter.params.provider.MethodSource;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 
 class ReplayTest {
     private static final Set<Figure> EVERYWHERE =
-            EnumSet.range(Figure.APPLY_NS_PER_BLOCK, Figure.QUERY_RAW_P9999_US);
+            EnumSet.range(Figure.QUERY_MEAN_US, Figure.QUERY_RAW_P9999_US);
+    private static final Set<Figure> EVENTS = EnumSet.range(Figure.EVENT_MEAN_US, Figure.EVENTS);
 
     @TempDir private Path dir;
     private Path stream;
@@ -49,6 +51,7 @@ class ReplayTest {
         assertEquals(180, result.median(Figure.QUERIES));
         assertTrue(result.latencies().getTotalCount() <= 180); // less those that lost a core
         assertTrue(result.figures().containsAll(EVERYWHERE), result.figures().toString());
+        assertTrue(Collections.disjoint(EVENTS, result.figures()), result.figures().toString());
         assertTrue(result.median(Figure.APPLY_NS_PER_BLOCK) > 0);
         assertEquals(result.header().eventBlocks(), (long) result.median(Figure.EVENT_BLOCKS));
         assertEquals(result.live().lastPairs(), (long) result.median(Figure.HELD_PAIRS));
@@ -63,6 +66,63 @@ class ReplayTest {
         }
         assertEquals("none", ReplayPlan.of(stream).withWarmUp(0).warmUpText());
         assertTrue(ReplayPlan.of(stream).warmUpText().contains("whole stream"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("indexes")
+    void eachEventHasItsOwnTimeInModeEvents(String index) throws IOException, InterruptedException {
+        final ReplayPlan plan =
+                ReplayPlan.of(stream)
+                        .withIndex(index)
+                        .withMode(ReplayMode.EVENTS)
+                        .withWarmUp(50)
+                        .withPasses(2);
+        final KvopsResult result = run(plan);
+        assertTrue(result.figures().containsAll(EVENTS), result.figures().toString());
+        assertEquals(0, result.mismatches());
+        assertEquals(2 * 180, result.median(Figure.QUERIES));
+        assertEquals(
+                result.header().stored() + result.header().removed(),
+                (long) result.median(Figure.EVENTS));
+        assertEquals(1, result.median(Figure.REPLAYED_SHARE));
+        assertTrue(result.median(Figure.EVENT_P50_US) <= result.median(Figure.EVENT_MAX_US));
+        assertTrue(result.median(Figure.EVENT_MAX_US) <= result.median(Figure.EVENT_RAW_MAX_US));
+        assertTrue(result.median(Figure.EVENT_MAX_BLOCKS) >= 1);
+        assertFalse(result.figures().contains(Figure.APPLY_NS_PER_BLOCK));
+    }
+
+    @Test
+    void aPassOfModeEventsEndsAtItsTimeLimit() throws IOException, InterruptedException {
+        final KvopsResult result =
+                run(
+                        ReplayPlan.of(stream)
+                                .withMode(ReplayMode.EVENTS)
+                                .withWarmUp(0)
+                                .withPasses(2)
+                                .withLimit(1e-9));
+        assertTrue(result.median(Figure.REPLAYED_SHARE) < 1);
+        assertTrue(result.median(Figure.EVENTS) >= 1);
+    }
+
+    @Test
+    void anIndexWithHalfTheRoomRefusesStoresAndIsNotChecked()
+            throws IOException, InterruptedException {
+        final KvopsResult result = run(ReplayPlan.of(stream).withWarmUp(0).withRoom(0.5));
+        assertTrue(result.median(Figure.REFUSED_STORES) > 0);
+        assertEquals(0, result.mismatches());
+        assertTrue(result.median(Figure.HELD_PAIRS) <= Math.ceil(result.live().pairs() * 0.5));
+    }
+
+    @Test
+    void theWarmUpSaysHowLongItTook() throws IOException, InterruptedException {
+        final KvopsResult result = run(ReplayPlan.of(stream).withWarmUp(400));
+        final double passes = result.median(Figure.WARM_UP_PASSES);
+        assertTrue(passes >= 5, "passes " + passes);
+        assertEquals(
+                400 * passes,
+                result.median(Figure.WARM_UP_EVENTS) + result.median(Figure.WARM_UP_QUERIES));
+        final KvopsResult once = run(ReplayPlan.of(stream).withWarmUp(400).withWarmUpSeconds(0));
+        assertEquals(0, once.median(Figure.WARM_UP_SETTLED));
     }
 
     @Test
@@ -175,7 +235,10 @@ class ReplayTest {
                         Indexes.KVASIR,
                         ReplayMode.BESIDE,
                         17,
+                        1.5,
+                        0.5,
                         2,
+                        3,
                         1e6,
                         128,
                         2.5);
@@ -183,6 +246,9 @@ class ReplayTest {
         assertThrows(IllegalArgumentException.class, () -> plan.withIndex("nonesuch"));
         assertThrows(IllegalArgumentException.class, () -> plan.withWarmUp(-1));
         assertThrows(IllegalArgumentException.class, () -> plan.withSpeedUp(Double.NaN));
+        assertThrows(IllegalArgumentException.class, () -> plan.withRoom(0));
+        assertThrows(IllegalArgumentException.class, () -> plan.withLimit(-1));
+        assertThrows(IllegalArgumentException.class, () -> plan.withWarmUpSeconds(Double.NaN));
         assertThrows(IllegalArgumentException.class, () -> plan.withBeside(0, 0, 0));
     }
 }
