@@ -12,13 +12,18 @@ import picocli.CommandLine.Mixin;
             "JMH suites and the report with its latency curves are started by bench/run.",
             ""
         },
-        subcommands = {BenchKvopsCommand.class, BenchGenerateCommand.class},
+        subcommands = {
+            BenchKvopsCommand.class,
+            BenchCliffsCommand.class,
+            BenchGenerateCommand.class
+        },
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
             "Examples:",
             "  kvasir bench generate --trace conversation_trace.jsonl --out w64.kvops --workers 64",
             "  kvasir bench kvops w64.kvops --forks 3 --json",
+            "  kvasir bench cliffs",
             "",
             "Exit codes: 0 measured, every answer right; 1 wrong answers; 2 wrong command line; 3"
                     + " no such file, no such format, could not measure."

@@ -95,7 +95,8 @@ class BenchCommandTest {
             value = {
                 "beside --passes 1 | query_p9999_us",
                 "beside --passes 1 --depth 8 --block-rate 1e6 | query_p9999_us",
-                "openloop --speed-up 100 | drain_ms"
+                "openloop --speed-up 100 | drain_ms",
+                "events --passes 1 --limit-seconds 5 | event_max_us"
             })
     void theOtherModesAreMeasuredToo(String mode, String figure) throws IOException {
         final String line =
@@ -105,11 +106,32 @@ class BenchCommandTest {
         assertTrue(Json.MAPPER.readTree(run.out()).path(figure).isNumber(), run.out());
     }
 
+    @Test
+    void eachSituationIsARowWithItsLongestEvent() throws IOException {
+        final String line =
+                "bench cliffs unknown-flood big-worker --scale 0.002 --forks 0 --passes 1"
+                        + " --warm-up-seconds 0";
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(0, run.exitCode(), run.err());
+        final List<String> lines = run.out().lines().toList();
+        assertTrue(lines.getFirst().contains("p99.99 us"), run.out());
+        assertTrue(lines.get(2).startsWith("unknown-flood "), run.out());
+        assertTrue(lines.get(3).startsWith("big-worker "), run.out());
+
+        final CommandRun json = CommandRun.of((line + " --json").split(" ", -1));
+        final JsonNode first = Json.MAPPER.readTree(json.out()).path("cliffs").path(0);
+        assertTrue(first.path("event_max_us").asDouble(-1) > 0, json.out());
+        assertTrue(first.path("event_share_over_bound").isNumber(), json.out());
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {
                 "bench | 2 | no command given",
+                "bench cliffs nonesuch | 2 | no situation is named nonesuch; there are index-limit",
+                "bench cliffs --scale 2 | 2 | --scale 2.0 is not within 0..1",
+                "bench cliffs --room 0 | 2 | room is positive",
                 "bench kvops no.kvops | 3 | no such file: no.kvops",
                 "bench kvops pom.xml | 3 | no KVOPS v1 stream: offset 0: the magic",
                 "bench kvops x --index nonesuch | 2 | no index is named nonesuch; there are kvasir",

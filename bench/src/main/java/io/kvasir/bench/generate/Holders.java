@@ -5,7 +5,7 @@ import org.agrona.collections.Long2LongHashMap;
 import java.util.Arrays;
 
 /** Which workers hold which block: one bit per worker, one row per block that anyone holds. */
-final class Holders {
+public final class Holders {
     private static final long NO_ROW = -1;
     private static final float LOAD = 0.6f;
     private static final int FIRST_ROWS = 1 << 10;
@@ -18,12 +18,14 @@ final class Holders {
     private int free;
     private int used;
 
-    Holders(int workers) {
+    /** Nobody holds anything. */
+    public Holders(int workers) {
         words = (workers + Long.SIZE - 1) / Long.SIZE;
         alive = new long[words];
     }
 
-    void add(long block, int worker) {
+    /** A worker holds a block from now on, named by its sequence hash. */
+    public void add(long block, int worker) {
         long row = rowOf.get(block);
         if (row == NO_ROW) {
             row = newRow();
@@ -44,7 +46,8 @@ final class Holders {
         return used++;
     }
 
-    void remove(long block, int worker) {
+    /** A worker that holds a block does so no more. */
+    public void remove(long block, int worker) {
         final int row = (int) rowOf.get(block);
         rows[row][worker / Long.SIZE] &= ~(1L << worker);
         for (long word : rows[row]) {
@@ -67,7 +70,7 @@ final class Holders {
      * @param path sequence hashes of the blocks, [count]
      * @param depths receives one number a worker
      */
-    void overlaps(long[] path, int count, int[] depths) {
+    public void overlaps(long[] path, int count, int[] depths) {
         Arrays.fill(depths, 0);
         Arrays.fill(alive, -1);
         for (int i = 0; i < count; i++) {
