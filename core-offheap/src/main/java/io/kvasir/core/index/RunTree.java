@@ -393,9 +393,10 @@ public final class RunTree {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, lower);
         }
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, lower);
+        // shorter before the version says so: a reader that knows the new version and the old
+        // length would take "all of the run", of the shorter one, for all of the longer one
+        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) - length(lower));
         versions.structureChanged(run);
-        final long extent = extent(run);
-        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - length(lower));
         adopt(lower, children);
         memory.putLongRelease(
                 at(lower) + RunDescriptor.PARENT_OFFSET,

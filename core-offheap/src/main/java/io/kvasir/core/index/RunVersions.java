@@ -2,8 +2,6 @@ package io.kvasir.core.index;
 
 import io.kvasir.core.memory.OffHeap;
 
-import java.lang.invoke.VarHandle;
-
 /**
  * The versions of runs: a reader believes what it has read of a run when the version is the same
  * afterwards. Writer thread only.
@@ -37,6 +35,6 @@ final class RunVersions {
         // who sees the new version sees what led to it ...
         memory.putLongRelease(
                 RunDescriptor.headerOffset(run) + RunDescriptor.VERSION_OFFSET, version);
-        VarHandle.storeStoreFence(); // ... and sees it before what the memory is used for next
+        memory.storeStoreFence(); // ... and sees it before what the memory is used for next
     }
 }

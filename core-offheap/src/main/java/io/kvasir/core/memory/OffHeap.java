@@ -40,6 +40,7 @@ public final class OffHeap implements AutoCloseable {
     private final Arena arena;
     private final MemorySegment segment;
     private final long base;
+    private StoreListener listener;
 
     private OffHeap(Arena arena, MemorySegment segment) {
         this.arena = arena;
@@ -70,6 +71,38 @@ public final class OffHeap implements AutoCloseable {
         }
     }
 
+    /**
+     * Is shown each store to a checked memory before the store takes effect, in program order. For
+     * tests, which let a reader act between any two stores of a writer.
+     */
+    interface StoreListener {
+        /**
+         * A store is next.
+         *
+         * @param release whether it is ordered behind all stores before it
+         */
+        void store(long offset, int length, long value, boolean release);
+
+        /** No later store may be seen before an earlier one. */
+        void fence();
+    }
+
+    /** Whether {@link #listen} has an effect: where accesses are checked. */
+    static boolean isCheckable() {
+        return CHECKED;
+    }
+
+    /** Shows all stores from now on to a listener; {@code null} = none. Unchecked: no effect. */
+    void listen(StoreListener newListener) {
+        listener = newListener;
+    }
+
+    private void store(long offset, int length, long value, boolean release) {
+        if (CHECKED && listener != null) {
+            listener.store(offset, length, value, release);
+        }
+    }
+
     /** Length in bytes. */
     public long length() {
         return segment.byteSize();
@@ -97,21 +130,25 @@ public final class OffHeap implements AutoCloseable {
 
     /** Writes a long. */
     public void putLong(long offset, long value) {
+        store(offset, Long.BYTES, value, false);
         LONG.set(memory(), base + offset, value);
     }
 
     /** Writes a long in opaque mode. */
     public void putLongOpaque(long offset, long value) {
+        store(offset, Long.BYTES, value, false);
         LONG.setOpaque(memory(), base + offset, value);
     }
 
     /** Writes a long in release mode. */
     public void putLongRelease(long offset, long value) {
+        store(offset, Long.BYTES, value, true);
         LONG.setRelease(memory(), base + offset, value);
     }
 
     /** Adds to a long atomically, in volatile mode; returns the value before. */
     public long getAndAddLong(long offset, long delta) {
+        store(offset, Long.BYTES, getLong(offset) + delta, true);
         return (long) LONG.getAndAdd(memory(), base + offset, delta);
     }
 
@@ -127,11 +164,13 @@ public final class OffHeap implements AutoCloseable {
 
     /** Writes a short in opaque mode. */
     public void putShortOpaque(long offset, short value) {
+        store(offset, Short.BYTES, value, false);
         SHORT.setOpaque(memory(), base + offset, value);
     }
 
     /** Writes a short. */
     public void putShort(long offset, short value) {
+        store(offset, Short.BYTES, value, false);
         SHORT.set(memory(), base + offset, value);
     }
 
@@ -142,6 +181,7 @@ public final class OffHeap implements AutoCloseable {
 
     /** Writes a byte. */
     public void putByte(long offset, byte value) {
+        store(offset, Byte.BYTES, value, false);
         memory().set(ValueLayout.JAVA_BYTE, base + offset, value);
     }
 
@@ -162,21 +202,27 @@ public final class OffHeap implements AutoCloseable {
 
     /** Writes an int. */
     public void putInt(long offset, int value) {
+        store(offset, Integer.BYTES, value, false);
         INT.set(memory(), base + offset, value);
     }
 
     /** Writes an int in opaque mode. */
     public void putIntOpaque(long offset, int value) {
+        store(offset, Integer.BYTES, value, false);
         INT.setOpaque(memory(), base + offset, value);
     }
 
     /** Writes an int in release mode. */
     public void putIntRelease(long offset, int value) {
+        store(offset, Integer.BYTES, value, true);
         INT.setRelease(memory(), base + offset, value);
     }
 
     /** Copies longs from an array. The same offset rules as for one long. */
     public void putLongs(long offset, long[] source, int from, int count) {
+        for (int i = 0; CHECKED && listener != null && i < count; i++) {
+            store(offset + (long) i * Long.BYTES, Long.BYTES, source[from + i], false);
+        }
         MemorySegment.copy(source, from, segment, ValueLayout.JAVA_LONG, offset, count);
     }
 
@@ -187,8 +233,19 @@ public final class OffHeap implements AutoCloseable {
         }
     }
 
-    /** Copies bytes inside this memory; the two ranges may overlap. */
+    /** Stores before this one are seen before the stores after it. */
+    public void storeStoreFence() {
+        if (CHECKED && listener != null) {
+            listener.fence();
+        }
+        VarHandle.storeStoreFence();
+    }
+
+    /** Copies longs inside this memory, {@code length} bytes; the two ranges do not overlap. */
     public void copy(long from, long to, long length) {
+        for (long i = 0; CHECKED && listener != null && i < length; i += Long.BYTES) {
+            store(to + i, Long.BYTES, getLong(from + i), false);
+        }
         MemorySegment.copy(segment, from, segment, to, length);
     }
 

@@ -227,6 +227,16 @@ final class ActivePaths implements AutoCloseable {
         return freed;
     }
 
+    /** Where the runs live; for tests. */
+    LineArena arena() {
+        return arena;
+    }
+
+    /** The runs; for tests. */
+    RunTree tree() {
+        return tree;
+    }
+
     int match(long[] hashes, int count, OverlapScores out) {
         return tree.match(hashes, count, out);
     }

@@ -1,14 +1,19 @@
 package io.kvasir.core.index;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.util.Arrays;
 import java.util.Random;
+import java.util.stream.Stream;
 
 /**
  * Random operations of the writer between any two steps of the reader, on one thread, so that a
@@ -16,31 +21,53 @@ import java.util.Random;
  * something else a moment later. {@link WatchedIndex} says which blocks a match may find; without
  * an operation during the call it says exactly which ones it must find.
  *
- * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 3 by default.
+ * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 6 by default.
  */
 class RunReaderExplorerTest {
     private static final double SECONDS =
-            Double.parseDouble(System.getProperty("kvasir.explore.seconds", "3"));
-    private static final int CASES = 6;
+            Double.parseDouble(System.getProperty("kvasir.explore.seconds", "6"));
+    private static final int CASES = 18;
     private static final int MATCHES_PER_CHECK = 64;
     private static final int CHECKED_MATCHES = 4_000;
 
-    @ParameterizedTest(name = "{0} slots, {1} KiB, prompts to {2} blocks, {3} kinds of block")
-    @CsvSource({
-        "3, 64, 12, 2",
-        "4, 64, 40, 2",
-        "24, 64, 20, 3",
-        "40, 96, 30, 4",
-        "5, 128, 700, 2",
-        "9, 64, 20, 12"
-    })
-    void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(int slots, int kib, int depth, int kinds) {
+    /** What the writer does at a step of the reader. */
+    enum Order {
+        /** Whole operations. */
+        OPERATIONS,
+        /** Single stores of operations, in the writer's order. */
+        STORES,
+        /** Single stores, as a machine with weak memory may order them. */
+        STORES_IN_ANY_ORDER
+    }
+
+    static Stream<Arguments> cases() {
+        return Stream.of(Order.values())
+                .flatMap(
+                        order ->
+                                Stream.of(
+                                        arguments(order, 3, 64, 12, 2),
+                                        arguments(order, 4, 64, 40, 2),
+                                        arguments(order, 24, 64, 20, 3),
+                                        arguments(order, 40, 96, 30, 4),
+                                        arguments(order, 5, 128, 700, 2),
+                                        arguments(order, 9, 64, 20, 12)));
+    }
+
+    @ParameterizedTest(name = "{0}: {1} slots, {2} KiB, prompts to {3} blocks, {4} kinds of block")
+    @MethodSource("cases")
+    void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(
+            Order order, int slots, int kib, int depth, int kinds) {
         final long seed = Seeds.next("RunReaderExplorerTest " + slots + "/" + kib + "/" + depth);
         final long end = System.nanoTime() + (long) (SECONDS / CASES * 1e9);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10, false);
-        try (WatchedIndex index = new WatchedIndex(config)) {
-            final Explorer explorer = new Explorer(new Random(seed), index, slots, depth, kinds);
+        assumeTrue(order == Order.OPERATIONS || LaggingMemory.isPossible());
+        try (WatchedIndex index =
+                order == Order.OPERATIONS
+                        ? new WatchedIndex(config)
+                        : WatchedIndex.lagging(config)) {
+            final Explorer explorer =
+                    new Explorer(new Random(seed), index, order, slots, depth, kinds);
             while (System.nanoTime() < end) {
                 explorer.match();
                 if (explorer.matches < CHECKED_MATCHES
@@ -52,8 +79,9 @@ class RunReaderExplorerTest {
             explorer.clearAll();
             index.check();
             System.out.printf(
-                    "%d slots: %d matches (%d with operations inside), %d operations, %d refused,"
-                            + " %d runs read again%n",
+                    "%s, %d slots: %d matches (%d with operations inside), %d operations, %d"
+                            + " refused, %d runs read again%n",
+                    order,
                     slots,
                     explorer.matches,
                     explorer.disturbed,
@@ -67,6 +95,7 @@ class RunReaderExplorerTest {
     private static final class Explorer {
         private final Random random;
         private final WatchedIndex index;
+        private final Order order;
         private final int slots;
         private final long[][] prompts;
         private long matches;
@@ -75,11 +104,13 @@ class RunReaderExplorerTest {
         private long refused;
         private long readAgain;
         private double chance;
+        private int stride;
         private long[] matched = {};
 
-        Explorer(Random random, WatchedIndex index, int slots, int depth, int kinds) {
+        Explorer(Random random, WatchedIndex index, Order order, int slots, int depth, int kinds) {
             this.random = random;
             this.index = index;
+            this.order = order;
             this.slots = slots;
             this.prompts = new long[20][];
             for (int i = 0; i < prompts.length; i++) {
@@ -98,22 +129,42 @@ class RunReaderExplorerTest {
         void match() {
             if (matches++ % 512 == 0) {
                 chance = new double[] {0.02, 0.05, 0.15, 0.5}[random.nextInt(4)];
+                stride = new int[] {1, 4, 16, 64}[random.nextInt(4)];
+            }
+            if (order != Order.OPERATIONS && random.nextInt(3) > 0) {
+                index.lag().clear();
             }
             final long[] prompt = prompts[random.nextInt(prompts.length)];
             matched = prompt;
             final long before = index.moment();
+            final boolean lagging =
+                    order != Order.OPERATIONS && index.lag().applied() < index.lag().logged();
             index.match(
                     prompt,
                     step -> {
                         while (random.nextDouble() < chance && random.nextInt(4) > 0) {
                             operate();
                         }
+                        step();
                     });
-            disturbed += index.moment() > before ? 1 : 0;
+            disturbed += index.moment() > before || lagging ? 1 : 0;
             final int found = index.taken(RunReader.Step.IDENTIFIED);
             readAgain += Math.max(0, found - index.taken(RunReader.Step.CHILD_FOUND));
             if (random.nextInt(8) == 0) {
                 operate();
+            }
+        }
+
+        /** Lets stores that were made take effect for the reader: often none, seldom many. */
+        private void step() {
+            if (order == Order.OPERATIONS || random.nextBoolean()) {
+                return;
+            }
+            final int stores = random.nextInt(stride + 1);
+            if (order == Order.STORES) {
+                index.lag().advance(stores);
+            } else {
+                index.lag().advanceInAnyOrder(stores, random);
             }
         }
 

@@ -3,6 +3,9 @@ package io.kvasir.core.index;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.LaggingMemory;
+import io.kvasir.core.memory.OffHeap;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
@@ -16,7 +19,8 @@ import java.util.function.Consumer;
 /**
  * An index and, in plain Java, which slot has held which block at which moment: a moment ends with
  * each operation of the writer. The reader is the real one, and the test acts between its steps, on
- * the same thread. Blocks are named after slot and path, so no publisher contradicts itself here.
+ * the same thread; a {@link #lagging} one also between any two stores of the writer. Blocks are
+ * named after slot and path, so no publisher contradicts itself here.
  */
 final class WatchedIndex implements AutoCloseable {
     private static final long NEVER = -1;
@@ -51,8 +55,8 @@ final class WatchedIndex implements AutoCloseable {
         Consumer<Step> listener = step -> {};
         final Map<Step, Integer> steps = new EnumMap<>(Step.class);
 
-        Reader(PrefixIndex index, int slots) {
-            super(index.arena().memory(), index.tree().root(), slots);
+        Reader(OffHeap memory, PrefixIndex index, int slots) {
+            super(memory, index.tree().root(), slots);
         }
 
         @Override
@@ -64,6 +68,7 @@ final class WatchedIndex implements AutoCloseable {
 
     private final PrefixIndex index;
     private final int slots;
+    private final LaggingMemory lag;
     private final Reader reader;
     private final OverlapScores scores;
     private final Block root;
@@ -78,9 +83,19 @@ final class WatchedIndex implements AutoCloseable {
     }
 
     WatchedIndex(PrefixIndexConfig config) {
+        this(config, false);
+    }
+
+    /** An index whose reader sees the writer's stores one by one, as {@link #lag} says. */
+    static WatchedIndex lagging(PrefixIndexConfig config) {
+        return new WatchedIndex(config, true);
+    }
+
+    private WatchedIndex(PrefixIndexConfig config, boolean lagging) {
         this.slots = config.maxWorkerSlots();
         this.index = new PrefixIndex(config);
-        this.reader = new Reader(index, slots);
+        this.lag = lagging ? new LaggingMemory(index.arena().memory(), () -> moment) : null;
+        this.reader = new Reader(lagging ? lag.memory() : index.arena().memory(), index, slots);
         this.scores = new OverlapScores(slots);
         this.root = new Block(blocks++, slots);
         for (int slot = 0; slot < slots; slot++) {
@@ -95,6 +110,11 @@ final class WatchedIndex implements AutoCloseable {
 
     PrefixIndex index() {
         return index;
+    }
+
+    /** What the reader sees of the writer's stores. */
+    LaggingMemory lag() {
+        return lag;
     }
 
     // -- the writer -------------------------------------------------------------------------
@@ -204,6 +224,9 @@ final class WatchedIndex implements AutoCloseable {
             assertEquals(names.get(slot).keySet(), held.get(slot), "names of slot " + slot);
         }
         IndexInvariants.check(index);
+        if (lag != null) {
+            lag.check();
+        }
     }
 
     private List<Set<Long>> heldNames() {
@@ -289,7 +312,8 @@ final class WatchedIndex implements AutoCloseable {
      * and all blocks are found that are held when nobody has written meanwhile.
      */
     OverlapScores match(long[] prompt, Consumer<RunReader.Step> listener) {
-        firstMoment = moment;
+        firstMoment = lag == null ? moment : lag.moment();
+        final boolean quiet = lag == null || lag.applied() == lag.logged();
         reader.steps.clear();
         reader.listener = listener;
         final int deepest = reader.match(prompt, prompt.length, scores);
@@ -301,7 +325,7 @@ final class WatchedIndex implements AutoCloseable {
         }
         for (int slot = 0; slot < slots; slot++) {
             final int depth = scores.depth(slot);
-            checkHeld(prompt, slot, depth);
+            checkHeld(prompt, slot, depth, quiet && moment == firstMoment);
             assertEquals(depth > 0, seen.contains(slot), "slots with a depth are listed");
             largest = Math.max(largest, depth);
         }
@@ -309,7 +333,7 @@ final class WatchedIndex implements AutoCloseable {
         return scores;
     }
 
-    private void checkHeld(long[] prompt, int slot, int depth) {
+    private void checkHeld(long[] prompt, int slot, int depth, boolean exactly) {
         Block block = root;
         for (int i = 0; i < depth; i++) {
             block = block == null ? null : block.next.get(prompt[i]);
@@ -323,7 +347,7 @@ final class WatchedIndex implements AutoCloseable {
                                 + scores);
             }
         }
-        if (moment == firstMoment) {
+        if (exactly) {
             assertEquals(
                     heldLength(slot, prompt),
                     depth,
@@ -343,6 +367,9 @@ final class WatchedIndex implements AutoCloseable {
 
     @Override
     public void close() {
+        if (lag != null) {
+            lag.close();
+        }
         index.close();
     }
 }
