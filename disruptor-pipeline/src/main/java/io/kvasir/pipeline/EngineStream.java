@@ -1,6 +1,6 @@
 package io.kvasir.pipeline;
 
-import io.kvasir.core.index.CopyRule;
+import io.kvasir.pipeline.ReplayCoordinator.Wanted;
 import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -9,29 +9,55 @@ import io.kvasir.pipeline.wire.KvEventSink;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.Arrays;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
 /**
  * The event stream of one (worker, rank): decodes messages, follows their numbers, notices gaps and
- * restarts, and hands each message on as one batch. Knows no transport: whoever owns one calls
+ * restarts, and hands each message on as one batch. Knows no transport: whatever owns one calls
  * {@link #onMessage} for what arrives and, when {@link #replayFrom()} says so, asks the engine to
  * send old messages again and passes them to {@link #onReplayed}.
  *
  * <table>
  * <caption>What happens when</caption>
- * <tr><th>seen</th><th>then</th></tr>
- * <tr><td>number = last + 1</td><td>applied</td></tr>
- * <tr><td>number beyond last + 1</td><td>gap: replay, beginning with the last message itself, whose
- * bytes must be the same; without replay: applied, what is known is kept, DEGRADED</td></tr>
- * <tr><td>first number above 0</td><td>replay from 0</td></tr>
- * <tr><td>number falls back</td><td>the engine has restarted: the slot is cleared, replay from
- * 0</td></tr>
- * <tr><td>connection came back</td><td>the last message is asked for: other bytes or nothing mean a
- * restart</td></tr>
- * <tr><td>the sink has no room</td><td>the message counts as missing: replay</td></tr>
+ * <tr><th>seen</th><th>then</th><th>state</th><th>ends by</th></tr>
+ * <tr><td>nothing yet, or the first load</td><td>replay from 0</td><td>LOADING</td><td>all of it
+ * applied</td></tr>
+ * <tr><td>number = last + 1</td><td>applied</td><td>EXACT; RESYNC until the index has it</td>
+ * <td></td></tr>
+ * <tr><td>number = last + 2</td><td>kept for 100 ms: the missing one may have been overtaken</td>
+ * <td>RESYNC</td><td>the missing one; else a gap</td></tr>
+ * <tr><td>a gap, replay</td><td>replay, beginning with the last message itself, whose bytes must be
+ * the same</td><td>RESYNC</td><td>the end of the replay</td></tr>
+ * <tr><td>a gap, no replay, or not all of it</td><td>applied; what is known is kept; with a replay
+ * endpoint everything is asked for again and again, ever more rarely</td><td>DEGRADED</td><td>a
+ * replay from the engine's first message, its clear or its restart</td></tr>
+ * <tr><td>a message that is known, or whose number has passed</td><td>counted and dropped</td>
+ * <td>as before</td><td></td></tr>
+ * <tr><td>proof of a restart ({@link SequenceTracker})</td><td>the slot is cleared, replay from
+ * 0</td><td>LOADING; without replay EXACT from number 0, else DEGRADED</td><td>as above</td></tr>
+ * <tr><td>connection lost, or none made</td><td>what is known is kept, its credit falls</td>
+ * <td>STALE</td><td>connected: next row</td></tr>
+ * <tr><td>connection came back, replay</td><td>the last message is asked for: other bytes or
+ * nothing mean a restart</td><td>RESYNC; STALE if it is not answered</td><td>the answer; it is
+ * asked for again and again</td></tr>
+ * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1 after a long
+ * life, or a repeat, is the same engine; anything else is taken for a restart</td><td>STALE</td>
+ * <td>the next message</td></tr>
+ * <tr><td>prompts with new blocks were served and no message came</td><td>the credit falls</td>
+ * <td>STALE</td><td>the next message</td></tr>
+ * <tr><td>another block size than configured</td><td>its stores are dropped</td><td>DEGRADED</td>
+ * <td>a restart with the right one</td></tr>
+ * <tr><td>another rank than configured</td><td>the message is dropped</td><td>DEGRADED</td><td>a
+ * message of the right rank</td></tr>
+ * <tr><td>the sink has no room</td><td>the message counts as missing</td><td>as a gap</td><td></td>
+ * </tr>
+ * <tr><td>the index refused stores</td><td>everything is asked for again and again</td>
+ * <td>DEGRADED</td><td>a load that is not refused, or a clear</td></tr>
+ * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
+ * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
  * </table>
  *
  * <p>Any thread may call any method; a lock of its own orders them. Messages must come in the order
@@ -51,72 +77,48 @@ public final class EngineStream implements EventSource {
         STOP
     }
 
-    private enum Pending {
-        NONE,
-        /** Everything from message 0. */
-        LOAD,
-        /** The last message, to be compared, and everything behind it. */
-        VERIFY,
-        /** Everything from message 0, but only if the engine still has all of it. */
-        HEAL
-    }
+    /**
+     * So many messages cannot have been published unseen between the start of an engine and a
+     * connection that was waiting for it.
+     */
+    static final long MOST_UNSEEN_AT_START = 1_024;
+
+    /** How long a message is kept for the one before it. */
+    static final long OVERTAKEN_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private static final Logger LOG = LoggerFactory.getLogger(EngineStream.class);
-    private static final byte[] NOTHING = {};
-    private static final int RETAINED_BYTES = 1 << 16;
     private static final int RETAINED_WORDS = 1 << 14;
-    private static final int REPORT_WINDOW = 32;
-    private static final int OVER_PREDICTIONS_TO_SWITCH = 8;
-    private static final int MAX_RELOADS_AFTER_FAILURES = 3;
-    private static final long FIRST_HEAL_DELAY_NS = TimeUnit.SECONDS.toNanos(30);
-    private static final long LAST_HEAL_DELAY_NS = TimeUnit.MINUTES.toNanos(10);
+    private static final long NO_RANK = -1;
 
     private final SourceConfig config;
     private final KvEventSink sink;
     private final LongSupplier nanoClock;
     private final EngineBatchDecoder decoder;
     private final StreamCounters counters = new StreamCounters();
+    private final StreamStatus status = new StreamStatus();
+    private final SequenceTracker tracker = new SequenceTracker();
+    private final ReplayCoordinator replay = new ReplayCoordinator();
+    private final RemovalRuleDetector removals;
+    private final SourceFreshness freshness;
     private final KvBatch batch = new KvBatch();
+    private final HeldMessage held = new HeldMessage(); // the newest live one during a replay
+    private final HeldMessage early = new HeldMessage(); // waits for the one before it
+    private final AtomicLong offered = new AtomicLong();
 
-    private CopyRule rule;
     private String endpoint;
-    private Pending pending = Pending.NONE;
-    private boolean reconnected;
-    private boolean verified;
+    private long earlySinceNs;
     private boolean clearPending;
     private boolean closed;
-    private long last = -1;
-    private long lastLive = -1;
-    private byte[] watermark = NOTHING;
-    private int watermarkLength = -1;
-    private byte[] held = NOTHING;
-    private int heldLength;
-    private long heldSequence = -1;
+    private boolean everConnected;
     private boolean loaded;
     private String loss; // why the view is not exact, null if it is
-    private String problem = "";
-    private long healAtNs;
-    private long healDelayNs = FIRST_HEAL_DELAY_NS;
-    private long hitReports;
-    private long failuresSeen;
-    private int reloadsAfterFailures;
+    private long foreignRank = NO_RANK;
     private int warnedBlockSize;
-
-    private long lastMessageNs;
-    private long messages;
-    private long events;
-    private long duplicates;
-    private long gaps;
-    private long lostMessages;
-    private long replays;
-    private long replayFailures;
-    private long restarts;
-    private long reconnects;
-    private long disconnects;
-    private long connectFailures;
-    private String unconnected; // why there is no connection, null while there is one
-    private long refused;
-    private int ruleSwitches;
+    private long failuresSeen;
+    private long reloadAtNs;
+    private long reloadDelayNs;
+    private volatile long loadedAtBatch; // batches that the load consists of
+    private volatile boolean incomplete; // loss or foreign rank
     private volatile IndexState state = IndexState.LOADING;
 
     /**
@@ -135,8 +137,8 @@ public final class EngineStream implements EventSource {
         this.sink = Objects.requireNonNull(sink);
         this.nanoClock = Objects.requireNonNull(nanoClock);
         this.decoder = new EngineBatchDecoder(config.blockSize());
-        this.rule =
-                config.removals() == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+        this.removals = new RemovalRuleDetector(config.removals());
+        this.freshness = new SourceFreshness(config.freshness(), nanoClock);
         this.endpoint = config.endpoint();
     }
 
@@ -173,59 +175,163 @@ public final class EngineStream implements EventSource {
         if (closed) {
             return;
         }
-        messages++;
-        lastMessageNs = nanoClock.getAsLong();
+        status.messages++;
         housekeeping();
-        live(sequence, payload, offset, length);
+        if (isUsable(sequence, payload, offset, length)) {
+            freshness.heard();
+            status.heard(nanoClock.getAsLong());
+            live(sequence, payload, offset, length);
+        }
         publishState();
     }
 
-    private void live(long sequence, byte[] payload, int offset, int length) {
+    private boolean isUsable(long sequence, byte[] payload, int offset, int length) {
         if (sequence < 0) {
             drop(DropReason.BAD_SEQUENCE_FRAME, "message number " + sequence + " is negative");
-            return;
+            return false;
         }
-        switch (decoder.shapeOf(payload, offset, length)) {
+        return switch (decoder.shapeOf(payload, offset, length)) {
+            case BATCH -> isOwnRank(payload, offset, length);
             case OTHER -> {
                 decoder.drops().add(DropReason.IGNORED_MESSAGE);
-                return;
+                yield false;
             }
             case UNDECODABLE -> {
                 // neither the content nor the number of such a message is believed
                 drop(
                         DropReason.UNDECODABLE_MESSAGE,
                         length + " bytes under number " + sequence + " are no event batch");
-                return;
+                yield false;
             }
-            case BATCH -> {}
+        };
+    }
+
+    /** A message of another rank has other numbers, too: it is not read any further. */
+    private boolean isOwnRank(byte[] payload, int offset, int length) {
+        final long rank = decoder.rankOf(payload, offset, length);
+        if (rank < 0 || rank == config.dpRank()) {
+            foreignRank = rank < 0 ? foreignRank : NO_RANK;
+            return true;
         }
-        if (sequence <= lastLive) {
-            if (isWatermark(sequence, payload, offset, length)
-                    || isHeld(sequence, payload, offset, length)) {
-                duplicates++;
-            } else {
-                restarted("message numbers fell back from " + lastLive + " to " + sequence);
-                firstOfNewLife(sequence, payload, offset, length);
-            }
+        decoder.drops().add(DropReason.FOREIGN_RANK);
+        if (foreignRank != rank) {
+            foreignRank = rank;
+            LOG.warn("{}: {}", name(), foreignRankText());
+        }
+        return false;
+    }
+
+    private String foreignRankText() {
+        return "the engine's events are of rank "
+                + foreignRank
+                + ", configured is "
+                + config.dpRank()
+                + ": they are dropped; set dpRank="
+                + foreignRank
+                + ", or the address of rank "
+                + config.dpRank();
+    }
+
+    private void live(long sequence, byte[] payload, int offset, int length) {
+        final SequenceTracker.Verdict verdict =
+                tracker.judge(sequence, tracker.contentOf(payload, offset, length));
+        // what arrives without a connection has come by the one that is lost
+        if (freshness.isDoubted() && freshness.isConnected() && !settleDoubt(verdict, sequence)) {
+            firstOfNewLife(sequence, payload, offset, length);
             return;
         }
-        lastLive = sequence;
-        if (pending != Pending.NONE) {
-            hold(sequence, payload, offset, length);
-        } else if (sequence > last + 1) {
-            gap(sequence, payload, offset, length);
-        } else if (sequence == last + 1) {
+        switch (verdict) {
+            case NEXT -> next(sequence, payload, offset, length);
+            case AHEAD -> ahead(sequence, payload, offset, length);
+            case DUPLICATE -> status.duplicates++;
+            case LATE -> late(sequence);
+            case RESTART -> {
+                restarted("message " + sequence + " came after " + tracker.last());
+                firstOfNewLife(sequence, payload, offset, length);
+            }
+        }
+    }
+
+    /**
+     * Judges by the first message after a reconnect whether the engine is the one that was heard
+     * before; false if its view was dropped because it may be another.
+     */
+    private boolean settleDoubt(SequenceTracker.Verdict verdict, long sequence) {
+        final boolean next = verdict == SequenceTracker.Verdict.NEXT;
+        if (verdict == SequenceTracker.Verdict.DUPLICATE
+                || (next && sequence > MOST_UNSEEN_AT_START)) {
+            if (replay.isIdle()) {
+                freshness.believe();
+            }
+            return true;
+        }
+        if (isReplayable() || verdict == SequenceTracker.Verdict.RESTART) {
+            return true; // the replay tells, or the message has
+        }
+        restarted(
+                "after a reconnect message "
+                        + sequence
+                        + " came, the last one was "
+                        + tracker.last()
+                        + "; it may be another life of the engine, and there is no replay endpoint"
+                        + " to tell");
+        return false;
+    }
+
+    private void late(long sequence) {
+        status.late++;
+        if (isReplayable() && replay.isIdle()) {
+            replay.verify(true); // the engine says whether it has begun anew
+        }
+        LOG.debug("{}: message {} came after {}", name(), sequence, tracker.last());
+    }
+
+    private void next(long sequence, byte[] payload, int offset, int length) {
+        if (!replay.isIdle()) {
+            held.hold(sequence, payload, offset, length);
+            return;
+        }
+        apply(sequence, payload, offset, length);
+        if (!early.isEmpty()) {
+            takeEarly();
+        }
+    }
+
+    private void ahead(long sequence, byte[] payload, int offset, int length) {
+        if (!early.isEmpty()) {
+            takeEarly();
+        }
+        if (!replay.isIdle()) {
+            held.hold(sequence, payload, offset, length);
+        } else if (sequence == tracker.last() + 1) {
             apply(sequence, payload, offset, length);
-        } else if (sequence < last || isWatermark(sequence, payload, offset, length)) {
-            duplicates++; // already had it from a replay
+        } else if (sequence == tracker.last() + 2 && !isFirstOfMany(sequence)) {
+            early.hold(sequence, payload, offset, length);
+            earlySinceNs = nanoClock.getAsLong();
         } else {
-            restarted("message " + sequence + " came again with other content");
-            firstOfNewLife(sequence, payload, offset, length);
+            gap(sequence, payload, offset, length);
+        }
+    }
+
+    /** Whether waiting for the one before it is of no use: a load brings it, or there is none. */
+    private boolean isFirstOfMany(long sequence) {
+        return sequence == 1 && tracker.last() < 0 && (isReplayable() || config.bind());
+    }
+
+    /** Uses the early message, behind the missing one or without it. */
+    private void takeEarly() {
+        final long sequence = early.number();
+        final int length = early.length();
+        final byte[] payload = early.take();
+        if (sequence == tracker.last() + 1) {
+            apply(sequence, payload, 0, length);
+        } else if (sequence > tracker.last()) {
+            gap(sequence, payload, 0, length);
         }
     }
 
     private void firstOfNewLife(long sequence, byte[] payload, int offset, int length) {
-        lastLive = sequence;
+        tracker.judge(sequence, tracker.contentOf(payload, offset, length));
         if (sequence == 0) {
             apply(sequence, payload, offset, length);
         } else {
@@ -234,32 +340,38 @@ public final class EngineStream implements EventSource {
     }
 
     private void gap(long sequence, byte[] payload, int offset, int length) {
-        final boolean first = last < 0;
+        final boolean first = tracker.last() < 0;
         if (!first) {
-            gaps++;
+            status.gaps++;
         }
         if (isReplayable()) {
-            hold(sequence, payload, offset, length);
-            pending = first ? Pending.LOAD : Pending.VERIFY;
-            reconnected = false;
+            held.hold(sequence, payload, offset, length);
+            wantMissing(first);
             return;
         }
         // publishers that connect to us have sent us everything; some of them count from 1
         if (!(first && sequence == 1 && config.bind())) {
-            lose(last + 1, sequence - 1, "there is no replay endpoint; configure one");
+            lose(tracker.last() + 1, sequence - 1, "there is no replay endpoint; configure one");
         }
         apply(sequence, payload, offset, length);
+    }
+
+    private void wantMissing(boolean first) {
+        if (first) {
+            replay.load();
+        } else {
+            replay.verify(false);
+        }
     }
 
     private void apply(long sequence, byte[] payload, int offset, int length) {
         if (offer(sequence, payload, offset, length)) {
             return;
         }
-        gaps++;
+        status.gaps++;
         if (isReplayable()) {
-            hold(sequence, payload, offset, length);
-            pending = last < 0 ? Pending.LOAD : Pending.VERIFY;
-            reconnected = false;
+            held.hold(sequence, payload, offset, length);
+            wantMissing(tracker.last() < 0);
         } else {
             lose(sequence, sequence, "the event ring is full; raise pipeline.ringSize");
             advance(sequence, payload, offset, length);
@@ -268,19 +380,18 @@ public final class EngineStream implements EventSource {
 
     /** Decodes a message and offers it; false if the sink has no room, then nothing has changed. */
     private boolean offer(long sequence, byte[] payload, int offset, int length) {
-        batch.reset(config.slot(), sequence, rule, config.rootStoresRefresh(), counters);
+        batch.reset(config.slot(), sequence, removals.rule(), config.rootStoresRefresh(), counters);
         if (clearPending) {
             batch.addCleared();
         }
         final int before = batch.operations();
         decoder.decode(payload, offset, length, batch);
-        if (!sink.offer(batch)) {
-            refused++;
-            problem = "the event ring is full; raise pipeline.ringSize";
+        if (!offerBatch()) {
+            status.problem = "the event ring is full; raise pipeline.ringSize";
             return false;
         }
         clearPending = false;
-        events += decoder.eventCount();
+        status.events += decoder.eventCount();
         if (sequence == 0 || containsClear(before)) {
             loss = null;
         }
@@ -290,6 +401,16 @@ public final class EngineStream implements EventSource {
         batch.trim(RETAINED_WORDS);
         advance(sequence, payload, offset, length);
         return true;
+    }
+
+    private boolean offerBatch() {
+        offered.getAndIncrement(); // before: it may be applied before the call returns
+        if (sink.offer(batch)) {
+            return true;
+        }
+        offered.getAndDecrement();
+        status.refused++;
+        return false;
     }
 
     private boolean containsClear(int operationsBefore) {
@@ -326,93 +447,74 @@ public final class EngineStream implements EventSource {
             }
             loss = "message " + sequence + " held events that could not be used; see the drops";
         }
-        problem = loss;
+        status.problem = loss;
     }
 
     private void advance(long sequence, byte[] payload, int offset, int length) {
-        last = sequence;
+        tracker.advance(sequence, tracker.contentOf(payload, offset, length));
+        if (!loaded) {
+            loaded();
+        }
+    }
+
+    private void loaded() {
         loaded = true;
-        watermark = copy(watermark, payload, offset, length);
-        watermarkLength = length;
-    }
-
-    private void hold(long sequence, byte[] payload, int offset, int length) {
-        held = copy(held, payload, offset, length);
-        heldLength = length;
-        heldSequence = sequence;
-    }
-
-    private static byte[] copy(byte[] into, byte[] payload, int offset, int length) {
-        final byte[] target =
-                into.length < length || (into.length > RETAINED_BYTES && length <= RETAINED_BYTES)
-                        ? new byte[length]
-                        : into;
-        System.arraycopy(payload, offset, target, 0, length);
-        return target;
-    }
-
-    private boolean isWatermark(long sequence, byte[] payload, int offset, int length) {
-        return sequence == last
-                && length == watermarkLength
-                && Arrays.equals(watermark, 0, length, payload, offset, offset + length);
-    }
-
-    private boolean isHeld(long sequence, byte[] payload, int offset, int length) {
-        return sequence == heldSequence
-                && length == heldLength
-                && Arrays.equals(held, 0, length, payload, offset, offset + length);
+        loadedAtBatch = offered.get();
     }
 
     private void lose(long from, long to, String why) {
         if (to >= from) {
-            lostMessages += to - from + 1;
+            status.lostMessages += to - from + 1;
         }
         loss = "messages " + from + ".." + to + " are lost: " + why;
-        problem = loss;
+        status.problem = loss;
         publishState(); // before the next message is seen in the index
         LOG.warn("{}: {}", name(), loss);
     }
 
     private void drop(DropReason reason, String what) {
         decoder.drops().add(reason);
-        problem = what;
+        status.problem = what;
         LOG.debug("{}: {}", name(), what);
     }
 
-    /** A message that never was one: counted, nothing else changes. */
+    /** Counts a malformed message and drops it. */
     synchronized void dropped(DropReason reason, String what) {
-        messages++;
+        status.messages++;
         drop(reason, what);
     }
 
     private void restarted(String how) {
-        restarts++;
-        problem = "the engine has restarted: " + how;
-        LOG.info("{}: {}; its blocks are cleared", name(), problem);
+        status.restarts++;
+        status.problem = "the engine has restarted: " + how;
+        LOG.info("{}: {}; its blocks are cleared", name(), status.problem);
+        tracker.forget();
         forgetMessages();
-        lastLive = -1;
         loss = null;
         decoder.forget();
+        removals.forget();
+        freshness.believe();
         clearPending = true;
         flushClear();
     }
 
     private void forgetMessages() {
-        last = -1;
-        watermarkLength = -1;
-        heldSequence = -1;
-        pending = Pending.NONE;
-        verified = false;
+        held.drop();
+        early.drop();
+        replay.nothing();
         loaded = false;
     }
 
     private void flushClear() {
-        batch.reset(config.slot(), last, rule, config.rootStoresRefresh(), counters);
+        batch.reset(
+                config.slot(),
+                tracker.last(),
+                removals.rule(),
+                config.rootStoresRefresh(),
+                counters);
         batch.addCleared();
-        if (sink.offer(batch)) {
+        if (offerBatch()) {
             clearPending = false;
-        } else {
-            refused++;
         }
     }
 
@@ -424,17 +526,20 @@ public final class EngineStream implements EventSource {
         if (closed) {
             return;
         }
-        unconnected = null;
+        freshness.connected();
         if (loaded) {
-            reconnects++;
+            status.reconnects++;
         }
+        // a message may be faster than the news of the first connection
+        if (tracker.last() >= 0 && (everConnected || config.endpoint().isEmpty())) {
+            freshness.doubt();
+        }
+        everConnected = true;
         if (isReplayable()) {
-            if (last < 0) {
-                pending = Pending.LOAD;
+            if (tracker.last() < 0) {
+                replay.load();
             } else {
-                pending = Pending.VERIFY;
-                reconnected = true;
-                verified = false;
+                replay.verify(true);
             }
         }
         publishState();
@@ -448,8 +553,12 @@ public final class EngineStream implements EventSource {
      */
     public synchronized void onDisconnected(String why) {
         if (!closed) {
-            disconnects++;
-            unconnected(why);
+            status.disconnects++;
+            freshness.unconnected(why);
+            if (tracker.last() >= 0) {
+                freshness.doubt();
+            }
+            publishState();
         }
     }
 
@@ -460,17 +569,10 @@ public final class EngineStream implements EventSource {
      */
     public synchronized void onConnectFailed(String why) {
         if (!closed) {
-            connectFailures++;
-            unconnected(why);
+            status.connectFailures++;
+            freshness.unconnected(why);
+            publishState();
         }
-    }
-
-    private void unconnected(String why) {
-        if (unconnected == null) {
-            LOG.warn("{}: no connection for events: {}", name(), why);
-        }
-        unconnected = why;
-        publishState();
     }
 
     /**
@@ -478,10 +580,8 @@ public final class EngineStream implements EventSource {
      * have missed the newest ones without noticing.
      */
     public synchronized void checkTail() {
-        if (!closed && isReplayable() && pending == Pending.NONE) {
-            pending = last < 0 ? Pending.LOAD : Pending.VERIFY;
-            reconnected = false;
-            verified = false;
+        if (!closed && isReplayable() && replay.isIdle()) {
+            wantMissing(tracker.last() < 0);
             publishState();
         }
     }
@@ -491,12 +591,7 @@ public final class EngineStream implements EventSource {
      * Nothing is wanted from a source without a replay endpoint.
      */
     public synchronized long replayFrom() {
-        return switch (pending) {
-            case NONE -> NO_REPLAY;
-            case LOAD -> last + 1;
-            case HEAL -> 0;
-            case VERIFY -> verified ? last + 1 : last;
-        };
+        return replay.from(tracker.last());
     }
 
     /**
@@ -507,79 +602,81 @@ public final class EngineStream implements EventSource {
      * @return how to go on
      */
     public synchronized ReplayStep onReplayed(long sequence, byte[] payload) {
-        if (closed || pending == Pending.NONE) {
+        if (closed || replay.isIdle()) {
             return ReplayStep.STOP;
         }
-        messages++;
+        status.messages++;
         final ReplayStep step = replayed(sequence, payload);
         publishState();
         return step;
     }
 
     private ReplayStep replayed(long sequence, byte[] payload) {
-        if (pending == Pending.HEAL) {
+        if (replay.is(Wanted.HEAL)) {
             if (sequence > 1) {
-                pending = Pending.NONE; // the start is gone for good: no use trying again
-                healAtNs = 0;
+                replay.nothing(); // the start is not there
+                replay.retryLater(nanoClock.getAsLong());
+                applyHeld();
                 return ReplayStep.STOP;
             }
-            final long live = heldSequence;
             reload();
-            heldSequence = live;
         }
-        if (pending == Pending.VERIFY && !verified) {
+        final long last = tracker.last();
+        if (replay.is(Wanted.VERIFY) && !replay.isVerified()) {
             if (sequence < last) {
                 return ReplayStep.CONTINUE;
             }
-            final boolean same = isWatermark(sequence, payload, 0, payload.length);
+            final boolean same =
+                    tracker.isLast(sequence, tracker.contentOf(payload, 0, payload.length));
             if (sequence == last && !same) {
                 return loadNewLife("message " + last + " has other content now");
             }
-            if (sequence > last && reconnected) {
-                return loadNewLife("after a reconnect, message " + last + " is not there any more");
+            if (sequence > last && replay.isStrict()) {
+                return loadNewLife("message " + last + " is not there any more");
             }
-            verified = true;
+            replay.verified();
+            freshness.believe();
         }
         if (sequence <= last) {
             return ReplayStep.CONTINUE;
         }
-        final long expected = last + 1;
         if (!takeReplayed(sequence, payload)) {
             return ReplayStep.RETRY;
         }
-        if (sequence > expected && !(expected == 0 && sequence == 1)) {
-            lose(expected, sequence - 1, "the engine's replay buffer no longer holds them");
+        if (sequence > last + 1 && !(last < 0 && sequence == 1)) {
+            lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
         }
         return ReplayStep.CONTINUE;
     }
 
     private boolean takeReplayed(long sequence, byte[] payload) {
         if (decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH) {
-            return offer(sequence, payload, 0, payload.length);
+            return !isOwnRank(payload, 0, payload.length)
+                    || offer(sequence, payload, 0, payload.length);
         }
         drop(DropReason.UNDECODABLE_MESSAGE, "replayed message " + sequence + " is no event batch");
-        loss = problem;
+        loss = status.problem;
         advance(sequence, payload, 0, payload.length);
         return true;
     }
 
     private ReplayStep loadNewLife(String how) {
         restarted(how);
-        pending = Pending.LOAD;
+        replay.load();
         return ReplayStep.STOP;
     }
 
     /** Says that the engine has sent everything it was asked for. */
     public synchronized void replayEnded() {
-        if (closed || pending == Pending.NONE) {
+        if (closed || replay.isIdle()) {
             return;
         }
-        replays++;
-        if (pending == Pending.VERIFY && !verified && reconnected) {
-            loadNewLife("after a reconnect, it knows of no message " + last);
-        } else if (pending == Pending.HEAL) {
-            pending = Pending.NONE;
-            retryHealLater();
+        status.replays++;
+        if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
+            loadNewLife("it knows of no message " + tracker.last());
+        } else if (replay.is(Wanted.HEAL)) {
+            replay.nothing(); // nothing is there
+            replay.retryLater(nanoClock.getAsLong());
             applyHeld();
         } else {
             finishReplay("the engine's replay did not contain them");
@@ -588,76 +685,76 @@ public final class EngineStream implements EventSource {
     }
 
     /**
-     * Says that the engine did not answer, after all tries: what is known is kept, the state
-     * becomes DEGRADED, and a later try may heal it.
+     * Says that the engine did not answer, after all tries: what is known is kept and loses credit,
+     * and later tries may mend it.
      */
     public synchronized void replayFailed() {
-        if (closed || pending == Pending.NONE) {
+        if (closed || replay.isIdle()) {
             return;
         }
-        replayFailures++;
+        status.replayFailures++;
         final String why = "replay endpoint " + config.replayEndpoint() + " does not answer";
-        if (pending == Pending.HEAL) {
-            pending = Pending.NONE;
-            problem = why;
-            retryHealLater();
+        status.problem = why;
+        if (replay.is(Wanted.HEAL)) {
+            replay.nothing();
             applyHeld();
         } else {
-            final boolean anyLost = heldSequence > last + 1 || last < 0 || reconnected;
+            final boolean nothingLoaded = tracker.last() < 0;
             finishReplay(why);
-            if (anyLost && loss == null) {
+            if (nothingLoaded && loss == null) {
                 loss = why + ": messages may be missing";
-                problem = loss;
                 LOG.warn("{}: {}", name(), loss);
             }
-            retryHealLater();
         }
+        replay.retryLater(nanoClock.getAsLong());
         publishState();
     }
 
     private void finishReplay(String whyMissing) {
-        pending = Pending.NONE;
-        verified = false;
-        loaded = true;
-        final boolean missing = heldSequence > last + 1;
-        if (missing) {
-            lose(last + 1, heldSequence - 1, whyMissing);
+        replay.nothing();
+        loaded();
+        final long last = tracker.last();
+        if (held.number() > last + 1) {
+            lose(last + 1, held.number() - 1, whyMissing);
         }
         applyHeld();
     }
 
     private void applyHeld() {
-        final long sequence = heldSequence;
-        heldSequence = -1;
-        if (sequence > last) {
-            final byte[] payload = held;
-            held = NOTHING; // apply may hold it again
-            apply(sequence, payload, 0, heldLength);
+        final long sequence = held.number();
+        if (sequence > tracker.last()) {
+            final int length = held.length();
+            apply(sequence, held.take(), 0, length); // which may hold it again
+        } else {
+            held.drop();
         }
-    }
-
-    private void retryHealLater() {
-        healAtNs = nanoClock.getAsLong() + healDelayNs;
-        healDelayNs = Math.min(2 * healDelayNs, LAST_HEAL_DELAY_NS);
     }
 
     /** Empties the slot and wants everything from message 0. */
     private void reload() {
-        forgetMessages();
+        if (!early.isEmpty() && !isReplayable()) {
+            takeEarly();
+        }
+        early.drop();
+        final long last = tracker.last();
+        tracker.rewind();
+        loaded = false;
         loss = null;
         clearPending = true;
         flushClear();
         if (isReplayable()) {
-            pending = Pending.LOAD;
+            replay.load();
         } else {
-            loaded = true;
+            tracker.skipTo(last);
+            loaded();
             loss = "the slot was cleared and there is no replay endpoint to load it from";
         }
     }
 
     /**
-     * Does what is due: clears that found no room, healing of a view that lost messages. A
-     * transport calls it some times per second; {@link #onMessage} does so too.
+     * Does what is due: clears that found no room, gaps that were not filled, tries to mend a view
+     * that lost messages. A transport calls it some times per second; {@link #onMessage} does so
+     * too.
      */
     public synchronized void tick() {
         if (!closed) {
@@ -667,28 +764,51 @@ public final class EngineStream implements EventSource {
     }
 
     private void housekeeping() {
+        final long now = nanoClock.getAsLong();
         if (clearPending) {
             flushClear();
         }
+        if (!early.isEmpty() && now - earlySinceNs >= OVERTAKEN_NS) {
+            takeEarly();
+        }
+        freshness.look();
+        if (replay.isIdle()) {
+            reloadAfterFailure(now);
+        }
+        if (isReplayable() && replay.isIdle()) {
+            mend(now);
+        }
+    }
+
+    /** Loads the slot again after an error in the index: at once, then ever more rarely. */
+    private void reloadAfterFailure(long now) {
         final long failures = counters.failures.get();
-        if (failures != failuresSeen && pending == Pending.NONE) {
-            failuresSeen = failures;
-            if (reloadsAfterFailures < MAX_RELOADS_AFTER_FAILURES) {
-                reloadsAfterFailures++;
-                final long live = last;
-                reload();
-                if (pending == Pending.NONE) {
-                    last = live; // nothing to load from: go on behind what was seen
+        if (failures == failuresSeen || (reloadDelayNs > 0 && now - reloadAtNs < 0)) {
+            return;
+        }
+        final boolean longAgo = now - reloadAtNs > ReplayCoordinator.LAST_DELAY_NS;
+        failuresSeen = failures;
+        reloadDelayNs =
+                reloadDelayNs == 0 || longAgo
+                        ? ReplayCoordinator.FIRST_DELAY_NS
+                        : Math.min(2 * reloadDelayNs, ReplayCoordinator.LAST_DELAY_NS);
+        reloadAtNs = now + reloadDelayNs;
+        reload();
+    }
+
+    private void mend(long now) {
+        if (freshness.isDoubted() || loss != null || !counters.impairment().isEmpty()) {
+            if (!replay.isRetrying()) {
+                replay.retryLater(now);
+            } else if (replay.takeRetry(now)) {
+                if (freshness.isDoubted()) {
+                    replay.verify(true);
+                } else {
+                    replay.heal();
                 }
             }
-        }
-        if (loss == null) {
-            healAtNs = 0;
-            healDelayNs = FIRST_HEAL_DELAY_NS;
-        } else if (healAtNs != 0
-                && pending == Pending.NONE
-                && nanoClock.getAsLong() - healAtNs >= 0) {
-            pending = Pending.HEAL;
+        } else if (isApplied()) {
+            replay.settled();
         }
     }
 
@@ -701,71 +821,125 @@ public final class EngineStream implements EventSource {
     }
 
     @Override
+    public void reportServed() {
+        freshness.served();
+    }
+
+    @Override
     public synchronized void reportEngineHit(int predictedCachedTokens, int engineCachedTokens) {
-        if (closed
-                || config.removals() != RemovalRule.AUTO
-                || rule == CopyRule.LAST_COPY
-                || state() != IndexState.EXACT) {
+        if (closed || !loaded || !replay.isIdle()) {
             return;
         }
-        final boolean over = predictedCachedTokens - engineCachedTokens >= config.blockSize();
-        hitReports = (hitReports << 1 | (over ? 1 : 0)) & ((1L << REPORT_WINDOW) - 1);
-        if (Long.bitCount(hitReports) < OVER_PREDICTIONS_TO_SWITCH) {
+        final RemovalRuleDetector.Finding finding =
+                removals.report(predictedCachedTokens - engineCachedTokens >= config.blockSize());
+        if (finding == RemovalRuleDetector.Finding.NOTHING) {
             return;
         }
-        rule = CopyRule.LAST_COPY;
-        ruleSwitches++;
-        hitReports = 0;
-        problem =
-                "removals mean the last copy here: the engine had less cached than predicted "
-                        + OVER_PREDICTIONS_TO_SWITCH
-                        + " times in "
-                        + REPORT_WINDOW
-                        + " requests; set removals=last-copy";
-        LOG.warn("{}: {}", name(), problem);
-        final long live = last;
         reload();
-        if (pending == Pending.NONE) {
-            last = live;
-        }
+        final String often =
+                "the engine had less cached than predicted "
+                        + RemovalRuleDetector.OVER_PREDICTIONS
+                        + " times in "
+                        + RemovalRuleDetector.WINDOW
+                        + " requests";
+        status.problem =
+                finding == RemovalRuleDetector.Finding.RULE_CHANGED
+                        ? "removals mean the last copy here: " + often + "; set removals=last-copy"
+                        : often + ": its blocks are cleared";
+        LOG.warn("{}: {}", name(), status.problem);
         publishState();
     }
 
     private void publishState() {
-        if (closed) {
-            state = IndexState.GONE;
-        } else if (pending == Pending.LOAD || (last < 0 && !loaded)) {
-            state = IndexState.LOADING;
-        } else if (pending == Pending.VERIFY) {
-            state = IndexState.RESYNC;
-        } else {
-            state = loss == null ? IndexState.EXACT : IndexState.DEGRADED;
+        final IndexState before = state;
+        incomplete = loss != null || foreignRank != NO_RANK;
+        state = currentState();
+        if (before != state && (before == IndexState.STALE || state == IndexState.STALE)) {
+            if (state == IndexState.STALE) {
+                LOG.warn("{}: stale: {}", name(), freshness.why());
+            } else {
+                LOG.warn("{}: no longer stale: {}", name(), state);
+            }
         }
+    }
+
+    private IndexState currentState() {
+        if (closed) {
+            return IndexState.GONE;
+        }
+        if (!freshness.isConnected()
+                || freshness.isSilent()
+                || (freshness.isDoubted() && replay.isIdle())) {
+            return IndexState.STALE;
+        }
+        if (foreignRank != NO_RANK && !loaded) {
+            return IndexState.DEGRADED;
+        }
+        if (replay.is(Wanted.LOAD) || (tracker.last() < 0 && !loaded)) {
+            return IndexState.LOADING;
+        }
+        if (replay.is(Wanted.VERIFY) || !early.isEmpty()) {
+            return IndexState.RESYNC;
+        }
+        return incomplete ? IndexState.DEGRADED : IndexState.EXACT;
     }
 
     @Override
     public IndexState state() {
         final IndexState current = state;
-        return current == IndexState.EXACT && !counters.impairment().isEmpty()
-                ? IndexState.DEGRADED
-                : current;
+        if (current != IndexState.GONE && freshness.isSilent()) {
+            return IndexState.STALE;
+        }
+        if (current != IndexState.EXACT) {
+            return current;
+        }
+        if (!counters.impairment().isEmpty()) {
+            return IndexState.DEGRADED;
+        }
+        final long applied = counters.batches.get();
+        if (applied == offered.get()) {
+            return IndexState.EXACT;
+        }
+        return applied < loadedAtBatch ? IndexState.LOADING : IndexState.RESYNC;
+    }
+
+    private boolean isApplied() {
+        return counters.batches.get() == offered.get();
+    }
+
+    @Override
+    public boolean ready() {
+        final IndexState current = state();
+        return current == IndexState.EXACT || (current == IndexState.DEGRADED && isApplied());
+    }
+
+    @Override
+    public double credit(double degradedCredit) {
+        final IndexState current = state();
+        if (current == IndexState.GONE) {
+            return 0;
+        }
+        final boolean whole =
+                current != IndexState.LOADING
+                        && current != IndexState.DEGRADED
+                        && !incomplete
+                        && counters.impairment().isEmpty();
+        return (whole ? 1 : degradedCredit) * freshness.left();
     }
 
     @Override
     public synchronized SourceStatus status() {
-        final String impairment = counters.impairment();
-        final long age = messages == 0 ? -1 : nanoClock.getAsLong() - lastMessageNs;
         return new SourceStatus(
                 config.name(),
                 config.slot(),
                 config.dpRank(),
                 endpoint,
                 state(),
-                currentProblem(impairment),
-                last,
-                age,
-                messages,
-                events,
+                problem(),
+                tracker.last(),
+                status.ageNs(nanoClock.getAsLong()),
+                status.messages,
+                status.events,
                 counters.applied.get(),
                 counters.blocksStored.get(),
                 counters.blocksRemoved.get(),
@@ -773,33 +947,40 @@ public final class EngineStream implements EventSource {
                 counters.unknownParents.get(),
                 counters.capacityRefusals.get(),
                 counters.invalidStores.get(),
-                duplicates,
-                gaps,
-                lostMessages,
-                replays,
-                replayFailures,
-                restarts,
-                reconnects,
-                disconnects,
-                connectFailures,
-                refused,
+                status.duplicates,
+                status.late,
+                status.gaps,
+                status.lostMessages,
+                status.replays,
+                status.replayFailures,
+                status.restarts,
+                status.reconnects,
+                status.disconnects,
+                status.connectFailures,
+                status.refused,
+                Math.max(0, offered.get() - counters.batches.get()),
                 counters.failures.get(),
                 decoder.drops().nonZero(),
                 config.blockSize(),
                 decoder.learnedBlockSize(),
                 decoder.learnedRank(),
-                rule == CopyRule.PHYSICAL ? RemovalRule.PHYSICAL : RemovalRule.LAST_COPY,
-                ruleSwitches);
+                removals.inUse(),
+                removals.switches());
     }
 
-    private String currentProblem(String impairment) {
-        if (unconnected != null) {
-            return "no connection for events: " + unconnected;
+    private String problem() {
+        final String stale = freshness.why();
+        if (stale != null) {
+            return stale;
+        }
+        if (foreignRank != NO_RANK) {
+            return foreignRankText();
         }
         if (loss != null) {
             return loss;
         }
-        return impairment.isEmpty() ? problem : impairment;
+        final String impairment = counters.impairment();
+        return impairment.isEmpty() ? status.problem : impairment;
     }
 
     @Override

@@ -59,6 +59,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         if (quarantined.get(slot)) {
             if (batch.first() < 0 || batch.kind(batch.first()) != KvBatch.Kind.CLEARED) {
                 skipped.getAndIncrement();
+                batch.listener().skipped();
                 return;
             }
             release(slot);

@@ -17,6 +17,7 @@ import java.util.Objects;
  * @param removals what a removal means
  * @param rootStoresRefresh whether a root store of blocks already held only reports them, as
  *     engines do for requests that ask for a full cache report
+ * @param freshness when the source counts as stale
  */
 public record SourceConfig(
         String name,
@@ -28,7 +29,8 @@ public record SourceConfig(
         String replayEndpoint,
         String topic,
         RemovalRule removals,
-        boolean rootStoresRefresh) {
+        boolean rootStoresRefresh,
+        FreshnessLimits freshness) {
     /**
      * Checks the values.
      *
@@ -39,6 +41,7 @@ public record SourceConfig(
         Objects.requireNonNull(endpoint, "endpoint");
         Objects.requireNonNull(topic, "topic");
         Objects.requireNonNull(removals, "removals");
+        Objects.requireNonNull(freshness, "freshness");
         if (slot < 0 || dpRank < 0) {
             throw new IllegalArgumentException(
                     "slot and dpRank must not be negative: slot=" + slot + ", dpRank=" + dpRank);
@@ -63,7 +66,17 @@ public record SourceConfig(
      */
     public static SourceConfig of(String name, int slot, int blockSize, String endpoint) {
         return new SourceConfig(
-                name, slot, 0, blockSize, endpoint, false, null, "", RemovalRule.AUTO, false);
+                name,
+                slot,
+                0,
+                blockSize,
+                endpoint,
+                false,
+                null,
+                "",
+                RemovalRule.AUTO,
+                false,
+                FreshnessLimits.DEFAULT);
     }
 
     /** The same source feeding another worker slot. */
@@ -78,7 +91,8 @@ public record SourceConfig(
                 replayEndpoint,
                 topic,
                 removals,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source for another rank. */
@@ -93,7 +107,8 @@ public record SourceConfig(
                 replayEndpoint,
                 topic,
                 removals,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source, bound instead of connected or the other way round. */
@@ -108,7 +123,8 @@ public record SourceConfig(
                 replayEndpoint,
                 topic,
                 removals,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source with an address that answers replay requests; null for none. */
@@ -123,7 +139,8 @@ public record SourceConfig(
                 address,
                 topic,
                 removals,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source with a topic filter; empty = all. */
@@ -138,7 +155,8 @@ public record SourceConfig(
                 replayEndpoint,
                 prefix,
                 removals,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source with another meaning of removals. */
@@ -153,7 +171,8 @@ public record SourceConfig(
                 replayEndpoint,
                 topic,
                 rule,
-                rootStoresRefresh);
+                rootStoresRefresh,
+                freshness);
     }
 
     /** The same source, root stores of held blocks being reports or copies. */
@@ -168,6 +187,23 @@ public record SourceConfig(
                 replayEndpoint,
                 topic,
                 removals,
-                refresh);
+                refresh,
+                freshness);
+    }
+
+    /** The same source with other limits of staleness. */
+    public SourceConfig withFreshness(FreshnessLimits limits) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                limits);
     }
 }

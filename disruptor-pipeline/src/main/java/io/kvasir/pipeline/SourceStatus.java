@@ -12,7 +12,8 @@ import java.util.Map;
  * @param state how far the index can be trusted
  * @param problem last thing that went wrong, in words, with the knob to turn; empty if nothing did
  * @param lastSequence number of the last message handed on, −1 before the first
- * @param lastEventAgeNs time since the last message, −1 before the first
+ * @param lastEventAgeNs time since the last live message, −1 before the first; replayed ones do not
+ *     count
  * @param messages messages received, replayed ones included
  * @param events events in the messages handed on, dropped ones included
  * @param applied index operations applied so far
@@ -23,6 +24,7 @@ import java.util.Map;
  * @param capacityRefusals stores refused because the index was full
  * @param invalidStores stores that the index called invalid
  * @param duplicates messages received twice and ignored
+ * @param late messages ignored because the stream had gone on without them
  * @param gaps times that message numbers were missing
  * @param lostMessages messages known to be lost for good
  * @param replays replay requests that were answered to the end
@@ -32,6 +34,7 @@ import java.util.Map;
  * @param disconnects times that the connection was lost
  * @param connectFailures times that no connection could be made
  * @param refused batches that the event ring had no room for
+ * @param behind batches handed on and not applied yet
  * @param failures batches that the index could not be changed by, because of an error in it
  * @param drops messages and events dropped, by reason; only reasons that occurred
  * @param configuredBlockSize tokens per block that were configured
@@ -59,6 +62,7 @@ public record SourceStatus(
         long capacityRefusals,
         long invalidStores,
         long duplicates,
+        long late,
         long gaps,
         long lostMessages,
         long replays,
@@ -68,6 +72,7 @@ public record SourceStatus(
         long disconnects,
         long connectFailures,
         long refused,
+        long behind,
         long failures,
         Map<String, Long> drops,
         int configuredBlockSize,

@@ -15,6 +15,10 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong capacityRefusals = new AtomicLong();
     final AtomicLong invalidStores = new AtomicLong();
     final AtomicLong failures = new AtomicLong();
+
+    /** Batches that the applying thread is done with, whatever became of them. */
+    final AtomicLong batches = new AtomicLong();
+
     private volatile String impairment = "";
 
     /**
@@ -59,11 +63,18 @@ final class StreamCounters implements ApplyListener {
     @Override
     public void applied(int operations) {
         applied.getAndAdd(operations);
+        batches.getAndIncrement();
     }
 
     @Override
     public void failed() {
-        failures.getAndIncrement();
         impairment = "an error inside the index: the slot is set aside until it is loaded again";
+        failures.getAndIncrement();
+        batches.getAndIncrement();
+    }
+
+    @Override
+    public void skipped() {
+        batches.getAndIncrement();
     }
 }

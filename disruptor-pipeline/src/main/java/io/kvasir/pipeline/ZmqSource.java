@@ -188,6 +188,21 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
+    public boolean ready() {
+        return stream.ready();
+    }
+
+    @Override
+    public double credit(double degradedCredit) {
+        return stream.credit(degradedCredit);
+    }
+
+    @Override
+    public void reportServed() {
+        stream.reportServed();
+    }
+
+    @Override
     public void clear() {
         stream.clear();
     }

@@ -146,6 +146,9 @@ class EngineStreamTest {
 
         final EngineStream connected = stream(c -> c);
         connected.onMessage(1, store(1));
+        assertEquals(IndexState.LOADING, connected.state());
+        nowNs += EngineStream.OVERTAKEN_NS;
+        connected.tick();
         assertEquals(IndexState.DEGRADED, connected.state());
     }
 
@@ -344,14 +347,20 @@ class EngineStreamTest {
     }
 
     @Test
-    void afterAReconnectWithoutAnswerTheViewIsDegraded() {
+    void afterAReconnectWithoutAnswerTheViewIsStaleAndTheEngineIsAskedAgain() {
         final EngineStream stream = replayable();
         stream.onMessage(0, store(1));
         stream.onConnected();
         stream.replayFailed();
 
-        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(IndexState.STALE, stream.state());
         assertEquals(List.of(1L), held());
+        nowNs += TimeUnit.SECONDS.toNanos(6);
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(1), store(2));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(List.of(1L, 2L), held());
     }
 
     @Test
@@ -502,7 +511,7 @@ class EngineStreamTest {
     }
 
     @Test
-    void aFixedRuleIsNotChanged() {
+    void aFixedRuleIsNotChangedButTheBlocksThatTheEngineHasNotAreDropped() {
         final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.PHYSICAL));
         stream.onMessage(0, store(1));
         for (int i = 0; i < 100; i++) {
@@ -510,7 +519,8 @@ class EngineStreamTest {
         }
 
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
-        assertEquals(List.of(1L), held());
+        assertEquals(List.of(), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
     }
 
     @Test
@@ -573,6 +583,7 @@ class EngineStreamTest {
         assertEquals(1, stream.status().disconnects());
         assertTrue(stream.status().problem().contains("closed"), stream.status().problem());
         stream.onConnected();
+        stream.onMessage(0, store(1));
         assertEquals("", stream.status().problem());
     }
 

@@ -358,7 +358,8 @@ class ZmqSourceTest {
                                     second.replayEndpoint(),
                                     "",
                                     RemovalRule.AUTO,
-                                    false));
+                                    false,
+                                    FreshnessLimits.DEFAULT));
             publisher.lose(store(1));
             second.lose(store(2));
             second.lose(store(3));

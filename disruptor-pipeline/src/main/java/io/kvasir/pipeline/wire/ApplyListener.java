@@ -36,6 +36,9 @@ public interface ApplyListener {
      */
     default void applied(int operations) {}
 
+    /** The batch was left out, because its slot is set aside. */
+    default void skipped() {}
+
     /** Applying the batch threw: the slot is set aside until the next clear. */
     default void failed() {}
 }

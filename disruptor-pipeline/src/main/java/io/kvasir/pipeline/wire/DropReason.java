@@ -14,6 +14,8 @@ public enum DropReason {
     IGNORED_EVENT(false),
     /** A message that is no event batch, such as a load report on the same socket. */
     IGNORED_MESSAGE(false),
+    /** The batch is of another data-parallel rank than its source. */
+    FOREIGN_RANK(false),
     /** The block lies on another machine, or the event does not say where in words known here. */
     NON_LOCAL_LOCALITY(false),
     /** A storage medium of an unknown name. */

@@ -32,6 +32,9 @@ public final class EngineBatchDecoder {
     private static final long OPAQUE_CHAIN = 0x6f70617175650001L;
     private static final int RETAINED_TOKENS = 1 << 16;
     private static final byte[] NO_NAME = {};
+    private static final long NO_RANK = -1;
+    private static final int RANKED_ELEMENTS = 3;
+    private static final byte NIL = (byte) 0xc0;
     private static final byte[] EVENTS = EventFields.ascii("events");
     private static final byte[][] RANKS = {
         EventFields.ascii("data_parallel_rank"),
@@ -58,7 +61,7 @@ public final class EngineBatchDecoder {
     private boolean lostBlocks;
     private int eventCount;
     private volatile int learnedBlockSize;
-    private volatile long learnedRank = -1;
+    private volatile long learnedRank = NO_RANK;
 
     /**
      * Creates a decoder for one source.
@@ -123,6 +126,44 @@ public final class EngineBatchDecoder {
         return count >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY
                 ? Shape.BATCH
                 : Shape.UNDECODABLE;
+    }
+
+    /**
+     * Reads which data-parallel rank a batch is of, without decoding its events.
+     *
+     * @param payload holds the batch
+     * @param offset its first byte
+     * @param length its bytes
+     * @return the rank, −1 if the batch names none
+     */
+    public long rankOf(byte[] payload, int offset, int length) {
+        batch.wrap(payload, offset, length);
+        if (batch.peek() == MsgpackReader.Kind.MAP) {
+            final long before = learnedRank;
+            learnedRank = NO_RANK;
+            findEvents();
+            final long named = learnedRank;
+            learnedRank = named == NO_RANK ? before : named;
+            return named;
+        }
+        final long elements = batch.readArrayHeader();
+        if (elements < RANKED_ELEMENTS) {
+            return NO_RANK;
+        }
+        final byte tail = payload[offset + length - 1];
+        if (elements == RANKED_ELEMENTS && (tail == learnedRank || tail == NIL)) {
+            // the last byte is the last element, and that is the rank: no need to skip the events
+            return tail == NIL ? NO_RANK : tail;
+        }
+        if (!batch.skip() || !batch.skip() || batch.peek() != MsgpackReader.Kind.INTEGER) {
+            return NO_RANK;
+        }
+        final long rank = batch.readLong();
+        if (!batch.ok()) {
+            return NO_RANK;
+        }
+        learnedRank = rank;
+        return rank;
     }
 
     private boolean skipTimestamp() {
