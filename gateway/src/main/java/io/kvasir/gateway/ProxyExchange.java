@@ -402,6 +402,9 @@ final class ProxyExchange {
             if (usage.completionTokens() > 0) {
                 lease.outputTokens(usage.completionTokens());
             }
+            if (status == 200) {
+                lease.prefillComplete(); // an answer in one piece tells nothing earlier
+            }
             lease.close();
             if (status == 200 && usage.promptTokens() >= 0) {
                 compare(usage);

@@ -45,6 +45,7 @@ public final class Decision {
     private boolean priced;
     private int eligible;
     private int chosen = -1; // slot
+    private double chosenCredit;
 
     private int blockSize;
     private int requestTokens;
@@ -158,6 +159,7 @@ public final class Decision {
 
     void choose(int slot) {
         chosen = slot;
+        chosenCredit = creditOf(roster.at(slot));
     }
 
     Roster roster() {
@@ -303,6 +305,11 @@ public final class Decision {
         return pricedBy == null ? worker.state() : pricedBy;
     }
 
+    private double creditOf(Worker worker) {
+        final double pricedBy = matched.credit(worker.slot());
+        return Double.isNaN(pricedBy) ? worker.credit(degradedCredit) : pricedBy;
+    }
+
     int activePrefixOf(int slot) {
         return matched.activePrefix(slot);
     }
@@ -312,9 +319,7 @@ public final class Decision {
         double cachedTokens = 0;
         if (overlap > 0) {
             cachedTokens =
-                    MatchedGroups.credit(stateOf(roster.at(slot)), degradedCredit)
-                            * Math.min(overlap, reusableBlocks)
-                            * blockSize;
+                    creditOf(roster.at(slot)) * Math.min(overlap, reusableBlocks) * blockSize;
         }
         return (loads.prefillTokens(slot) + requestTokens - cachedTokens) / blockSize;
     }
@@ -353,12 +358,16 @@ public final class Decision {
     }
 
     /**
-     * Prompt tokens that the chosen worker's engine is expected to report as cached.
+     * Prompt tokens that the chosen worker's engine is expected to report as cached. What the index
+     * cannot be trusted for counts less, down to nothing, as it did in the choice; the booking
+     * leaves as much to prefill.
      *
-     * @return {@code min(overlap, ⌊(tokens − 1) / blockSize⌋) · blockSize}
+     * @return {@code min(overlap, ⌊(tokens − 1) / blockSize⌋) · blockSize · credit}, rounded down
      */
     public int predictedCachedTokens() {
-        return cachedTokens(overlapBlocks(), requestTokens, blockSize);
+        return chosen < 0
+                ? 0
+                : (int) (chosenCredit * cachedTokens(overlapBlocks(), requestTokens, blockSize));
     }
 
     /**

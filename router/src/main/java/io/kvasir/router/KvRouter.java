@@ -18,6 +18,7 @@ import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.pipeline.WaitMode;
 
+import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -33,6 +34,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * <p>All state belongs to this object: several routers live side by side in one process.
  */
 public final class KvRouter implements AutoCloseable {
+    private static final long READY_POLL_MS = 1;
+
     private final Settings settings;
     private final int blockSize;
     private final int maxActiveRequests;
@@ -139,10 +142,14 @@ public final class KvRouter implements AutoCloseable {
      * @return the registered worker
      * @throws IllegalStateException if {@code maxWorkers} are registered already, or the router is
      *     closed
-     * @throws IllegalArgumentException if a worker of that name and rank is registered already
+     * @throws IllegalArgumentException if a worker of that name and rank is registered already, or
+     *     its events are of another block size than the router's
      */
     public synchronized Worker addWorker(WorkerSpec spec) {
         checkOpen();
+        if (spec.events() != null) {
+            checkBlockSize(spec.events());
+        }
         for (Worker other : roster.workers()) {
             if (other.name().equals(spec.name()) && other.dpRank() == spec.dpRank()) {
                 throw new IllegalArgumentException("worker " + other + " is registered already");
@@ -184,11 +191,26 @@ public final class KvRouter implements AutoCloseable {
      * @param worker a registered worker
      * @param source block size, removal rule and name of the stream; its slot is set here
      * @return the stream; one thread at a time may push messages into it
+     * @throws IllegalArgumentException if the source's block size is not the router's
      */
     public EngineStream openDirect(Worker worker, SourceConfig source) {
+        checkBlockSize(source);
         final EngineStream stream = events.openDirect(source.withSlot(worker.slot()));
         worker.source(stream);
         return stream;
+    }
+
+    private void checkBlockSize(SourceConfig source) {
+        if (source.blockSize() != blockSize) {
+            throw new IllegalArgumentException(
+                    "events of "
+                            + source.name()
+                            + " have blockSize="
+                            + source.blockSize()
+                            + ", the router has blockSize="
+                            + blockSize
+                            + ": no prompt could match; set both to the engine's");
+        }
     }
 
     /**
@@ -259,6 +281,28 @@ public final class KvRouter implements AutoCloseable {
      */
     public List<Worker> workers() {
         return List.of(roster.workers());
+    }
+
+    /**
+     * Waits until every registered worker has been {@link Worker#ready}: what their engines had
+     * announced before the call is in the index. Polls; holds no lock and delays no writer.
+     *
+     * @param limit how long to wait at most
+     * @return false if the limit passed, a worker being not ready yet: {@link Worker#state} and
+     *     {@link Worker#sourceStatus} say why
+     * @throws InterruptedException if the waiting thread is interrupted
+     */
+    public boolean awaitReady(Duration limit) throws InterruptedException {
+        final long deadline = System.nanoTime() + limit.toNanos();
+        for (Worker worker : roster.workers()) {
+            while (!worker.ready()) {
+                if (System.nanoTime() - deadline >= 0) {
+                    return false;
+                }
+                Thread.sleep(READY_POLL_MS);
+            }
+        }
+        return true;
     }
 
     /**
@@ -396,7 +440,13 @@ public final class KvRouter implements AutoCloseable {
                 leases.end(requestId);
             }
         }
-        lease.hold(this, out.worker(), requestId, request.tokenCount(), blockSize);
+        lease.hold(
+                this,
+                out.worker(),
+                requestId,
+                request.tokenCount(),
+                blockSize,
+                request.blockCount - out.overlapBlocks());
     }
 
     private void book(RouteRequest request, Decision decision, long requestId)
@@ -440,10 +490,13 @@ public final class KvRouter implements AutoCloseable {
         return leases.isOpen(requestId);
     }
 
-    void prefillCompleted(long requestId) {
-        if (leases.startDecode(requestId)) {
-            life.prefillComplete(requestId);
+    /** Says that a prompt is computed; false if that was said before or the booking has ended. */
+    boolean prefillCompleted(long requestId) {
+        if (!leases.startDecode(requestId)) {
+            return false;
         }
+        life.prefillComplete(requestId);
+        return true;
     }
 
     void outputBlock(long requestId) {

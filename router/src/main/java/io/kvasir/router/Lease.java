@@ -13,17 +13,29 @@ public final class Lease implements AutoCloseable {
     private long requestId = LeaseTable.NONE;
     private int tailTokens;
     private int outputBlocks;
+    private boolean computesBlocks;
 
     /** A lease without a booking: closed. */
     public Lease() {}
 
-    /** Takes a booking. */
-    void hold(KvRouter owner, Worker bookedOn, long number, int promptTokens, int blockSize) {
+    /**
+     * Takes a booking.
+     *
+     * @param newBlocks full blocks of the prompt that the worker is not known to hold
+     */
+    void hold(
+            KvRouter owner,
+            Worker bookedOn,
+            long number,
+            int promptTokens,
+            int blockSize,
+            int newBlocks) {
         router = owner;
         worker = bookedOn;
         requestId = number;
         tailTokens = promptTokens % blockSize;
         outputBlocks = 0;
+        computesBlocks = newBlocks > 0;
     }
 
     /**
@@ -56,8 +68,8 @@ public final class Lease implements AutoCloseable {
 
     /** The first output token is there: the prompt no longer counts as work to prefill. */
     public void prefillComplete() {
-        if (router != null) {
-            router.prefillCompleted(requestId);
+        if (router != null && router.prefillCompleted(requestId) && computesBlocks) {
+            worker.served();
         }
     }
 

@@ -44,6 +44,7 @@ final class ListedCosts {
     private int[] overlaps = {}; // by slot of the listed groups, as all up to the next blank line
     private int[] activePrefixes = {};
     private double[] relative = {};
+    private double[] credits = {}; // where the slot overlaps and the group is settled
     private IndexState[] states = {}; // where the slot overlaps and the group is settled
 
     /**
@@ -73,6 +74,7 @@ final class ListedCosts {
             overlaps = new int[groups * GROUP_SLOTS];
             activePrefixes = new int[groups * GROUP_SLOTS];
             relative = new double[groups * GROUP_SLOTS];
+            credits = new double[groups * GROUP_SLOTS];
             states = new IndexState[groups * GROUP_SLOTS];
         }
     }
@@ -281,7 +283,8 @@ final class ListedCosts {
             if (states[slot] != state) {
                 states[slot] = state; // hardly ever: storing a reference has a barrier
             }
-            final double credit = MatchedGroups.credit(state, degradedCredit);
+            final double credit = roster.at(slot).credit(degradedCredit);
+            credits[slot] = credit;
             if (credit != 1) {
                 final int reused = Math.min(overlaps[slot], reusableBlocks);
                 relative[slot] += (1 - credit) * reused * blockWeight;
@@ -332,5 +335,10 @@ final class ListedCosts {
     /** The state that a slot of a settled group, which overlaps, was priced by. */
     IndexState state(int slot) {
         return states[slot];
+    }
+
+    /** What a cached token counts on a slot of a settled group, which overlaps. */
+    double credit(int slot) {
+        return credits[slot];
     }
 }

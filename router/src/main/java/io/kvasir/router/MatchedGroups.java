@@ -32,6 +32,7 @@ final class MatchedGroups {
     private double mostOfSets; // no slot of the sets costs less than its load by more than this
     private int settledSlot = NONE; // asked by itself
     private IndexState settledState;
+    private double settledCredit;
 
     /**
      * Takes what the matches found in so many groups.
@@ -168,15 +169,8 @@ final class MatchedGroups {
         }
         settledSlot = slot;
         settledState = roster.at(slot).state();
-        return credit(settledState, degradedCredit) == 1;
-    }
-
-    /** What a cached token counts, by how far the index can be trusted. */
-    static double credit(IndexState state, double degradedCredit) {
-        if (state == IndexState.DEGRADED) {
-            return degradedCredit;
-        }
-        return state == IndexState.GONE ? 0 : 1;
+        settledCredit = roster.at(slot).credit(degradedCredit);
+        return settledCredit == 1;
     }
 
     /** Whether the slots of a group are looked at one by one. */
@@ -202,5 +196,13 @@ final class MatchedGroups {
             return overlap(slot) > 0 ? costs.state(slot) : null;
         }
         return slot == settledSlot ? settledState : null;
+    }
+
+    /** What a cached token counted where the slot had a part in the choice; else NaN. */
+    double credit(int slot) {
+        if (costs.isSettled(slot / GROUP_SLOTS)) {
+            return overlap(slot) > 0 ? costs.credit(slot) : Double.NaN;
+        }
+        return slot == settledSlot ? settledCredit : Double.NaN;
     }
 }

@@ -115,6 +115,44 @@ public final class Worker {
     }
 
     /**
+     * Whether waiting would not make the index know more of this worker: its events are loaded and
+     * applied, or it has none. See {@link KvRouter#awaitReady}.
+     *
+     * @return false while events are loaded, asked for again or waiting to be applied, and while
+     *     nothing is heard of them
+     */
+    public boolean ready() {
+        final EventSource events = source;
+        return removed || events == null || events.ready();
+    }
+
+    /**
+     * What a block that the index believes in counts for this worker now.
+     *
+     * @param degradedCredit what it counts while events are known to be missing, 0..1
+     * @return 0 (nothing) to 1 (in full)
+     */
+    double credit(double degradedCredit) {
+        if (removed) {
+            return 0;
+        }
+        final EventSource events = source;
+        if (events != null) {
+            return events.credit(degradedCredit);
+        }
+        return withoutEvents == IndexState.PREDICTED ? 1 : degradedCredit;
+    }
+
+    /** The engine has computed a prompt with blocks that it had not before, and must say so. */
+    void served() {
+        final EventSource events = source;
+        // where events are missing, the engine may have had the blocks
+        if (events != null && events.state() != IndexState.DEGRADED) {
+            events.reportServed();
+        }
+    }
+
+    /**
      * Counters of this worker's event source.
      *
      * @return null when it has none

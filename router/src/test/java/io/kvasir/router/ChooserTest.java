@@ -60,7 +60,9 @@ class ChooserTest {
 
     /** Gives a worker events, so that its overlaps count in full and not by half. */
     private void trust(Worker worker) {
-        router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
+        router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE))
+                .onMessage(0, EngineMessages.stored(new int[0], 0, BLOCK_SIZE, 0));
+        EngineMessages.await(() -> worker.state() == IndexState.EXACT, "events of " + worker);
     }
 
     private RouteRequest request(int blocks) {

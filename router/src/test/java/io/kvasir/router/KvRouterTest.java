@@ -67,7 +67,7 @@ class KvRouterTest {
                 router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
         stream.onMessage(
                 0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.slot() * 1_000_000L));
-        EngineMessages.await(() -> worker.eventSequence() == 0, "event 0 of " + worker);
+        EngineMessages.await(worker::ready, "event 0 of " + worker);
         return stream;
     }
 

@@ -1,0 +1,166 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.FreshnessLimits;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceConfig;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.time.Duration;
+import java.util.stream.IntStream;
+
+/** How far the index can be trusted decides what is chosen and booked. */
+class TruthTest {
+    private static final int BLOCK_SIZE = 16;
+    private static final int TOKENS = 10 * BLOCK_SIZE + 1;
+    private static final int[] PROMPT = IntStream.range(0, TOKENS).toArray();
+    private static final FreshnessLimits AT_ONCE = new FreshnessLimits(1, 2, 1);
+
+    private final KvRouter router =
+            KvRouter.builder()
+                    .blockSize(BLOCK_SIZE)
+                    .maxWorkers(8)
+                    .maxBlocks(1_024, 1_024)
+                    .maxActiveRequests(64)
+                    .build();
+    private final Decision decision = new Decision();
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private RouteRequest request() {
+        return router.newRequest().tokens(PROMPT, TOKENS);
+    }
+
+    private static void await(Worker worker, IndexState state) {
+        EngineMessages.await(() -> worker.state() == state, () -> worker + ": " + worker.state());
+    }
+
+    /** Announces the prompt's 10 blocks on a new worker. */
+    private EngineStream announce(Worker worker, SourceConfig source) {
+        final EngineStream stream = router.openDirect(worker, source);
+        stream.onMessage(0, EngineMessages.stored(PROMPT, 10, BLOCK_SIZE, 1_000));
+        await(worker, IndexState.EXACT);
+        return stream;
+    }
+
+    private static SourceConfig source(FreshnessLimits limits) {
+        return EngineMessages.source("w", BLOCK_SIZE).withFreshness(limits);
+    }
+
+    @Test
+    void aDeadEnginesBlocksCountNothingInChoiceAndBooking() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(AT_ONCE));
+        router.select(request(), decision);
+        assertEquals(10 * BLOCK_SIZE, decision.predictedCachedTokens());
+
+        stream.onDisconnected("closed by peer");
+        await(worker, IndexState.STALE);
+        EngineMessages.await(() -> worker.credit(1) == 0, "the end of the credit");
+        try (Lease lease = router.reserve(request(), decision)) {
+            assertEquals(10, decision.overlapBlocks());
+            assertEquals(0, decision.predictedCachedTokens());
+            assertEquals(TOKENS / (double) BLOCK_SIZE, decision.prefillBlocks(0));
+            assertEquals(TOKENS, worker.prefillTokens());
+            assertTrue(lease.isOpen());
+        }
+    }
+
+    @Test
+    void aDegradedEnginesBlocksAreBookedByTheirCredit() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(FreshnessLimits.DEFAULT));
+        stream.onMessage(5, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 5_000));
+        await(worker, IndexState.DEGRADED);
+
+        try (Lease lease = router.reserve(request(), decision)) {
+            assertEquals(5 * BLOCK_SIZE, decision.predictedCachedTokens());
+            assertEquals(TOKENS - 5 * BLOCK_SIZE, worker.prefillTokens());
+            assertTrue(lease.isOpen());
+        }
+    }
+
+    @Test
+    void anEngineThatServesPromptsAndAnnouncesNothingIsStale() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(AT_ONCE));
+        final int[] other = IntStream.range(5_000, 5_100).toArray();
+        for (int i = 0; i < 3; i++) {
+            serve(other);
+        }
+        await(worker, IndexState.STALE);
+        stream.onMessage(1, EngineMessages.stored(other, 1, BLOCK_SIZE, 5_000));
+        await(worker, IndexState.EXACT);
+        serve(PROMPT); // all of it is known to be there: nothing to announce
+        serve(PROMPT);
+        serve(PROMPT);
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    private void serve(int[] prompt) throws RouteException {
+        final RouteRequest request = router.newRequest().tokens(prompt, prompt.length);
+        try (Lease lease = router.reserve(request, decision)) {
+            lease.prefillComplete();
+            lease.prefillComplete();
+        }
+    }
+
+    @Test
+    void requestsThatFailSayNothingOfTheEvents() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(AT_ONCE));
+        final int[] other = IntStream.range(5_000, 5_100).toArray();
+        for (int i = 0; i < 5; i++) {
+            router.reserve(router.newRequest().tokens(other, other.length), decision).close();
+        }
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    @Test
+    void readyMeansThatWhatWasReceivedCanBeFound() throws Exception {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        assertTrue(router.awaitReady(Duration.ZERO)); // without events there is nothing to wait for
+        final EngineStream stream =
+                router.openDirect(worker, EngineMessages.source("w", BLOCK_SIZE));
+        assertFalse(worker.ready());
+        assertFalse(router.awaitReady(Duration.ofMillis(1)));
+        for (int i = 0; i < 300; i++) {
+            stream.onMessage(
+                    i,
+                    EngineMessages.stored(
+                            new int[] {i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+                            1,
+                            BLOCK_SIZE,
+                            i * 10L));
+        }
+
+        assertTrue(router.awaitReady(Duration.ofSeconds(30)));
+        assertEquals(299, worker.eventSequence());
+        assertEquals(300, worker.indexedBlocks());
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    @Test
+    void aBlockSizeThatIsNotTheRoutersIsRefused() {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final SourceConfig source = EngineMessages.source("w", 2 * BLOCK_SIZE);
+
+        assertThrows(IllegalArgumentException.class, () -> router.openDirect(worker, source));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> router.addWorker(new WorkerSpec(2, "v", "y", 0, source)));
+        assertEquals(1, router.workers().size());
+        assertNotEquals(IndexState.EXACT, worker.state());
+    }
+}
