@@ -29,6 +29,7 @@ import java.util.concurrent.locks.LockSupport;
 public final class EventPipeline implements AutoCloseable {
     private static final long CLOSE_TIMEOUT_MS = 5_000;
     private static final long PARK_NS = 200_000;
+    private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
     private final IndexWriter writer;
@@ -39,7 +40,8 @@ public final class EventPipeline implements AutoCloseable {
     private final List<EventSource> sources = new ArrayList<>();
     private volatile Thread writerThread;
     private volatile boolean closed;
-    private ZmqSockets sockets;
+    private ZmqTransport zmq;
+    private int forgetAt = MIN_SOURCES_TO_FORGET;
 
     /**
      * Starts the writer thread.
@@ -70,20 +72,23 @@ public final class EventPipeline implements AutoCloseable {
     }
 
     /**
-     * Opens a source that receives from a ZMQ publisher on a thread of its own.
+     * Opens a source that receives from a ZMQ publisher. Does not wait for a connection: what
+     * cannot be reached, or whose name cannot be resolved, is tried again and named in the source's
+     * status. Sources with the same address share one connection or one bound address; they are
+     * told apart by topic (the longest prefix that fits) and then by the rank in each batch.
      *
      * @param source where to connect to, or what to bind
      * @return the running source; closed with this pipeline at the latest
-     * @throws IllegalArgumentException if the address cannot be used
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
      * @throws IllegalStateException if the pipeline is closed
      */
     public synchronized EventSource openZmq(SourceConfig source) {
         checkOpen();
         forgetClosedSources();
-        if (sockets == null) {
-            sockets = new ZmqSockets();
+        if (zmq == null) {
+            zmq = new ZmqTransport(config.zmq());
         }
-        final ZmqSource opened = ZmqSource.open(config, sockets, new EngineStream(source, sink()));
+        final ZmqSource opened = zmq.open(new EngineStream(source, sink()));
         sources.add(opened);
         return opened;
     }
@@ -103,8 +108,12 @@ public final class EventPipeline implements AutoCloseable {
         return opened;
     }
 
+    /** Now and then, so that opening many costs each a constant time. */
     private void forgetClosedSources() {
-        sources.removeIf(source -> source.state() == IndexState.GONE);
+        if (sources.size() >= forgetAt) {
+            sources.removeIf(source -> source.state() == IndexState.GONE);
+            forgetAt = Math.max(MIN_SOURCES_TO_FORGET, 2 * sources.size());
+        }
     }
 
     private void checkOpen() {
@@ -222,17 +231,11 @@ public final class EventPipeline implements AutoCloseable {
         if (closed) {
             return;
         }
-        // all are told to stop before the first is waited for
-        for (EventSource source : sources) {
-            if (source instanceof ZmqSource zmq) {
-                zmq.stop();
-            }
-        }
         sources.forEach(EventSource::close);
         sources.clear();
         closed = true;
-        if (sockets != null) {
-            sockets.close();
+        if (zmq != null) {
+            zmq.close();
         }
         RingShutdown.drainAndStop(disruptor);
         joinWriter();

@@ -9,25 +9,12 @@ import java.util.Objects;
  * @param waitMode how the index writer waits
  * @param initialWords room of one ring record at start, in 8-byte words
  * @param retainedWords most 8-byte words that a ring record keeps after a large message
- * @param receiveHighWaterMark messages that may wait in a socket before its publisher drops
- * @param maxMessageBytes largest message accepted from a socket
- * @param replayTimeoutMs longest silence of a replay endpoint
- * @param replayAttempts how often a replay is asked for before it is given up
- * @param tailCheckMs time after a connect at which missed newest messages are asked for, 0 = never
+ * @param zmq connections to publishers
  */
 public record EventPipelineConfig(
-        int ringSize,
-        WaitMode waitMode,
-        int initialWords,
-        int retainedWords,
-        int receiveHighWaterMark,
-        long maxMessageBytes,
-        int replayTimeoutMs,
-        int replayAttempts,
-        int tailCheckMs) {
+        int ringSize, WaitMode waitMode, int initialWords, int retainedWords, ZmqConfig zmq) {
     private static final EventPipelineConfig DEFAULTS =
-            new EventPipelineConfig(
-                    16_384, WaitMode.BLOCKING, 128, 1_024, 100_000, 64L << 20, 2_000, 3, 1_000);
+            new EventPipelineConfig(16_384, WaitMode.BLOCKING, 128, 1_024, ZmqConfig.defaults());
 
     /**
      * Checks the values.
@@ -36,6 +23,7 @@ public record EventPipelineConfig(
      */
     public EventPipelineConfig {
         Objects.requireNonNull(waitMode, "waitMode");
+        Objects.requireNonNull(zmq, "zmq");
         if (Integer.bitCount(ringSize) != 1 || ringSize < 2) {
             throw new IllegalArgumentException(
                     "ringSize must be a power of two, 2 or more: " + ringSize);
@@ -47,22 +35,6 @@ public record EventPipelineConfig(
                             + ", retainedWords="
                             + retainedWords);
         }
-        if (receiveHighWaterMark < 0 || maxMessageBytes < 1) {
-            throw new IllegalArgumentException(
-                    "receiveHighWaterMark must be 0 (no limit) or more, maxMessageBytes 1 or more: "
-                            + receiveHighWaterMark
-                            + ", "
-                            + maxMessageBytes);
-        }
-        if (replayTimeoutMs < 1 || replayAttempts < 1 || tailCheckMs < 0) {
-            throw new IllegalArgumentException(
-                    "replayTimeoutMs and replayAttempts must be 1 or more, tailCheckMs 0 or more: "
-                            + replayTimeoutMs
-                            + ", "
-                            + replayAttempts
-                            + ", "
-                            + tailCheckMs);
-        }
     }
 
     /** Sizes for a router with some hundred workers: about 16 MiB of rings when idle. */
@@ -72,43 +44,22 @@ public record EventPipelineConfig(
 
     /** The same with another ring size. */
     public EventPipelineConfig withRingSize(int messages) {
-        return new EventPipelineConfig(
-                messages,
-                waitMode,
-                initialWords,
-                retainedWords,
-                receiveHighWaterMark,
-                maxMessageBytes,
-                replayTimeoutMs,
-                replayAttempts,
-                tailCheckMs);
+        return new EventPipelineConfig(messages, waitMode, initialWords, retainedWords, zmq);
     }
 
     /** The same with another way to wait. */
     public EventPipelineConfig withWaitMode(WaitMode mode) {
+        return new EventPipelineConfig(ringSize, mode, initialWords, retainedWords, zmq);
+    }
+
+    /** The same with other connections to publishers. */
+    public EventPipelineConfig withZmq(ZmqConfig connections) {
         return new EventPipelineConfig(
-                ringSize,
-                mode,
-                initialWords,
-                retainedWords,
-                receiveHighWaterMark,
-                maxMessageBytes,
-                replayTimeoutMs,
-                replayAttempts,
-                tailCheckMs);
+                ringSize, waitMode, initialWords, retainedWords, connections);
     }
 
     /** The same with other replay times. */
     public EventPipelineConfig withReplay(int timeoutMs, int attempts, int tailMs) {
-        return new EventPipelineConfig(
-                ringSize,
-                waitMode,
-                initialWords,
-                retainedWords,
-                receiveHighWaterMark,
-                maxMessageBytes,
-                timeoutMs,
-                attempts,
-                tailMs);
+        return withZmq(zmq.withReplays(zmq.replays(), timeoutMs, attempts, tailMs));
     }
 }

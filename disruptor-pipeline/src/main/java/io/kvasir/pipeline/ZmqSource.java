@@ -1,180 +1,216 @@
 package io.kvasir.pipeline;
 
+import io.kvasir.pipeline.source.Endpoint;
+import io.kvasir.pipeline.source.SocketPoller;
 import io.kvasir.pipeline.wire.DropReason;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-import org.zeromq.SocketType;
-import org.zeromq.ZEvent;
-import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
-
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.Arrays;
+import java.util.Queue;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Receives the events of one (worker, rank) from a ZMQ publisher: topic, number of 8 bytes
- * big-endian, payload. One thread owns the sockets and feeds the stream; while it waits for a
- * replay, live messages wait in the socket.
+ * The source of one (worker, rank) whose events come over ZMQ: topic, number of 8 bytes big-endian,
+ * payload. It has no thread and no socket of its own: a {@link EventFeed} passes messages in, on
+ * the thread of its lane. While a replay is wanted or under way, live messages wait here, up to a
+ * limit; what is dropped then is asked for afterwards.
+ *
+ * <p>Methods of {@link EventSource}: any thread. All others: the lane's thread.
  */
 final class ZmqSource implements EventSource {
-    private static final Logger LOG = LoggerFactory.getLogger(ZmqSource.class);
-    private static final int POLL_MS = 100;
     private static final int BURST = 256;
-    private static final int FRAMES = 3;
-    private static final int RECONNECT_MS = 100;
-    private static final int RECONNECT_MAX_MS = 2_000;
-    private static final long JOIN_MS = 10_000;
-    private static final long ERROR_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
-    private static final int CONNECTIONS = ZMQ.EVENT_HANDSHAKE_PROTOCOL;
+
+    /** A live message that waits for the end of a replay. */
+    private record Waiting(long sequence, byte[] payload) {}
 
     private final EngineStream stream;
-    private final EventPipelineConfig config;
-    private final ZMQ.Socket subscriber;
-    private final ZMQ.Socket monitor;
-    private final ZMQ.Poller poller;
-    private final ReplayClient replay;
-    private final Thread thread;
-    private final byte[][] frames = new byte[FRAMES][];
-    private long tailCheckAtNs;
-    private volatile boolean closed;
+    private final ZmqTransport transport;
+    private final EventFeed feed;
+    private final SourceLane lane;
+    private final Endpoint replayEndpoint;
+    private final Queue<Waiting> waiting = new ArrayDeque<>(0);
+    private final AtomicBoolean closed = new AtomicBoolean();
+    private long waitingBytes;
+    private boolean droppedSome;
+    private boolean wantsReplay; // and waits for its turn
+    private ReplaySession replay;
+    private SocketPoller.Timer tailCheck;
+    private int publishers;
+    private int laneIndex;
 
-    private ZmqSource(EventPipelineConfig config, ZmqSockets sockets, EngineStream stream) {
+    ZmqSource(EngineStream stream, ZmqTransport transport, EventFeed feed) {
         this.stream = stream;
-        this.config = config;
-        this.subscriber = sockets.create(SocketType.SUB);
-        this.monitor = sockets.monitor(subscriber, CONNECTIONS);
-        this.poller = sockets.poller(2);
-        this.replay = new ReplayClient(sockets, config, stream, () -> closed);
-        final SourceConfig source = stream.config();
-        this.thread = new Thread(this::run, "kvasir-zmq-" + source.name() + "-" + source.dpRank());
-        thread.setDaemon(true);
+        this.transport = transport;
+        this.feed = feed;
+        this.lane = feed.lane;
+        final String address = stream.config().replayEndpoint();
+        this.replayEndpoint = address == null ? null : Endpoint.parse(address).connectable();
     }
 
-    static ZmqSource open(EventPipelineConfig config, ZmqSockets sockets, EngineStream stream) {
-        final ZmqSource source = new ZmqSource(config, sockets, stream);
-        try {
-            source.attach();
-        } catch (RuntimeException e) {
-            source.closeSockets();
-            throw new IllegalArgumentException(
-                    "cannot "
-                            + (stream.config().bind() ? "bind " : "connect to ")
-                            + stream.config().endpoint()
-                            + " for events of "
-                            + stream.config().name(),
-                    e);
+    EventFeed feed() {
+        return feed;
+    }
+
+    String topic() {
+        return stream.config().topic();
+    }
+
+    int dpRank() {
+        return stream.config().dpRank();
+    }
+
+    int laneIndex() {
+        return laneIndex;
+    }
+
+    void laneIndex(int index) {
+        laneIndex = index;
+    }
+
+    /** A live message has arrived. */
+    void deliver(long sequence, byte[] bytes, int offset, int length) {
+        if (replayNeeded() || !waiting.isEmpty()) {
+            enqueue(sequence, bytes, offset, length);
+            return;
         }
-        source.thread.start();
-        return source;
+        stream.onMessage(sequence, bytes, offset, length);
+        replayNeeded();
     }
 
-    private void attach() {
-        final SourceConfig source = stream.config();
-        subscriber.setRcvHWM(config.receiveHighWaterMark());
-        subscriber.setMaxMsgSize(config.maxMessageBytes());
-        subscriber.setReconnectIVL(RECONNECT_MS);
-        subscriber.setReconnectIVLMax(RECONNECT_MAX_MS);
-        subscriber.setTCPKeepAlive(1);
-        subscriber.subscribe(source.topic().getBytes(StandardCharsets.UTF_8));
-        poller.register(subscriber, ZMQ.Poller.POLLIN);
-        poller.register(monitor, ZMQ.Poller.POLLIN);
-        if (source.bind()) {
-            subscriber.bind(source.endpoint());
-            stream.endpoint(subscriber.getLastEndpoint());
-        } else {
-            subscriber.connect(source.endpoint());
+    void dropped(DropReason reason, String what) {
+        stream.dropped(reason, what);
+    }
+
+    private void enqueue(long sequence, byte[] bytes, int offset, int length) {
+        final ZmqConfig limits = lane.config();
+        if (waiting.size() >= limits.waitingMessages()
+                || waitingBytes + length > limits.waitingBytes()
+                || !lane.memory().take(length)) {
+            droppedSome = true;
+            return;
         }
+        waitingBytes += length;
+        waiting.add(new Waiting(sequence, Arrays.copyOfRange(bytes, offset, offset + length)));
     }
 
-    private void run() {
-        while (!closed) {
-            try {
-                poller.poll(POLL_MS);
-                takeConnections();
-                takeMessages();
-                stream.tick();
-                if (tailCheckAtNs != 0 && System.nanoTime() - tailCheckAtNs >= 0) {
-                    tailCheckAtNs = 0;
-                    stream.checkTail();
-                }
-                if (stream.replayFrom() >= 0) {
-                    replay.run();
-                }
-            } catch (ZMQException e) {
-                if (e.getErrorCode() == ZMQ.Error.ETERM.getCode()) {
-                    break;
-                }
-                pauseAfter(e);
-            } catch (RuntimeException e) {
-                pauseAfter(e);
-            }
-        }
-        closeSockets();
-    }
-
-    private void pauseAfter(RuntimeException error) {
-        LOG.error("{}: receiving failed; going on", thread.getName(), error);
-        LockSupport.parkNanos(ERROR_PAUSE_NS);
-    }
-
-    private void takeConnections() {
-        boolean connected = false;
-        // monitored for handshakes only, so any event is a connection, made by us or to us
-        while (ZEvent.recv(monitor, ZMQ.DONTWAIT) != null) {
-            connected = true;
-        }
-        if (connected) {
-            stream.onConnected();
-            if (config.tailCheckMs() > 0) {
-                tailCheckAtNs =
-                        System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(config.tailCheckMs());
-            }
-        }
-    }
-
-    private void takeMessages() {
-        for (int i = 0; i < BURST && stream.replayFrom() < 0; i++) {
-            if (!takeMessage()) {
+    private void drain() {
+        for (int i = 0; i < BURST && !waiting.isEmpty(); i++) {
+            if (replayNeeded()) {
                 return;
             }
+            final Waiting next = waiting.poll();
+            waitingBytes -= next.payload.length;
+            lane.memory().give(next.payload.length);
+            stream.onMessage(next.sequence, next.payload);
         }
+        if (!waiting.isEmpty()) {
+            lane.poller().execute(this::drain);
+            return;
+        }
+        if (droppedSome) {
+            droppedSome = false;
+            stream.checkTail(); // what was dropped may have been the newest
+        }
+        replayNeeded();
     }
 
-    private boolean takeMessage() {
-        byte[] frame = subscriber.recv(ZMQ.DONTWAIT);
-        if (frame == null) {
+    /** Whether live messages have to wait; sees to it that a replay comes then. */
+    private boolean replayNeeded() {
+        if (replay != null || wantsReplay) {
+            return true;
+        }
+        if (stream.replayFrom() < 0) {
             return false;
         }
-        int count = 0;
-        while (true) {
-            if (count < FRAMES) {
-                frames[count] = frame;
-            }
-            count++;
-            if (!subscriber.hasReceiveMore()) {
-                break;
-            }
-            frame = subscriber.recv();
-        }
-        if (count != FRAMES) {
-            stream.dropped(DropReason.BAD_FRAME_COUNT, "a message of " + count + " frames, not 3");
-        } else if (frames[1].length != Long.BYTES) {
-            stream.dropped(
-                    DropReason.BAD_SEQUENCE_FRAME,
-                    "a message number of " + frames[1].length + " bytes, not 8");
-        } else {
-            stream.onMessage(ByteBuffer.wrap(frames[1]).getLong(), frames[2]);
-        }
+        wantsReplay = true;
+        lane.wantReplay(this);
         return true;
     }
 
-    private void closeSockets() {
-        poller.close();
-        monitor.close();
-        subscriber.close();
+    /** It is this source's turn; false if it has no use for it any more. */
+    boolean startReplay() {
+        wantsReplay = false;
+        if (closed.get()) {
+            return false;
+        }
+        replay = new ReplaySession(this, stream, lane, replayEndpoint);
+        replay.start();
+        return true;
+    }
+
+    /** The replay has ended, one way or the other. */
+    void replayOver() {
+        replay = null;
+        lane.poller().execute(this::drain);
+        lane.replayOver();
+    }
+
+    void tick() {
+        stream.tick();
+        replayNeeded();
+    }
+
+    void connected() {
+        stream.onConnected();
+        cancelTailCheck();
+        if (lane.config().tailCheckMs() > 0) {
+            tailCheck =
+                    lane.poller()
+                            .schedule(
+                                    TimeUnit.MILLISECONDS.toNanos(lane.config().tailCheckMs()),
+                                    this::checkTail);
+        }
+        replayNeeded();
+    }
+
+    private void checkTail() {
+        stream.checkTail();
+        replayNeeded();
+    }
+
+    private void cancelTailCheck() {
+        if (tailCheck != null) {
+            tailCheck.cancel();
+        }
+    }
+
+    void disconnected(String why) {
+        stream.onDisconnected(why);
+    }
+
+    void connectFailed(String why) {
+        stream.onConnectFailed(why);
+    }
+
+    boolean hasPublisher() {
+        return publishers > 0;
+    }
+
+    /** A publisher has connected to us whose messages are for this source. */
+    void publisherCame() {
+        publishers++;
+        connected();
+    }
+
+    void publisherLeft(String why) {
+        publishers--;
+        if (publishers == 0) {
+            disconnected(why);
+        }
+    }
+
+    /** The lane lets go of a closed source. */
+    void released() {
+        cancelTailCheck();
+        lane.memory().give(waitingBytes);
+        waitingBytes = 0;
+        waiting.clear();
+        if (replay != null) {
+            replay.cancel();
+            replay = null;
+            lane.replayOver();
+        }
     }
 
     @Override
@@ -212,22 +248,12 @@ final class ZmqSource implements EventSource {
         stream.reportEngineHit(predictedCachedTokens, engineCachedTokens);
     }
 
-    /** Tells the thread to end, without waiting for it. */
-    void stop() {
-        closed = true;
-        stream.close();
-    }
-
+    /** From its return on no event reaches the index; the connection ends soon after. */
     @Override
     public void close() {
-        stop();
-        if (thread.equals(Thread.currentThread())) {
-            return;
-        }
-        try {
-            thread.join(JOIN_MS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        if (closed.compareAndSet(false, true)) {
+            stream.close();
+            transport.release(this);
         }
     }
 }

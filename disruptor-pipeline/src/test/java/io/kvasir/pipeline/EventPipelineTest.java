@@ -185,7 +185,7 @@ class EventPipelineTest {
                     pipeline.openDirect(
                             SourceConfig.of("bad", 99, BLOCK, "").withReplayEndpoint("direct"));
             bad.onMessage(0, store(1)); // the index has 16 slots
-            await(() -> pipeline.failures() == 1);
+            await(() -> bad.status().failures() == 1);
             bad.onMessage(1, store(2));
             good.onMessage(0, store(3));
             await(() -> index.heldBlocks(1) == 1);

@@ -61,7 +61,9 @@ public enum DropReason {
     /** A message of fewer or more frames than topic, sequence, payload. */
     BAD_FRAME_COUNT(true),
     /** A sequence frame that is not 8 bytes, or a number that no message can have. */
-    BAD_SEQUENCE_FRAME(true);
+    BAD_SEQUENCE_FRAME(true),
+    /** A batch of a rank for which no source is registered, on an address that several share. */
+    UNREGISTERED_RANK(false);
 
     private final boolean losesBlocks;
     private final String label;

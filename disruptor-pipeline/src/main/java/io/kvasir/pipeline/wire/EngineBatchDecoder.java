@@ -36,7 +36,7 @@ public final class EngineBatchDecoder {
     private static final int RANKED_ELEMENTS = 3;
     private static final byte NIL = (byte) 0xc0;
     private static final byte[] EVENTS = EventFields.ascii("events");
-    private static final byte[][] RANKS = {
+    static final byte[][] RANKS = {
         EventFields.ascii("data_parallel_rank"),
         EventFields.ascii("dp_rank"),
         EventFields.ascii("attn_dp_rank")
