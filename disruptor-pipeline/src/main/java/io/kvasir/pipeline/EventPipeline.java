@@ -7,6 +7,7 @@ import com.lmax.disruptor.dsl.ProducerType;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
@@ -27,18 +28,17 @@ import java.util.concurrent.locks.LockSupport;
  * <p>All methods may be called by any thread.
  */
 public final class EventPipeline implements AutoCloseable {
-    private static final long CLOSE_TIMEOUT_MS = 5_000;
     private static final long PARK_NS = 200_000;
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
+    private final WriterThread thread;
     private final IndexWriter writer;
     private final Disruptor<KvEvent> disruptor;
     private final RingBuffer<KvEvent> ring;
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong refused = new AtomicLong();
     private final List<EventSource> sources = new ArrayList<>();
-    private volatile Thread writerThread;
     private volatile boolean closed;
     private ZmqTransport zmq;
     private int forgetAt = MIN_SOURCES_TO_FORGET;
@@ -47,28 +47,30 @@ public final class EventPipeline implements AutoCloseable {
      * Starts the writer thread.
      *
      * @param config sizes and times
-     * @param index the index to write; not closed by this class
+     * @param index the index to write; not closed by this class. Its memory stays until the writer
+     *     thread has ended
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
+     * @throws IllegalStateException if another pipeline writes the index
      */
     public EventPipeline(EventPipelineConfig config, PrefixIndex index) {
         this.config = Objects.requireNonNull(config);
-        this.writer = new IndexWriter(Objects.requireNonNull(index), config.retainedWords());
-        this.disruptor =
-                new Disruptor<>(
-                        () -> new KvEvent(config.initialWords()),
-                        config.ringSize(),
-                        this::newWriterThread,
-                        ProducerType.MULTI,
-                        config.waitMode().strategy());
-        disruptor.setDefaultExceptionHandler(writer);
-        disruptor.handleEventsWith(writer);
-        this.ring = disruptor.start();
-    }
-
-    private Thread newWriterThread(Runnable work) {
-        final Thread thread = new Thread(work, "kvasir-index-writer");
-        thread.setDaemon(true);
-        writerThread = thread;
-        return thread;
+        this.thread = new WriterThread("kvasir-index-writer", index.writer());
+        try {
+            this.writer = new IndexWriter(index, config.retainedWords(), thread);
+            this.disruptor =
+                    new Disruptor<>(
+                            () -> new KvEvent(config.initialWords()),
+                            config.ringSize(),
+                            thread,
+                            ProducerType.MULTI,
+                            config.waitMode().strategy());
+            disruptor.setDefaultExceptionHandler(writer);
+            disruptor.handleEventsWith(writer);
+            this.ring = disruptor.start();
+        } catch (Throwable t) {
+            thread.abandon();
+            throw t;
+        }
     }
 
     /**
@@ -80,7 +82,7 @@ public final class EventPipeline implements AutoCloseable {
      * @param source where to connect to, or what to bind
      * @return the running source; closed with this pipeline at the latest
      * @throws IllegalArgumentException if an address is none, or cannot be bound
-     * @throws IllegalStateException if the pipeline is closed
+     * @throws ClosedException if the pipeline is closed
      */
     public synchronized EventSource openZmq(SourceConfig source) {
         checkOpen();
@@ -98,7 +100,7 @@ public final class EventPipeline implements AutoCloseable {
      * also answers {@link EngineStream#replayFrom()}.
      *
      * @param source whose events these are; its endpoints are not used
-     * @throws IllegalStateException if the pipeline is closed
+     * @throws ClosedException if the pipeline is closed
      */
     public synchronized EngineStream openDirect(SourceConfig source) {
         checkOpen();
@@ -118,7 +120,7 @@ public final class EventPipeline implements AutoCloseable {
 
     private void checkOpen() {
         if (closed) {
-            throw new IllegalStateException("the event pipeline is closed");
+            throw new ClosedException("the event pipeline");
         }
     }
 
@@ -160,11 +162,12 @@ public final class EventPipeline implements AutoCloseable {
      * @param slot worker slot
      * @param whenSwept called on the writer thread once no reader can find a block of the slot any
      *     more; must not wait
-     * @throws IllegalStateException if the pipeline is closed, or on the writer thread itself
+     * @throws ClosedException if the pipeline is closed
+     * @throws IllegalStateException on the writer thread itself
      */
     public void retire(int slot, Runnable whenSwept) {
         Objects.requireNonNull(whenSwept, "whenSwept");
-        if (Thread.currentThread().equals(writerThread)) {
+        if (thread.isCurrent()) {
             throw new IllegalStateException(
                     "retire must not be called on the writer thread: slot=" + slot);
         }
@@ -225,7 +228,11 @@ public final class EventPipeline implements AutoCloseable {
         return ring.getBufferSize();
     }
 
-    /** Closes all sources, applies what is in the ring, and stops the writer. Idempotent. */
+    /**
+     * Closes all sources and stops the writer at the next event; what else is in the ring is not
+     * applied. Idempotent. Waits a second for the writer at most; an event that takes longer is
+     * finished, and the index keeps its memory until then.
+     */
     @Override
     public synchronized void close() {
         if (closed) {
@@ -237,15 +244,6 @@ public final class EventPipeline implements AutoCloseable {
         if (zmq != null) {
             zmq.close();
         }
-        RingShutdown.drainAndStop(disruptor);
-        joinWriter();
-    }
-
-    private void joinWriter() {
-        try {
-            writerThread.join(CLOSE_TIMEOUT_MS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        thread.stop(disruptor);
     }
 }

@@ -25,20 +25,25 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     private final PrefixIndex index;
     private final IndexApplier applier;
     private final int retainedWords;
+    private final WriterThread thread;
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong skipped = new AtomicLong();
     private volatile int quarantinedSlots;
 
-    IndexWriter(PrefixIndex index, int retainedWords) {
+    IndexWriter(PrefixIndex index, int retainedWords, WriterThread thread) {
         this.index = index;
         this.applier = new IndexApplier(index);
         this.retainedWords = retainedWords;
+        this.thread = thread;
     }
 
     @Override
     public void onEvent(KvEvent event, long sequence, boolean endOfBatch) {
+        if (thread.isStopping()) {
+            return;
+        }
         if (event.retire) {
             retire(event);
         } else {

@@ -23,9 +23,9 @@ import java.util.function.LongConsumer;
  * #workerGone} and {@link #close}.
  */
 public final class LifePipeline implements AutoCloseable {
-    private static final long CLOSE_TIMEOUT_MS = 5_000;
     private static final long PARK_NS = 100_000;
 
+    private final WriterThread thread;
     private final SlotWriter writer;
     private final Disruptor<LifeEvent> disruptor;
     private final RingBuffer<LifeEvent> ring;
@@ -53,30 +53,42 @@ public final class LifePipeline implements AutoCloseable {
      * @param ended told the id of each request that has ended without a {@link #free}: at its
      *     deadline, because its worker is gone, also before it was booked, or because as many as
      *     the table takes were running; on the writer thread, must not wait
+     * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
+     * @throws IllegalStateException if another pipeline writes one of them
      */
     public LifePipeline(
             LifePipelineConfig config, SlotTable table, RoutedPrefixes routed, LongConsumer ended) {
-        this.writer =
-                new SlotWriter(
-                        Objects.requireNonNull(table),
-                        routed,
-                        config.retainedHashes(),
-                        Objects.requireNonNull(ended));
-        this.disruptor =
-                new Disruptor<>(
-                        () -> new LifeEvent(config.initialHashes()),
-                        config.ringSize(),
-                        work -> {
-                            final Thread thread = new Thread(work, "kvasir-slot-writer");
-                            thread.setDaemon(true);
-                            return thread;
-                        },
-                        ProducerType.MULTI,
-                        config.waitMode().strategy());
-        disruptor.setDefaultExceptionHandler(writer);
-        disruptor.handleEventsWith(writer);
-        this.ring = disruptor.start();
+        this.thread = newWriterThread(table, routed);
+        try {
+            this.writer =
+                    new SlotWriter(
+                            table,
+                            routed,
+                            config.retainedHashes(),
+                            Objects.requireNonNull(ended),
+                            thread);
+            this.disruptor =
+                    new Disruptor<>(
+                            () -> new LifeEvent(config.initialHashes()),
+                            config.ringSize(),
+                            thread,
+                            ProducerType.MULTI,
+                            config.waitMode().strategy());
+            disruptor.setDefaultExceptionHandler(writer);
+            disruptor.handleEventsWith(writer);
+            this.ring = disruptor.start();
+        } catch (Throwable t) {
+            thread.abandon();
+            throw t;
+        }
         this.reserve = ring.getBufferSize() / 2;
+    }
+
+    private static WriterThread newWriterThread(SlotTable table, RoutedPrefixes routed) {
+        final String name = "kvasir-slot-writer";
+        return routed == null
+                ? new WriterThread(name, table.writer())
+                : new WriterThread(name, table.writer(), routed.writer());
     }
 
     /**
@@ -303,14 +315,16 @@ public final class LifePipeline implements AutoCloseable {
         return ring.getBufferSize() - ring.remainingCapacity();
     }
 
-    /** Applies what is in the ring and stops the writer. Idempotent. */
+    /**
+     * Stops the writer at the next step; what else is in the ring is not applied. Idempotent. Waits
+     * a second for the writer at most; a step that takes longer is finished, and the table keeps
+     * its memory until then.
+     */
     @Override
-    public void close() {
-        if (closed) {
-            return;
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            thread.stop(disruptor);
         }
-        closed = true;
-        RingShutdown.drainAndStop(disruptor);
-        writer.awaitEnd(CLOSE_TIMEOUT_MS);
     }
 }

@@ -9,8 +9,6 @@ import io.kvasir.core.slots.SlotTable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
@@ -29,23 +27,32 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final int retainedHashes;
     private final LongConsumer ended;
+    private final WriterThread thread;
     private final int[] tenancies; // workers that are gone, per slot
     private final AtomicLong failures = new AtomicLong();
-    private final CountDownLatch stopped = new CountDownLatch(1);
     private boolean ticked;
     private long firstTickNs;
     private long elapsedNs; // from the first tick to the last; what came before is as old as it
 
-    SlotWriter(SlotTable table, RoutedPrefixes routed, int retainedHashes, LongConsumer ended) {
+    SlotWriter(
+            SlotTable table,
+            RoutedPrefixes routed,
+            int retainedHashes,
+            LongConsumer ended,
+            WriterThread thread) {
         this.table = table;
         this.routed = routed;
         this.retainedHashes = retainedHashes;
         this.ended = ended;
+        this.thread = thread;
         this.tenancies = new int[table.config().maxWorkerSlots()];
     }
 
     @Override
     public void onEvent(LifeEvent event, long sequence, boolean endOfBatch) {
+        if (thread.isStopping()) {
+            return;
+        }
         switch (event.kind) {
             case ADD -> add(event);
             case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
@@ -114,11 +121,6 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     }
 
     @Override
-    public void onShutdown() {
-        stopped.countDown();
-    }
-
-    @Override
     public void handleEventException(Throwable error, long sequence, LifeEvent event) {
         failures.getAndIncrement();
         event.release(retainedHashes);
@@ -137,15 +139,5 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
 
     long failures() {
         return failures.get();
-    }
-
-    void awaitEnd(long timeoutMs) {
-        try {
-            if (!stopped.await(timeoutMs, TimeUnit.MILLISECONDS)) {
-                LOG.warn("slot writer did not end within {} ms", timeoutMs);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
     }
 }

@@ -13,6 +13,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 
@@ -255,21 +256,46 @@ class EventPipelineTest {
     }
 
     @Test
-    void closingAppliesWhatIsInTheRingAndRefusesTheRest() {
+    void closingEndsTheWriterAtTheNextEventAndKeepsItsMemoryUntilThen()
+            throws InterruptedException {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
         final EventPipeline pipeline = new EventPipeline(small(256), index);
         final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
+        pipeline.retire(
+                5,
+                () -> {
+                    blocked.countDown();
+                    awaitQuietly(release);
+                });
+        assertTrue(blocked.await(10, TimeUnit.SECONDS));
         for (int i = 0; i < 100; i++) {
             stream.onMessage(i, store(i + 1));
         }
+        pipeline.close(); // does not wait for the end of the event
         pipeline.close();
-        pipeline.close();
+        index.close();
 
-        assertEquals(100, index.heldBlocks(1));
+        assertFalse(index.gate().isReleased());
         assertEquals(IndexState.GONE, stream.state());
         assertFalse(pipeline.sink().offer(new KvBatch()));
-        assertThrows(IllegalStateException.class, () -> pipeline.retire(1, () -> {}));
+        assertThrows(ClosedException.class, () -> pipeline.retire(1, () -> {}));
         assertThrows(
-                IllegalStateException.class,
+                ClosedException.class,
                 () -> pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, "")));
+        release.countDown();
+        await(() -> index.gate().isReleased());
+        assertEquals(0, index.heldBlocks(1), "what was in the ring is left");
+    }
+
+    @Test
+    void anIndexHasOneWriter() {
+        final EventPipeline first = new EventPipeline(small(8), index);
+        assertThrows(IllegalStateException.class, () -> new EventPipeline(small(8), index));
+        first.close();
+        new EventPipeline(small(8), index).close();
+        index.close();
+        assertThrows(ClosedException.class, () -> new EventPipeline(small(8), index));
+        assertTrue(index.gate().isReleased());
     }
 }

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -322,23 +323,44 @@ class LifePipelineTest {
         }
         assertTrue(booked >= config.ringSize() / 2);
         pipeline.close();
-        assertEquals(0, pipeline.backlog());
     }
 
     @Test
-    void closingAppliesWhatIsInTheRing() {
+    void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() throws InterruptedException {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
         final LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table);
+        assertTrue(
+                pipeline.workerGone(
+                        2,
+                        () -> {
+                            blocked.countDown();
+                            awaitQuietly(release);
+                        }));
+        assertTrue(blocked.await(10, TimeUnit.SECONDS));
         for (int i = 0; i < 100; i++) {
             provisional(1, 16, 1);
             assertTrue(pipeline.tryAdd(i, 1, new long[] {i}, 1, 16, 1));
         }
+        pipeline.close(); // does not wait for the end of the step
         pipeline.close();
-        pipeline.close();
+        table.close();
 
-        assertEquals(100, table.activeRequests());
+        assertFalse(table.gate().isReleased());
+        release.countDown();
+        await(() -> table.gate().isReleased());
+        assertEquals(0, table.activeRequests(), "what was in the ring is left");
         assertFalse(pipeline.free(1));
         assertFalse(pipeline.workerGone(1, () -> {}));
         assertFalse(pipeline.forgetPredicted(1));
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(10, TimeUnit.SECONDS));
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

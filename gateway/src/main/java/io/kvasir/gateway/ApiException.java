@@ -137,7 +137,7 @@ final class ApiException extends Exception {
                 switch (cause.kind()) {
                     case INVALID -> 400;
                     case OVERLOADED -> 429;
-                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
+                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE, CLOSED -> 503;
                 };
         return new ApiException(
                 status,

@@ -3,6 +3,8 @@ package io.kvasir.router;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.slots.LoadBoard;
 import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
@@ -22,6 +24,7 @@ import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
@@ -32,9 +35,16 @@ import java.util.concurrent.atomic.AtomicInteger;
  * touch.
  *
  * <p>All state belongs to this object: several routers live side by side in one process.
+ *
+ * <p>{@link #close} may be called at any time, by any thread, with callers inside. From then on
+ * {@link #select} and {@link #reserve} answer {@link RouteException.Kind#CLOSED}; methods that
+ * register or open something throw {@link ClosedException}; leases, gauges and counters, those of
+ * {@link Worker} too, may be used as before and keep their last values. The off-heap memory is
+ * given back when the last caller is out and the writer threads have ended.
  */
 public final class KvRouter implements AutoCloseable {
     private static final long READY_POLL_MS = 1;
+    private static final long DRAIN_PAUSE_NS = 1_000_000;
 
     private final Settings settings;
     private final int blockSize;
@@ -42,6 +52,7 @@ public final class KvRouter implements AutoCloseable {
     private final double overlapWeight;
     private final double temperature;
     private final boolean trackOutputBlocks;
+    private final MemoryGate gate = new MemoryGate("the router");
     private final Chooser chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
@@ -54,7 +65,7 @@ public final class KvRouter implements AutoCloseable {
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
     private volatile Roster roster = Roster.EMPTY;
-    private boolean closed;
+    private volatile boolean closed;
 
     private KvRouter(Builder builder) {
         settings = builder.settings.build();
@@ -67,7 +78,7 @@ public final class KvRouter implements AutoCloseable {
         leases = new LeaseTable(maxActiveRequests);
         final PrefixIndexConfig sizes = RouterSettings.index(settings);
         tenancies = new int[sizes.maxWorkerSlots()];
-        index = new PrefixIndex(sizes);
+        index = new PrefixIndex(sizes, gate);
         board = new LoadBoard(sizes.maxWorkerSlots());
         chooser =
                 new Chooser(
@@ -82,10 +93,11 @@ public final class KvRouter implements AutoCloseable {
                                 maxActiveRequests,
                                 sizes.maxBlocks(),
                                 settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
-                        board);
+                        board,
+                        gate);
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
         final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
-        routed = predicted == null ? null : new RoutedPrefixes(predicted);
+        routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
         final LifePipelineConfig usual = LifePipelineConfig.of(maxActiveRequests);
         life =
                 new LifePipeline(
@@ -140,8 +152,8 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param spec what is known of it
      * @return the registered worker
-     * @throws IllegalStateException if {@code maxWorkers} are registered already, or the router is
-     *     closed
+     * @throws IllegalStateException if {@code maxWorkers} are registered already
+     * @throws ClosedException if the router is closed
      * @throws IllegalArgumentException if a worker of that name and rank is registered already, or
      *     its events are of another block size than the router's
      */
@@ -323,23 +335,39 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons; on an exception with what was looked at
-     * @throws RouteException if no worker can be chosen
+     * @throws RouteException if no worker can be chosen, or the router is closed
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
         begin(request, out);
+        final int lane = gate.enter();
+        if (lane == MemoryGate.CLOSED) {
+            throw closedToRequests();
+        }
+        try {
+            look(request, out);
+        } finally {
+            gate.exit(lane);
+        }
+        if (gate.isClosed()) {
+            throw closedToRequests(); // the workers may have been taken out meanwhile
+        }
+        chooser.choose(out);
+    }
+
+    /** Records what is known of every worker; the caller has entered the gate. */
+    private void look(RouteRequest request, Decision out) {
         Roster seen;
         do {
             // before the match: a slot's next tenant cannot be in it yet
             seen = roster;
             out.eventSequences(seen, index);
-            index.match(request.localHashes, request.blockCount, request.cached);
+            index.matchInside(request.localHashes, request.blockCount, request.cached);
             if (routed != null) {
                 predict(request, seen);
             }
-            slotTable.matchActive(request.localHashes, request.blockCount, request.active);
+            slotTable.matchActiveInside(request.localHashes, request.blockCount, request.active);
             chooser.look(request, request.cached, request.active, out);
         } while (seen != roster); // a slot that is open now may be open for its next tenant
-        chooser.choose(out);
     }
 
     /**
@@ -351,12 +379,15 @@ public final class KvRouter implements AutoCloseable {
      * @param cached leading blocks that each worker slot holds
      * @param active leading blocks that running requests of each worker slot use
      * @param out filled with the choice and its reasons; on an exception with what was looked at
-     * @throws RouteException if no worker can be chosen
+     * @throws RouteException if no worker can be chosen, or the router is closed
      */
     public void select(
             RouteRequest request, OverlapScores cached, OverlapScores active, Decision out)
             throws RouteException {
         begin(request, out);
+        if (gate.isClosed()) {
+            throw closedToRequests();
+        }
         Roster seen;
         do {
             seen = roster;
@@ -369,7 +400,7 @@ public final class KvRouter implements AutoCloseable {
     /** Adds what the workers without events are taken to hold. */
     private void predict(RouteRequest request, Roster seen) {
         final OverlapScores found = request.routed;
-        routed.match(request.localHashes, request.blockCount, found);
+        routed.matchInside(request.localHashes, request.blockCount, found);
         for (int i = 0; i < found.matchedSlots(); i++) {
             final int slot = found.slotAt(i);
             // a stream that was opened just now may have stored something already
@@ -400,8 +431,8 @@ public final class KvRouter implements AutoCloseable {
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
      * @return the booking; close it when the request has ended, whatever its outcome
-     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
-     *     already
+     * @throws RouteException if no worker can be chosen, {@code maxActiveRequests} are booked
+     *     already, or the router is closed
      */
     public Lease reserve(RouteRequest request, Decision out) throws RouteException {
         final Lease lease = new Lease();
@@ -415,8 +446,8 @@ public final class KvRouter implements AutoCloseable {
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
      * @param lease takes the booking; close it when the request has ended, whatever its outcome
-     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
-     *     already; the lease is then as it was
+     * @throws RouteException if no worker can be chosen, {@code maxActiveRequests} are booked
+     *     already, or the router is closed; the lease is then as it was
      * @throws IllegalStateException if the lease still holds an open booking
      */
     public void reserve(RouteRequest request, Decision out, Lease lease) throws RouteException {
@@ -428,7 +459,7 @@ public final class KvRouter implements AutoCloseable {
         }
         final long requestId = leases.open();
         if (requestId == LeaseTable.NONE) {
-            throw overloaded();
+            throw gate.isClosed() ? closedToRequests() : overloaded();
         }
         boolean booked = false;
         try {
@@ -466,8 +497,12 @@ public final class KvRouter implements AutoCloseable {
                 request.deadlineNs(),
                 isPredicted(decision.worker()))) {
             board.takeBackProvisional(slot, newTokens, newBlocks);
-            throw overloaded();
+            throw gate.isClosed() ? closedToRequests() : overloaded();
         }
+    }
+
+    private static RouteException closedToRequests() {
+        return new RouteException(RouteException.Kind.CLOSED, "the router is closed");
     }
 
     private RouteException overloaded() {
@@ -597,17 +632,45 @@ public final class KvRouter implements AutoCloseable {
 
     private void checkOpen() {
         if (closed) {
-            throw new IllegalStateException("the router is closed");
+            throw new ClosedException("the router");
         }
     }
 
-    /** Stops the sources and writers and frees the off-heap memory. No decision may be running. */
+    /**
+     * Closes the router when no booking is left, at the latest after some time: from now on no
+     * request is taken, leases end as usual. Waits without a lock; another {@link #close} meanwhile
+     * ends it.
+     *
+     * @param atMost how long to wait for leases that are open
+     * @return leases that were still open at the end: 0 if all had been closed
+     */
+    public int close(Duration atMost) {
+        gate.close();
+        final long start = System.nanoTime();
+        while (leases.count() > 0
+                && !closed
+                && System.nanoTime() - start < atMost.toNanos()
+                && !Thread.currentThread().isInterrupted()) {
+            LockSupport.parkNanos(DRAIN_PAUSE_NS);
+        }
+        final int open = leases.count();
+        close();
+        return open;
+    }
+
+    /**
+     * Refuses requests from now on, stops the sources and the writers, and gives the off-heap
+     * memory back when nobody is inside any more. Any thread, at any time; does not wait for
+     * callers, and for a writer in the middle of an event a second at most. What has not been
+     * applied yet is not applied any more. A second call does nothing.
+     */
     @Override
     public synchronized void close() {
         if (closed) {
             return;
         }
         closed = true;
+        gate.close();
         for (Worker worker : roster.workers()) {
             worker.markRemoved();
             final EventSource source = worker.source();
@@ -618,12 +681,6 @@ public final class KvRouter implements AutoCloseable {
         roster = Roster.EMPTY;
         events.close();
         life.close();
-        slotTable.close();
-        if (routed != null) {
-            routed.close();
-        }
-        board.close();
-        index.close();
     }
 
     static double checkNotNegative(String name, double value) {

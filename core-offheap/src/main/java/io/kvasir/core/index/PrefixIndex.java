@@ -5,8 +5,10 @@ import static io.kvasir.core.index.Holdings.NONE;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.memory.EntryChains;
 import io.kvasir.core.memory.LineArena;
-import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.core.memory.SharedCells;
 import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.memory.WriterLane;
 
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
@@ -26,6 +28,9 @@ import java.util.Objects;
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; what is freed can
  * be used again at once; a store that does not fit is refused as a whole.
+ *
+ * <p>After {@link #close}, {@link #match} and the writer's methods throw {@link
+ * io.kvasir.core.memory.ClosedException}; gauges and counters keep their last values.
  */
 public final class PrefixIndex implements AutoCloseable {
     /** Applied sequence of a slot before its first event. */
@@ -53,7 +58,9 @@ public final class PrefixIndex implements AutoCloseable {
     private final SlotNames[] slotNames;
     private final Covers covers;
     private final NoteTable notes;
-    private final OffHeap slotCells;
+    private final SharedCells slotCells;
+    private final MemoryGate gate;
+    private final WriterLane writer;
 
     private final WriterCounter heldBlocks = new WriterCounter();
     private final WriterCounter unknownParents = new WriterCounter();
@@ -85,26 +92,46 @@ public final class PrefixIndex implements AutoCloseable {
     private int[] tracedOffsets = {};
 
     /**
-     * Allocates an empty index.
+     * Allocates an empty index with a gate of its own.
      *
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public PrefixIndex(PrefixIndexConfig config) {
+        this(config, new MemoryGate("the prefix index"));
+    }
+
+    /**
+     * Allocates an empty index.
+     *
+     * @param gate keeps the memory while callers are inside; closed if the memory is refused
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public PrefixIndex(PrefixIndexConfig config, MemoryGate gate) {
         this.config = config;
-        this.arena = new LineArena(config.budgetBytes());
-        this.tree = new RunTree(arena, config.maxWorkerSlots());
-        this.notes =
-                new NoteTable(
-                        config.maxWorkerSlots(),
-                        Math.min(
-                                config.maxHeldBlocks(),
-                                Math.max(MIN_NOTES, config.maxHeldBlocks() / HELD_PER_NOTE)));
+        this.gate = gate;
+        this.writer = new WriterLane(gate);
+        try {
+            this.arena = gate.own(new LineArena(config.budgetBytes()));
+            this.tree = new RunTree(arena, config.maxWorkerSlots());
+            this.notes =
+                    gate.own(
+                            new NoteTable(
+                                    config.maxWorkerSlots(),
+                                    Math.min(
+                                            config.maxHeldBlocks(),
+                                            Math.max(
+                                                    MIN_NOTES,
+                                                    config.maxHeldBlocks() / HELD_PER_NOTE))));
+        } catch (Throwable t) {
+            gate.close();
+            throw t;
+        }
         this.slots = new Holdings[config.maxWorkerSlots()];
         this.slotNames = new SlotNames[config.maxWorkerSlots()];
         Arrays.setAll(slots, s -> new Holdings(arena));
         Arrays.setAll(slotNames, s -> new SlotNames(slots[s]));
         this.covers = new Covers(tree, slots);
-        this.slotCells = OffHeap.allocate(SlotCellDescriptor.length(config.maxWorkerSlots()));
+        this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
@@ -130,6 +157,29 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
      */
     public StoreResult store(
+            int workerSlot,
+            boolean root,
+            long parentEngineHash,
+            long[] engineHashes,
+            long[] localHashes,
+            int blockCount,
+            boolean refresh) {
+        final int lane = writer.enter();
+        try {
+            return storeInside(
+                    workerSlot,
+                    root,
+                    parentEngineHash,
+                    engineHashes,
+                    localHashes,
+                    blockCount,
+                    refresh);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private StoreResult storeInside(
             int workerSlot,
             boolean root,
             long parentEngineHash,
@@ -473,6 +523,15 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
      */
     public int remove(int workerSlot, long[] engineHashes, int blockCount, CopyRule rule) {
+        final int lane = writer.enter();
+        try {
+            return removeInside(workerSlot, engineHashes, blockCount, rule);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private int removeInside(int workerSlot, long[] engineHashes, int blockCount, CopyRule rule) {
         Objects.checkFromIndexSize(0, blockCount, engineHashes.length);
         begin(workerSlot, engineHashes, blockCount);
         int unknown = 0;
@@ -577,6 +636,15 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public void removeTo(int workerSlot, long engineHash, int remainingCopies) {
+        final int lane = writer.enter();
+        try {
+            removeToInside(workerSlot, engineHash, remainingCopies);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private void removeToInside(int workerSlot, long engineHash, int remainingCopies) {
         begin(workerSlot, names, 0);
         final int position = position(engineHash);
         if (position == NONE) {
@@ -597,6 +665,15 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public int clear(int workerSlot) {
+        final int lane = writer.enter();
+        try {
+            return clearInside(workerSlot);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private int clearInside(int workerSlot) {
         begin(workerSlot, names, 0);
         for (int note = notes.firstOf(slot); note != EntryChains.NONE; note = notes.firstOf(slot)) {
             notes.remove(note);
@@ -736,6 +813,15 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Shows every held block, in no particular order. Writer thread; for tests and dumps. */
     public void forEach(BlockVisitor visitor) {
+        final int lane = writer.enter();
+        try {
+            forEachInside(visitor);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private void forEachInside(BlockVisitor visitor) {
         final Deque<Visit> open = new ArrayDeque<>();
         open.push(new Visit(tree.root(), 0));
         while (!open.isEmpty()) {
@@ -792,8 +878,19 @@ public final class PrefixIndex implements AutoCloseable {
      * @return deepest match in blocks, 0 when nothing matched
      * @throws IndexOutOfBoundsException if {@code blockCount} is negative or beyond the array
      * @throws IllegalArgumentException if {@code out} has fewer slots than the index
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
      */
     public int match(long[] localHashes, int blockCount, OverlapScores out) {
+        final int lane = gate.enterOrThrow();
+        try {
+            return matchInside(localHashes, blockCount, out);
+        } finally {
+            gate.exit(lane);
+        }
+    }
+
+    /** The same as {@link #match}, for a caller that has entered {@link #gate()}. */
+    public int matchInside(long[] localHashes, int blockCount, OverlapScores out) {
         Objects.checkFromIndexSize(0, blockCount, localHashes.length);
         return tree.match(localHashes, blockCount, out);
     }
@@ -837,7 +934,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Off-heap bytes allocated; constant from construction to close. */
     public long bytes() {
-        return arena.bytes() + notes.bytes() + slotCells.length();
+        return arena.bytes() + notes.bytes();
     }
 
     /** Bytes of the budget that are in use now. */
@@ -900,11 +997,22 @@ public final class PrefixIndex implements AutoCloseable {
         return slotNames[workerSlot].further();
     }
 
-    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    /** Keeps the memory while callers are inside. */
+    public MemoryGate gate() {
+        return gate;
+    }
+
+    /** How the writer thread keeps the memory; pinned by a pipeline for as long as it runs. */
+    public WriterLane writer() {
+        return writer;
+    }
+
+    /**
+     * Closes the gate, and with it all structures that share it: the memory is given back when
+     * nobody is inside any more. Any thread, at any time; a second call does nothing.
+     */
     @Override
     public void close() {
-        arena.close();
-        notes.close();
-        slotCells.close();
+        gate.close();
     }
 }

@@ -69,7 +69,7 @@ public final class EntryChains implements AutoCloseable {
         final int bucketBits = Math.max(1, Long.SIZE - Long.numberOfLeadingZeros(capacity - 1));
         this.bucketShift = Long.SIZE - bucketBits;
         this.heads = OffHeap.allocate((long) Integer.BYTES << bucketBits);
-        this.entries = OffHeap.allocate((capacity + 1) * entryLength);
+        this.entries = OffHeap.orClose(heads, () -> OffHeap.allocate((capacity + 1) * entryLength));
     }
 
     /** Memory of the entries. */

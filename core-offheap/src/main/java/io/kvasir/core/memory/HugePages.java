@@ -1,6 +1,5 @@
 package io.kvasir.core.memory;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
@@ -19,6 +18,7 @@ import java.util.Optional;
  */
 final class HugePages {
     private static final long PAGE = 2L << 20;
+    private static final long LARGEST_SMALL_PAGE = 64L << 10;
     private static final int READ_WRITE = 0x3;
     private static final int PRIVATE_ANONYMOUS = 0x22;
     private static final int ADVICE_HUGE = 14;
@@ -31,19 +31,19 @@ final class HugePages {
     private HugePages() {}
 
     /**
-     * Takes memory of at least one large page.
+     * Maps memory; {@link #unmap} gives it back. From 2 MiB on it begins at a large page.
      *
-     * @param arena gives the memory back when it is closed
      * @param length bytes
      * @return zeroed memory of that length, empty where it cannot be had this way
      */
-    @SuppressWarnings("restricted") // maps and unmaps its own memory only
-    static Optional<MemorySegment> allocate(Arena arena, long length) {
-        if (CALLS.isEmpty() || length < PAGE) {
+    @SuppressWarnings("restricted") // maps its own memory only
+    static Optional<MemorySegment> map(long length) {
+        if (CALLS.isEmpty()) {
             return Optional.empty();
         }
         final Calls calls = CALLS.get();
-        final long mapped = length + PAGE; // so that a page boundary is inside
+        final boolean large = length >= PAGE;
+        final long mapped = large ? length + PAGE : length; // so that a page boundary is inside
         try {
             final MemorySegment base =
                     (MemorySegment)
@@ -57,25 +57,42 @@ final class HugePages {
             if (base.equals(FAILED)) {
                 return Optional.empty();
             }
-            final long aligned = (base.address() + PAGE - 1) & -PAGE;
+            if (!large) {
+                return Optional.of(base.reinterpret(length));
+            }
+            final long start = base.address();
+            final long aligned = (start + PAGE - 1) & -PAGE;
+            final long end = (aligned + length + LARGEST_SMALL_PAGE - 1) & -LARGEST_SMALL_PAGE;
+            unmap(start, aligned - start);
+            unmap(end, start + mapped - end);
             // a kernel without large pages refuses the advice; the memory is good all the same
             final int advised =
                     (int)
                             calls.advise.invokeExact(
                                     MemorySegment.ofAddress(aligned), length & -PAGE, ADVICE_HUGE);
             assert advised == 0 || advised == -1;
-            return Optional.of(
-                    MemorySegment.ofAddress(aligned)
-                            .reinterpret(length, arena, gone -> unmap(calls, base, mapped)));
+            return Optional.of(MemorySegment.ofAddress(aligned).reinterpret(length));
         } catch (Throwable t) {
             throw new AssertionError("mmap and madvise do not throw", t);
         }
     }
 
-    private static void unmap(Calls calls, MemorySegment base, long length) {
+    /** Gives memory of {@link #map} back. */
+    static void unmap(MemorySegment memory) {
+        unmap(memory.address(), memory.byteSize());
+    }
+
+    private static void unmap(long start, long length) {
+        if (length <= 0) {
+            return;
+        }
         try {
-            final int unmapped = (int) calls.unmap.invokeExact(base, length);
-            assert unmapped == 0 : "munmap refused: base=" + base + ", length=" + length;
+            final int unmapped =
+                    (int)
+                            CALLS.orElseThrow()
+                                    .unmap
+                                    .invokeExact(MemorySegment.ofAddress(start), length);
+            assert unmapped == 0 : "munmap refused: start=" + start + ", length=" + length;
         } catch (Throwable t) {
             throw new AssertionError("munmap does not throw", t);
         }

@@ -62,7 +62,7 @@ public final class LineArena implements AutoCloseable {
         }
         lines = (int) count;
         memory = OffHeap.allocate((long) lines * LINE_LENGTH);
-        states = OffHeap.allocate(lines);
+        states = OffHeap.orClose(memory, () -> OffHeap.allocate(lines));
         // line 0 names nothing; the rest becomes the largest aligned blocks that fit
         for (int line = 1; line < lines; ) {
             int order = Math.min(MAX_ORDER, Integer.numberOfTrailingZeros(line));

@@ -4,6 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 
 /**
  * One zeroed, bounded piece of memory outside the Java heap and the ways to read and write it.
@@ -37,15 +41,24 @@ public final class OffHeap implements AutoCloseable {
     private static final boolean CHECKED =
             ALL.byteSize() == 0 || Boolean.getBoolean("kvasir.memory.checked");
 
-    private final Arena arena;
+    private static final AtomicLong ALLOCATED = new AtomicLong();
+
+    private final Runnable release;
+    private final AtomicBoolean released = new AtomicBoolean();
     private final MemorySegment segment;
     private final long base;
     private StoreListener listener;
 
-    private OffHeap(Arena arena, MemorySegment segment) {
-        this.arena = arena;
+    private OffHeap(MemorySegment segment, Runnable release) {
+        this.release = release;
         this.segment = segment;
         this.base = CHECKED ? 0 : segment.address();
+        ALLOCATED.addAndGet(segment.byteSize());
+    }
+
+    /** Bytes of all memory of this process that was allocated here and not given back. */
+    public static long allocatedBytes() {
+        return ALLOCATED.get();
     }
 
     /**
@@ -59,14 +72,45 @@ public final class OffHeap implements AutoCloseable {
         if (length <= 0) {
             throw new IllegalArgumentException("length must be positive: length=" + length);
         }
+        final Optional<MemorySegment> mapped = HugePages.map(length);
+        if (mapped.isPresent() && !CHECKED) {
+            return new OffHeap(mapped.get(), () -> HugePages.unmap(mapped.get()));
+        }
         final Arena arena = Arena.ofShared();
         try {
-            return new OffHeap(
-                    arena,
-                    HugePages.allocate(arena, length)
-                            .orElseGet(() -> arena.allocate(length, ALIGNMENT)));
+            final MemorySegment memory =
+                    mapped.isPresent()
+                            ? bounded(mapped.get(), arena)
+                            : arena.allocate(length, ALIGNMENT);
+            return new OffHeap(memory, arena::close);
         } catch (Throwable t) {
             arena.close();
+            throw t;
+        }
+    }
+
+    /** The same memory, given back with an arena that knows when it is closed. */
+    @SuppressWarnings("restricted") // the length that was mapped
+    private static MemorySegment bounded(MemorySegment mapped, Arena arena) {
+        return mapped.reinterpret(arena, HugePages::unmap);
+    }
+
+    /**
+     * Makes a second part of an owner of several: if that fails, the first is closed.
+     *
+     * @param first part that exists
+     * @param second makes the other
+     * @return what {@code second} has returned
+     */
+    public static <A extends AutoCloseable, B> B orClose(A first, Supplier<B> second) {
+        try {
+            return second.get();
+        } catch (Throwable t) {
+            try {
+                first.close();
+            } catch (Exception e) {
+                t.addSuppressed(e);
+            }
             throw t;
         }
     }
@@ -285,8 +329,9 @@ public final class OffHeap implements AutoCloseable {
     /** Gives the memory back; a second call does nothing. */
     @Override
     public void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
+        if (released.compareAndSet(false, true)) {
+            release.run();
+            ALLOCATED.addAndGet(-segment.byteSize());
         }
     }
 }

@@ -3,6 +3,7 @@ package io.kvasir.core.slots;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.RunTree;
 import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
 /**
@@ -49,8 +50,8 @@ final class ActivePaths implements AutoCloseable {
 
     ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
         this.arena = new LineArena(budgetBytes);
-        this.tree = new RunTree(arena, workerSlots);
-        this.hints = new CoverHints(tree, workerSlots);
+        this.tree = OffHeap.orClose(arena, () -> new RunTree(arena, workerSlots));
+        this.hints = OffHeap.orClose(arena, () -> new CoverHints(tree, workerSlots));
         this.maxBlocks = maxBlocks;
     }
 

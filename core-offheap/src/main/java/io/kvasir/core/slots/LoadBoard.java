@@ -1,13 +1,14 @@
 package io.kvasir.core.slots;
 
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.SharedCells;
 
 import java.util.Objects;
 
 /**
- * Load of every worker slot, in off-heap cells that any thread adds to atomically, and which slots
- * take requests.
+ * Load of every worker slot, in cells that any thread adds to atomically, and which slots take
+ * requests. The cells are on the heap, so that gauges outlive the router: what was read last is
+ * read again.
  *
  * <p>A caller adds what it expects of a request before the request is booked, so that concurrent
  * callers see each other; the {@link SlotTable} corrects the difference when it knows. The three
@@ -18,7 +19,7 @@ import java.util.Objects;
  */
 public final class LoadBoard implements AutoCloseable {
     private final int slots;
-    private final OffHeap memory;
+    private final SharedCells memory;
 
     /**
      * Allocates zeros; all slots are closed.
@@ -37,7 +38,7 @@ public final class LoadBoard implements AutoCloseable {
         }
         this.slots = maxWorkerSlots;
         this.memory =
-                OffHeap.allocate(
+                new SharedCells(
                         LoadBoardDescriptor.groupOffset(
                                 LoadBoardDescriptor.groups(maxWorkerSlots)));
     }
@@ -179,16 +180,14 @@ public final class LoadBoard implements AutoCloseable {
         return slots;
     }
 
-    /** Off-heap bytes; constant. */
+    /** Bytes of the cells; constant. */
     public long bytes() {
         return memory.length();
     }
 
-    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    /** Does nothing: the cells are on the heap, and are read and written as before. */
     @Override
-    public void close() {
-        memory.close();
-    }
+    public void close() {}
 
     /** Version of a group; what is read after it is not older. */
     long version(int group) {
@@ -203,7 +202,7 @@ public final class LoadBoard implements AutoCloseable {
      * @return the number of versions when all are the same
      */
     int changed(int from, long[] versions) {
-        final OffHeap groups = memory; // else read again after each of the ordered reads
+        final SharedCells groups = memory; // else read again after each of the ordered reads
         for (int group = from; group < versions.length; group++) {
             final long version =
                     groups.getLongAcquire(

@@ -28,7 +28,7 @@ final class RequestTable implements AutoCloseable {
                         RequestDescriptor.SLOT_NEXT_OFFSET,
                         RequestDescriptor.SLOT_PREVIOUS_OFFSET,
                         workerSlots);
-        this.wheel = new DeadlineWheel(chains);
+        this.wheel = OffHeap.orClose(chains, () -> new DeadlineWheel(chains));
     }
 
     int find(long requestId) {

@@ -1,8 +1,10 @@
 package io.kvasir.core.slots;
 
 import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.memory.WriterLane;
 
 import java.util.Objects;
 
@@ -20,9 +22,14 @@ import java.util.Objects;
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. {@link #match} and the
  * counters are for any thread, wait for nobody and allocate nothing.
+ *
+ * <p>After {@link #close}, {@link #match} and the writer's methods throw {@link
+ * io.kvasir.core.memory.ClosedException}; counters keep their last values.
  */
 public final class RoutedPrefixes implements AutoCloseable {
     private final RoutedPrefixesConfig config;
+    private final MemoryGate gate;
+    private final WriterLane writer;
     private final ActivePaths paths;
     private final OffHeap visits;
     private final WriterCounter expired = new WriterCounter();
@@ -32,17 +39,37 @@ public final class RoutedPrefixes implements AutoCloseable {
     private int oldest;
 
     /**
-     * Allocates an empty index.
+     * Allocates an empty index with a gate of its own.
      *
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public RoutedPrefixes(RoutedPrefixesConfig config) {
+        this(config, new MemoryGate("the index of routed prefixes"));
+    }
+
+    /**
+     * Allocates an empty index.
+     *
+     * @param gate keeps the memory while callers are inside; closed if the memory is refused
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public RoutedPrefixes(RoutedPrefixesConfig config, MemoryGate gate) {
         this.config = config;
-        // a prompt comes in before the oldest go, so there is room for two times the limit
-        this.paths =
-                new ActivePaths(
-                        config.maxWorkerSlots(), 2 * config.maxBlocks(), config.budgetBytes());
-        this.visits = OffHeap.allocate(VisitDescriptor.offset(config.maxVisits()));
+        this.gate = gate;
+        this.writer = new WriterLane(gate);
+        try {
+            // a prompt comes in before the oldest go, so there is room for two times the limit
+            this.paths =
+                    gate.own(
+                            new ActivePaths(
+                                    config.maxWorkerSlots(),
+                                    2 * config.maxBlocks(),
+                                    config.budgetBytes()));
+            this.visits = gate.own(OffHeap.allocate(VisitDescriptor.offset(config.maxVisits())));
+        } catch (Throwable t) {
+            gate.close();
+            throw t;
+        }
     }
 
     /**
@@ -57,30 +84,35 @@ public final class RoutedPrefixes implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
      */
     public boolean visit(int slot, long[] localHashes, int count, long nowNs) {
-        Objects.checkIndex(slot, config.maxWorkerSlots());
-        Objects.checkFromIndexSize(0, count, localHashes.length);
-        expire(nowNs);
-        if (count == 0) {
+        final int lane = writer.enter();
+        try {
+            Objects.checkIndex(slot, config.maxWorkerSlots());
+            Objects.checkFromIndexSize(0, count, localHashes.length);
+            expire(nowNs);
+            if (count == 0) {
+                return true;
+            }
+            if (count > config.maxBlocks() || !enter(slot, localHashes, count)) {
+                refused.add(1);
+                return false;
+            }
+            if (remembered.get() == config.maxVisits()) {
+                dropOldest();
+                pruned.add(1);
+            }
+            final long at = VisitDescriptor.offset(place((int) remembered.get()));
+            visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
+            visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
+            visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
+            visits.putInt(at + VisitDescriptor.PLACE_OFFSET, paths.endPlace());
+            remembered.add(1);
+            if (paths.used() > config.maxBlocks()) {
+                prune((long) (config.pruneTargetRatio() * config.maxBlocks()));
+            }
             return true;
+        } finally {
+            writer.exit(lane);
         }
-        if (count > config.maxBlocks() || !enter(slot, localHashes, count)) {
-            refused.add(1);
-            return false;
-        }
-        if (remembered.get() == config.maxVisits()) {
-            dropOldest();
-            pruned.add(1);
-        }
-        final long at = VisitDescriptor.offset(place((int) remembered.get()));
-        visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
-        visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
-        visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
-        visits.putInt(at + VisitDescriptor.PLACE_OFFSET, paths.endPlace());
-        remembered.add(1);
-        if (paths.used() > config.maxBlocks()) {
-            prune((long) (config.pruneTargetRatio() * config.maxBlocks()));
-        }
-        return true;
     }
 
     /** Enters a path; without memory the oldest half makes room once. */
@@ -105,13 +137,18 @@ public final class RoutedPrefixes implements AutoCloseable {
      * @return how many there were
      */
     public int expire(long nowNs) {
-        int dropped = 0;
-        while (remembered.get() > 0 && nowNs - oldestTime() > config.ttlNs()) {
-            dropOldest();
-            dropped++;
+        final int lane = writer.enter();
+        try {
+            int dropped = 0;
+            while (remembered.get() > 0 && nowNs - oldestTime() > config.ttlNs()) {
+                dropOldest();
+                dropped++;
+            }
+            expired.add(dropped);
+            return dropped;
+        } finally {
+            writer.exit(lane);
         }
-        expired.add(dropped);
-        return dropped;
     }
 
     private long oldestTime() {
@@ -144,17 +181,22 @@ public final class RoutedPrefixes implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public int clear(int slot) {
-        Objects.checkIndex(slot, config.maxWorkerSlots());
-        int forgotten = 0;
-        for (int i = 0; i < remembered.get(); i++) {
-            final int visit = place(i);
-            if (visits.getInt(VisitDescriptor.offset(visit) + VisitDescriptor.SLOT_OFFSET)
-                    == slot) {
-                takeBack(visit);
-                forgotten++;
+        final int lane = writer.enter();
+        try {
+            Objects.checkIndex(slot, config.maxWorkerSlots());
+            int forgotten = 0;
+            for (int i = 0; i < remembered.get(); i++) {
+                final int visit = place(i);
+                if (visits.getInt(VisitDescriptor.offset(visit) + VisitDescriptor.SLOT_OFFSET)
+                        == slot) {
+                    takeBack(visit);
+                    forgotten++;
+                }
             }
+            return forgotten;
+        } finally {
+            writer.exit(lane);
         }
-        return forgotten;
     }
 
     /**
@@ -166,8 +208,19 @@ public final class RoutedPrefixes implements AutoCloseable {
      * @param out cleared, then filled with the depth in blocks of each slot
      * @return deepest match in blocks, 0 when nothing matched
      * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
      */
     public int match(long[] localHashes, int count, OverlapScores out) {
+        final int lane = gate.enterOrThrow();
+        try {
+            return matchInside(localHashes, count, out);
+        } finally {
+            gate.exit(lane);
+        }
+    }
+
+    /** The same as {@link #match}, for a caller that has entered {@link #gate()}. */
+    public int matchInside(long[] localHashes, int count, OverlapScores out) {
         Objects.checkFromIndexSize(0, count, localHashes.length);
         return paths.match(localHashes, count, out);
     }
@@ -207,11 +260,23 @@ public final class RoutedPrefixes implements AutoCloseable {
         return config;
     }
 
-    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    /** Keeps the memory while callers are inside. */
+    public MemoryGate gate() {
+        return gate;
+    }
+
+    /** How the writer thread keeps the memory; pinned by a pipeline for as long as it runs. */
+    public WriterLane writer() {
+        return writer;
+    }
+
+    /**
+     * Closes the gate, and with it all structures that share it: the memory is given back when
+     * nobody is inside any more. Any thread, at any time; a second call does nothing.
+     */
     @Override
     public void close() {
-        paths.close();
-        visits.close();
+        gate.close();
     }
 
     /** Number of the visit that came {@code after} the oldest, in the ring. */

@@ -3,7 +3,9 @@ package io.kvasir.core.slots;
 import static io.kvasir.core.memory.EntryChains.NONE;
 
 import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.memory.WriterLane;
 
 import java.util.Objects;
 import java.util.function.LongConsumer;
@@ -26,6 +28,9 @@ import java.util.function.LongConsumer;
  * thread, never wait and allocate nothing. Memory is taken once, off-heap; a booking is refused
  * only while {@link SlotTableConfig#maxRequests} are running. Time comes from the caller, from one
  * clock.
+ *
+ * <p>After {@link #close}, {@link #matchActive} and the writer's methods throw {@link
+ * io.kvasir.core.memory.ClosedException}; counters keep their last values.
  */
 public final class SlotTable implements AutoCloseable {
     /** Answer of {@link #add}: a request of that id is running. */
@@ -42,6 +47,8 @@ public final class SlotTable implements AutoCloseable {
 
     private final SlotTableConfig config;
     private final LoadBoard board;
+    private final MemoryGate gate;
+    private final WriterLane writer;
     private final BookedLoads booked;
     private final RequestTable requests;
     private final ActivePaths active;
@@ -53,13 +60,25 @@ public final class SlotTable implements AutoCloseable {
     private int nextReconciled;
 
     /**
-     * Allocates an empty table.
+     * Allocates an empty table with a gate of its own.
      *
      * @param board load to correct; not closed by this table
      * @throws IllegalArgumentException if the board has fewer slots than the table
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public SlotTable(SlotTableConfig config, LoadBoard board) {
+        this(config, board, new MemoryGate("the slot table"));
+    }
+
+    /**
+     * Allocates an empty table.
+     *
+     * @param board load to correct; not closed by this table
+     * @param gate keeps the memory while callers are inside; closed if the memory is refused
+     * @throws IllegalArgumentException if the board has fewer slots than the table
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public SlotTable(SlotTableConfig config, LoadBoard board, MemoryGate gate) {
         if (board.slots() < config.maxWorkerSlots()) {
             throw new IllegalArgumentException(
                     "load board is too small: slots="
@@ -69,11 +88,22 @@ public final class SlotTable implements AutoCloseable {
         }
         this.config = config;
         this.board = board;
-        this.requests = new RequestTable(config.maxWorkerSlots(), config.maxRequests());
-        this.active =
-                new ActivePaths(
-                        config.maxWorkerSlots(), config.maxActiveBlocks(), config.budgetBytes());
-        this.booked = new BookedLoads(board, config.maxWorkerSlots());
+        this.gate = gate;
+        this.writer = new WriterLane(gate);
+        try {
+            this.requests =
+                    gate.own(new RequestTable(config.maxWorkerSlots(), config.maxRequests()));
+            this.active =
+                    gate.own(
+                            new ActivePaths(
+                                    config.maxWorkerSlots(),
+                                    config.maxActiveBlocks(),
+                                    config.budgetBytes()));
+            this.booked = gate.own(new BookedLoads(board, config.maxWorkerSlots()));
+        } catch (Throwable t) {
+            gate.close();
+            throw t;
+        }
     }
 
     /**
@@ -162,6 +192,31 @@ public final class SlotTable implements AutoCloseable {
             long prefillTokens,
             int provisionalBlocks,
             long deadlineNs) {
+        final int lane = writer.enter();
+        try {
+            return bookInside(
+                    requestId,
+                    slot,
+                    localHashes,
+                    count,
+                    unknownBlocks,
+                    prefillTokens,
+                    provisionalBlocks,
+                    deadlineNs);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    private long bookInside(
+            long requestId,
+            int slot,
+            long[] localHashes,
+            int count,
+            int unknownBlocks,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs) {
         Objects.checkIndex(slot, config.maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
         if (requests.find(requestId) != NONE) {
@@ -199,10 +254,15 @@ public final class SlotTable implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public void refuse(int slot, long prefillTokens, int provisionalBlocks) {
-        booked.refuse(
-                Objects.checkIndex(slot, config.maxWorkerSlots()),
-                prefillTokens,
-                provisionalBlocks);
+        final int lane = writer.enter();
+        try {
+            booked.refuse(
+                    Objects.checkIndex(slot, config.maxWorkerSlots()),
+                    prefillTokens,
+                    provisionalBlocks);
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     /**
@@ -211,8 +271,13 @@ public final class SlotTable implements AutoCloseable {
      * @return {@link #NO_REQUEST} when none of that id is running
      */
     public long handle(long requestId) {
-        final int request = requests.find(requestId);
-        return request == NONE ? NO_REQUEST : requests.handle(request);
+        final int lane = writer.enter();
+        try {
+            final int request = requests.find(requestId);
+            return request == NONE ? NO_REQUEST : requests.handle(request);
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     /**
@@ -221,12 +286,22 @@ public final class SlotTable implements AutoCloseable {
      * @return whether it was being prefilled; false too when it is not running
      */
     public boolean prefillComplete(long requestId) {
-        return startDecode(requests.find(requestId));
+        final int lane = writer.enter();
+        try {
+            return startDecode(requests.find(requestId));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     /** The same as {@link #prefillComplete}, of the request that a handle stands for. */
     public boolean prefillCompleteAt(long handle) {
-        return startDecode(requests.at(handle));
+        final int lane = writer.enter();
+        try {
+            return startDecode(requests.at(handle));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     private boolean startDecode(int request) {
@@ -247,12 +322,22 @@ public final class SlotTable implements AutoCloseable {
      * @return whether the request is running
      */
     public boolean outputBlock(long requestId) {
-        return addOutputBlock(requests.find(requestId));
+        final int lane = writer.enter();
+        try {
+            return addOutputBlock(requests.find(requestId));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     /** The same as {@link #outputBlock}, of the request that a handle stands for. */
     public boolean outputBlockAt(long handle) {
-        return addOutputBlock(requests.at(handle));
+        final int lane = writer.enter();
+        try {
+            return addOutputBlock(requests.at(handle));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     private boolean addOutputBlock(int request) {
@@ -270,12 +355,22 @@ public final class SlotTable implements AutoCloseable {
      * @return whether it was running
      */
     public boolean free(long requestId) {
-        return endIfRunning(requests.find(requestId));
+        final int lane = writer.enter();
+        try {
+            return endIfRunning(requests.find(requestId));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     /** The same as {@link #free}, of the request that a handle stands for. */
     public boolean freeAt(long handle) {
-        return endIfRunning(requests.at(handle));
+        final int lane = writer.enter();
+        try {
+            return endIfRunning(requests.at(handle));
+        } finally {
+            writer.exit(lane);
+        }
     }
 
     private boolean endIfRunning(int request) {
@@ -304,15 +399,20 @@ public final class SlotTable implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public int workerGone(int slot, LongConsumer ended) {
-        Objects.checkIndex(slot, config.maxWorkerSlots());
-        int count = 0;
-        for (int r = requests.firstOf(slot); r != NONE; r = requests.firstOf(slot)) {
-            final long requestId = requests.requestId(r);
-            end(r);
-            count++;
-            ended.accept(requestId);
+        final int lane = writer.enter();
+        try {
+            Objects.checkIndex(slot, config.maxWorkerSlots());
+            int count = 0;
+            for (int r = requests.firstOf(slot); r != NONE; r = requests.firstOf(slot)) {
+                final long requestId = requests.requestId(r);
+                end(r);
+                count++;
+                ended.accept(requestId);
+            }
+            return count;
+        } finally {
+            writer.exit(lane);
         }
-        return count;
     }
 
     /**
@@ -324,15 +424,20 @@ public final class SlotTable implements AutoCloseable {
      * @return how many there were
      */
     public int expire(long nowNs, LongConsumer ended) {
-        int count = 0;
-        for (int r = requests.due(nowNs); r != NONE; r = requests.due(nowNs)) {
-            final long requestId = requests.requestId(r);
-            end(r);
-            expired.add(1);
-            count++;
-            ended.accept(requestId);
+        final int lane = writer.enter();
+        try {
+            int count = 0;
+            for (int r = requests.due(nowNs); r != NONE; r = requests.due(nowNs)) {
+                final long requestId = requests.requestId(r);
+                end(r);
+                expired.add(1);
+                count++;
+                ended.accept(requestId);
+            }
+            return count;
+        } finally {
+            writer.exit(lane);
         }
-        return count;
     }
 
     private void end(int request) {
@@ -355,12 +460,18 @@ public final class SlotTable implements AutoCloseable {
      * @return how many could be compared
      */
     public int reconcile(long nowNs, int slots) {
-        int compared = 0;
-        for (int i = 0; i < Math.min(slots, config.maxWorkerSlots()); i++) {
-            compared += booked.reconcile(nextReconciled, nowNs) ? 1 : 0;
-            nextReconciled = nextReconciled + 1 < config.maxWorkerSlots() ? nextReconciled + 1 : 0;
+        final int lane = writer.enter();
+        try {
+            int compared = 0;
+            for (int i = 0; i < Math.min(slots, config.maxWorkerSlots()); i++) {
+                compared += booked.reconcile(nextReconciled, nowNs) ? 1 : 0;
+                nextReconciled =
+                        nextReconciled + 1 < config.maxWorkerSlots() ? nextReconciled + 1 : 0;
+            }
+            return compared;
+        } finally {
+            writer.exit(lane);
         }
-        return compared;
     }
 
     /**
@@ -372,8 +483,19 @@ public final class SlotTable implements AutoCloseable {
      * @param out cleared, then filled with the depth in blocks of each slot
      * @return deepest match in blocks, 0 when nothing matched
      * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
+     * @throws io.kvasir.core.memory.ClosedException if the table is closed
      */
     public int matchActive(long[] localHashes, int count, OverlapScores out) {
+        final int lane = gate.enterOrThrow();
+        try {
+            return matchActiveInside(localHashes, count, out);
+        } finally {
+            gate.exit(lane);
+        }
+    }
+
+    /** The same as {@link #matchActive}, for a caller that has entered {@link #gate()}. */
+    public int matchActiveInside(long[] localHashes, int count, OverlapScores out) {
         Objects.checkFromIndexSize(0, count, localHashes.length);
         return active.match(localHashes, count, out);
     }
@@ -467,11 +589,22 @@ public final class SlotTable implements AutoCloseable {
         return config;
     }
 
-    /** Gives the memory back; a second call does nothing. No other call may follow or run. */
+    /** Keeps the memory while callers are inside. */
+    public MemoryGate gate() {
+        return gate;
+    }
+
+    /** How the writer thread keeps the memory; pinned by a pipeline for as long as it runs. */
+    public WriterLane writer() {
+        return writer;
+    }
+
+    /**
+     * Closes the gate, and with it all structures that share it: the memory is given back when
+     * nobody is inside any more. Any thread, at any time; a second call does nothing.
+     */
     @Override
     public void close() {
-        requests.close();
-        active.close();
-        booked.close();
+        gate.close();
     }
 }

@@ -1,0 +1,159 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.testsupport.ChildJvm;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+
+/** What a router answers while it is closed and afterwards. */
+class CloseTest {
+    private static final int BLOCK = 16;
+
+    private static KvRouter router() {
+        return KvRouter.builder()
+                .maxWorkers(8)
+                .maxBlocks(4_096, 4_096)
+                .maxActiveRequests(64)
+                .build();
+    }
+
+    @Test
+    void closingUnderFireCrashesNothingInTheModeThatIsShipped()
+            throws IOException, InterruptedException {
+        final long seed = Seeds.next("CloseTest.underFire");
+        final String output =
+                ChildJvm.run(ChildJvm.unchecked(), CloseRounds.class, "100", Long.toString(seed));
+        assertTrue(output.contains("100 rounds"), output);
+    }
+
+    @Test
+    void everyMethodWorksOrRefusesByNameAfterTheClose() throws RouteException {
+        final KvRouter router = router();
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+        final RouteRequest request = router.newRequest().tokens(new int[64], 64);
+        final Decision decision = new Decision();
+        final Lease lease = router.reserve(request, decision);
+        router.close();
+        router.close();
+
+        assertEquals(
+                RouteException.Kind.CLOSED,
+                assertThrows(RouteException.class, () -> router.select(request, decision)).kind());
+        final RouteException refused =
+                assertThrows(RouteException.class, () -> router.reserve(request, decision));
+        assertEquals(RouteException.Kind.CLOSED, refused.kind());
+        assertFalse(refused.kind().retryable());
+        final OverlapScores none = new OverlapScores(8);
+        assertEquals(
+                RouteException.Kind.CLOSED,
+                assertThrows(
+                                RouteException.class,
+                                () -> router.select(request, none, none, decision))
+                        .kind());
+        assertThrows(
+                ClosedException.class, () -> router.addWorker(WorkerSpec.of(2, "v", "http://v")));
+        assertThrows(
+                ClosedException.class,
+                () -> router.openDirect(worker, EngineMessages.source("w", BLOCK)));
+        assertThrows(ClosedException.class, () -> router.index().match(new long[4], 4, none));
+        assertThrows(
+                ClosedException.class, () -> router.slotTable().matchActive(new long[4], 4, none));
+        assertThrows(ClosedException.class, () -> router.index().clear(0));
+        assertThrows(ClosedException.class, () -> router.slotTable().free(1));
+        router.removeWorker(worker);
+        router.tick(System.nanoTime());
+        lease.prefillComplete();
+        lease.outputTokens(100);
+        lease.close();
+        worker.available(false);
+        assertEquals(1, worker.activeRequests(), "the last value");
+        assertEquals(64, worker.prefillTokens());
+        assertEquals(4, worker.activeBlocks());
+        assertEquals(0, worker.indexedBlocks());
+        assertEquals(-1, worker.eventSequence());
+        assertEquals(0, router.activeLeases());
+        assertEquals(0, router.workers().size());
+    }
+
+    @Test
+    void theMemoryStaysUntilTheLastCallerIsOut() throws Exception {
+        final CountDownLatch inside = new CountDownLatch(1);
+        final CountDownLatch leave = new CountDownLatch(1);
+        final AtomicReference<Throwable> failed = new AtomicReference<>();
+        final KvRouter router = router();
+        router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+        final Thread caller =
+                Thread.ofPlatform()
+                        .uncaughtExceptionHandler((thread, error) -> failed.set(error))
+                        .start(
+                                () -> {
+                                    final int lane = router.index().gate().enterOrThrow();
+                                    inside.countDown();
+                                    awaitQuietly(leave);
+                                    router.index()
+                                            .matchInside(new long[4], 4, new OverlapScores(8));
+                                    router.index().gate().exit(lane);
+                                });
+        assertTrue(inside.await(10, TimeUnit.SECONDS));
+        router.close();
+        assertFalse(router.index().gate().isReleased());
+        leave.countDown();
+        caller.join();
+        assertEquals(null, failed.get());
+        assertTrue(router.index().gate().isReleased());
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(20, TimeUnit.SECONDS));
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aCloseWithTimeWaitsForOpenLeases() throws Exception {
+        final KvRouter router = router();
+        router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+        final RouteRequest request = router.newRequest().tokens(new int[64], 64);
+        final Decision decision = new Decision();
+        final Lease lease = router.reserve(request, decision);
+        final AtomicReference<Integer> left = new AtomicReference<>();
+        final Thread closer =
+                Thread.ofPlatform().start(() -> left.set(router.close(Duration.ofSeconds(20))));
+        while (!router.index().gate().isClosed()) {
+            LockSupport.parkNanos(1_000_000);
+        }
+        assertThrows(RouteException.class, () -> router.select(request, decision));
+        assertTrue(closer.isAlive());
+        lease.close();
+        closer.join();
+        assertEquals(0, left.get());
+        assertTrue(router.index().gate().isReleased());
+    }
+
+    @Test
+    void aCloseWithTimeGivesUpAndSaysHowManyAreLeft() throws RouteException {
+        final KvRouter router = router();
+        router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+        final Lease lease =
+                router.reserve(router.newRequest().tokens(new int[64], 64), new Decision());
+        assertEquals(1, router.close(Duration.ofMillis(5)));
+        assertTrue(router.index().gate().isReleased());
+        lease.close();
+    }
+}
