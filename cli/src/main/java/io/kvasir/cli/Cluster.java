@@ -2,8 +2,10 @@ package io.kvasir.cli;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.GatewaySettings;
 import io.kvasir.gateway.WorkerConfig;
 import io.kvasir.pipeline.IndexState;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
@@ -86,12 +88,12 @@ final class Cluster implements AutoCloseable {
                 GatewayServer.start(
                         plan.gateway()
                                 .get()
-                                .host(plan.host())
-                                .port(plan.port())
-                                .model(engineConfig.model())
-                                .blockSize(engineConfig.blockSize())
-                                .mode(mode)
-                                .workers(workers)
+                                .set(GatewaySettings.HOST, plan.host())
+                                .set(GatewaySettings.PORT, plan.port())
+                                .set(GatewaySettings.MODEL, engineConfig.model())
+                                .set(RouterSettings.BLOCK_SIZE, engineConfig.blockSize())
+                                .set(RouterSettings.MODE, mode)
+                                .set(GatewaySettings.WORKERS, workers)
                                 .build());
     }
 

@@ -1,6 +1,5 @@
 package io.kvasir.cli;
 
-import io.kvasir.gateway.WorkerConfig;
 import io.kvasir.router.RoutingMode;
 
 import picocli.CommandLine.ITypeConverter;
@@ -16,18 +15,6 @@ final class Converters {
         public RoutingMode convert(String value) {
             try {
                 return RoutingMode.parse(value);
-            } catch (IllegalArgumentException e) {
-                throw new TypeConversionException(e.getMessage());
-            }
-        }
-    }
-
-    /** A worker in the form of the {@code --worker} flag. */
-    static final class Worker implements ITypeConverter<WorkerConfig> {
-        @Override
-        public WorkerConfig convert(String value) {
-            try {
-                return WorkerConfig.parse(value);
             } catch (IllegalArgumentException e) {
                 throw new TypeConversionException(e.getMessage());
             }

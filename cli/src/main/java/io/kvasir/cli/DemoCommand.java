@@ -3,6 +3,9 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.SimModel;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
 
@@ -166,7 +169,10 @@ final class DemoCommand implements Callable<Integer> {
                                 .prefillTokensPerSecond(PREFILL_RATE)
                                 .interTokenMillis(INTER_TOKEN_MS)
                                 .build(),
-                () -> GatewayConfig.builder().tokenizer(tokenizer).seed(seed));
+                () ->
+                        GatewayConfig.builder()
+                                .set(GatewaySettings.TOKENIZER, tokenizer)
+                                .set(RouterSettings.SEED, seed));
     }
 
     private void report(List<RunStats.Result> results, ChatWorkload.Shape shape) {

@@ -3,6 +3,9 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.SimModel;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
 
@@ -315,12 +318,13 @@ final class ReplayCommand implements Callable<Integer> {
                                 .build(),
                 () ->
                         GatewayConfig.builder()
-                                .overlapWeight(overlapWeight)
-                                .temperature(temperature)
-                                .seed(seed)
-                                .maxWorkers(workers)
-                                .maxBlocks((long) workers * blocks, (long) workers * blocks)
-                                .maxBodyBytes(Math.max(bodyBytes, 1 << 20)));
+                                .set(RouterSettings.OVERLAP_WEIGHT, overlapWeight)
+                                .set(RouterSettings.TEMPERATURE, temperature)
+                                .set(RouterSettings.SEED, seed)
+                                .set(RouterSettings.MAX_WORKERS, workers)
+                                .set(RouterSettings.MAX_BLOCKS, (long) workers * blocks)
+                                .set(RouterSettings.MAX_HELD_BLOCKS, (long) workers * blocks)
+                                .set(GatewaySettings.MAX_BODY_BYTES, Math.max(bodyBytes, 1 << 20)));
     }
 
     private void report(List<RunStats.Result> results, List<MooncakeTrace.Request> requests) {

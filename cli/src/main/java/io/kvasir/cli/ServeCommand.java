@@ -4,9 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
-import io.kvasir.gateway.WorkerConfig;
+import io.kvasir.gateway.GatewaySettings;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -20,21 +19,20 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Consumer;
 
 /** {@code kvasir serve}: the gateway in front of running engines. */
 @Command(
         name = "serve",
+        modelTransformer = SettingOptions.class,
         description = {
             "Run the OpenAI-compatible gateway in front of your engines.",
             "",
             "Each request goes to the worker where it costs least: overlap weight x blocks to"
                 + " prefill + blocks to decode, known from the engines' KV events and the gateway's"
-                + " own bookings. Flags override the --config file.",
+                + " own bookings. Flags override environment variables (--max-workers is"
+                + " KVASIR_MAX_WORKERS), these override the --config file.",
             ""
         },
         footer = {
@@ -58,173 +56,9 @@ final class ServeCommand implements Callable<Integer> {
             names = "--config",
             paramLabel = "FILE",
             description =
-                    "YAML file; its keys are the flags below without dashes, workers a list."
-                            + " Default: none.")
+                    "YAML file; its keys are the flags below without dashes; see"
+                            + " docs/operations/kvasir.yaml.")
     private Path config;
-
-    @Option(
-            names = "--worker",
-            paramLabel = "SPEC",
-            converter = Converters.Worker.class,
-            description =
-                    "A worker, repeatable:"
-                            + " http://host:port[,name=N][,events=tcp://h:p][,replay=tcp://h:p]"
-                            + "[,dp=N][,removals=auto|physical|last-copy][,bind=true][,topic=T]."
-                            + " Without events it is routed by load alone, or see --approximate."
-                            + " Replaces the file's.")
-    private List<WorkerConfig> workers = new ArrayList<>();
-
-    @Option(
-            names = "--model",
-            paramLabel = "NAME",
-            description = "Served model name. Required here or in the file.")
-    private String model;
-
-    @Option(
-            names = "--lora",
-            paramLabel = "NAME",
-            description = "LoRA adapter that the workers serve as a model; repeatable.")
-    private List<String> adapters = new ArrayList<>();
-
-    @Option(
-            names = "--tokenizer",
-            paramLabel = "DIR",
-            description =
-                    "Folder with tokenizer.json and tokenizer_config.json, or the file; 'sim' ="
-                        + " that of kvasir sim. Default: none, only prompts of token ids are routed"
-                        + " by prefix.")
-    private String tokenizer;
-
-    @Option(
-            names = "--block-size",
-            paramLabel = "N",
-            description = "Tokens per block, as in the engines. Default: 16.")
-    private Integer blockSize;
-
-    @Option(names = "--host", description = "Address to listen on. Default: 0.0.0.0.")
-    private String host;
-
-    @Option(names = "--port", description = "Port to listen on; 0 = any free one. Default: 8000.")
-    private Integer port;
-
-    @Option(
-            names = "--mode",
-            paramLabel = "M",
-            converter = Converters.Mode.class,
-            description = "kv, round-robin, random or direct. Default: kv.")
-    private RoutingMode mode;
-
-    @Option(
-            names = "--overlap-weight",
-            paramLabel = "W",
-            description = "Weight of a block to prefill; 0 = load alone. Default: 1.")
-    private Double overlapWeight;
-
-    @Option(
-            names = "--temperature",
-            paramLabel = "T",
-            description = "0 = the cheapest worker, above = sampled by cost. Default: 0.")
-    private Double temperature;
-
-    @Option(names = "--seed", paramLabel = "N", description = "Seed of ties. Default: random.")
-    private Long seed;
-
-    @Option(
-            names = "--include-usage",
-            negatable = true,
-            description =
-                    "Ask engines for usage in every stream and keep it from clients that did not"
-                            + " ask: the only way to compare forecasts of streams. Default: on.")
-    private Boolean includeUsage;
-
-    @Option(
-            names = "--max-workers",
-            paramLabel = "N",
-            description = "(Worker, rank) pairs that fit. Default: 64.")
-    private Integer maxWorkers;
-
-    @Option(
-            names = "--max-blocks",
-            paramLabel = "N",
-            description =
-                    "Distinct blocks in the index; sizes its memory. Default: 1048576; twice as"
-                            + " many (worker, block) pairs.")
-    private Long maxBlocks;
-
-    @Option(
-            names = "--index-bytes",
-            paramLabel = "N",
-            description =
-                    "Memory of the index, whatever --max-blocks, which stays a limit. Default: 0,"
-                            + " by --max-blocks.")
-    private Long indexBytes;
-
-    @Option(
-            names = "--approximate",
-            negatable = true,
-            description =
-                    "Take workers without events to hold what was routed to them of late. Default:"
-                            + " off.")
-    private Boolean approximate;
-
-    @Option(
-            names = "--ttl-secs",
-            paramLabel = "S",
-            description = "Approximate: how long a routed prompt counts. Default: 120.")
-    private Integer ttlSecs;
-
-    @Option(
-            names = "--max-tree-size",
-            paramLabel = "N",
-            description =
-                    "Approximate: (worker, block) pairs above which the oldest prompts go. Default:"
-                            + " 1048576.")
-    private Long maxTreeSize;
-
-    @Option(
-            names = "--prune-target-ratio",
-            paramLabel = "R",
-            description = "Approximate: part of these that is left then. Default: 0.8.")
-    private Double pruneTargetRatio;
-
-    @Option(
-            names = "--max-active-requests",
-            paramLabel = "N",
-            description = "Requests in flight; more get 429. Default: 8192.")
-    private Integer maxActiveRequests;
-
-    @Option(
-            names = "--max-body-bytes",
-            paramLabel = "N",
-            description = "Longest request body; longer get 413. Default: 33554432.")
-    private Integer maxBodyBytes;
-
-    @Option(
-            names = "--retries",
-            paramLabel = "N",
-            description = "Further workers tried when one fails before an answer. Default: 2.")
-    private Integer retries;
-
-    @Option(
-            names = "--upstream-idle-timeout-ms",
-            paramLabel = "MS",
-            description =
-                    "Longest silence of a worker, until the first token too. Default: 300000.")
-    private Integer upstreamIdleTimeoutMs;
-
-    @Option(
-            names = "--booking-timeout-ms",
-            paramLabel = "MS",
-            description =
-                    "How long a request counts as load of its worker at most; its answer goes on."
-                            + " Default: 0, as long as it runs.")
-    private Integer bookingTimeoutMs;
-
-    @Option(
-            names = "--drain-timeout-ms",
-            paramLabel = "MS",
-            description = "How long ctrl-C waits for running requests. Default: 10000.")
-    private Integer drainTimeoutMs;
 
     private final AtomicReference<GatewayServer> running = new AtomicReference<>();
 
@@ -237,65 +71,28 @@ final class ServeCommand implements Callable<Integer> {
         print(effective, gateway.port());
         printReached(
                 firstLook(effective, gateway.port()),
-                effective.approximate()
+                effective.get(RouterSettings.APPROXIMATE)
                         ? "predicted from what is routed there"
                         : "routed by load alone");
         return shutdown.await();
     }
 
     private GatewayConfig effectiveConfig() throws IOException {
-        final GatewayConfig.Builder b =
-                config == null
-                        ? GatewayConfig.builder()
-                        : GatewayConfig.fromYaml(config).toBuilder();
-        if (!workers.isEmpty()) {
-            b.workers(workers);
+        final GatewayConfig.Builder builder = GatewayConfig.builder();
+        try {
+            SettingOptions.apply(common.command.commandLine().getParseResult(), builder);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong(e.getMessage());
         }
-        if (!adapters.isEmpty()) {
-            b.loraAdapters(adapters);
+        builder.environment(System.getenv());
+        if (config != null) {
+            builder.file(config);
         }
-        if (tokenizer != null) {
-            b.tokenizer(tokenizer.equals(SimModel.KEYWORD) ? SimModel.files() : Path.of(tokenizer));
-        }
-        if (maxBlocks != null) {
-            b.maxBlocks(maxBlocks, 2 * maxBlocks);
-        }
-        setIfGiven(model, b::model);
-        setIfGiven(blockSize, b::blockSize);
-        setIfGiven(host, b::host);
-        setIfGiven(port, b::port);
-        setIfGiven(mode, b::mode);
-        setIfGiven(overlapWeight, b::overlapWeight);
-        setIfGiven(temperature, b::temperature);
-        setIfGiven(seed, b::seed);
-        setIfGiven(includeUsage, b::injectIncludeUsage);
-        setIfGiven(maxWorkers, b::maxWorkers);
-        setIfGiven(indexBytes, b::indexBytes);
-        setIfGiven(approximate, b::approximate);
-        setIfGiven(ttlSecs == null ? null : Duration.ofSeconds(ttlSecs), b::ttl);
-        setIfGiven(maxTreeSize, b::maxTreeSize);
-        setIfGiven(pruneTargetRatio, b::pruneTargetRatio);
-        setIfGiven(maxActiveRequests, b::maxActiveRequests);
-        setIfGiven(maxBodyBytes, b::maxBodyBytes);
-        setIfGiven(retries, b::retries);
-        setIfGiven(millis(upstreamIdleTimeoutMs), b::upstreamIdleTimeout);
-        setIfGiven(millis(bookingTimeoutMs), b::bookingTimeout);
-        setIfGiven(millis(drainTimeoutMs), b::drainTimeout);
-        final GatewayConfig effective = b.build();
-        if (effective.workers().isEmpty()) {
+        final GatewayConfig effective = builder.build();
+        if (effective.get(GatewaySettings.WORKERS).isEmpty()) {
             throw common.wrong("no workers; give --worker http://host:port,... or a file");
         }
         return effective;
-    }
-
-    private static <T> void setIfGiven(T value, Consumer<T> setter) {
-        if (value != null) {
-            setter.accept(value);
-        }
-    }
-
-    private static Duration millis(Integer value) {
-        return value == null ? null : Duration.ofMillis(value);
     }
 
     private void closeRunning() {
@@ -307,46 +104,52 @@ final class ServeCommand implements Callable<Integer> {
 
     private void print(GatewayConfig c, int boundPort) {
         final PrintWriter out = common.out();
-        out.println("listening on http://" + c.host() + ":" + boundPort);
-        out.println("  model " + c.model() + ", adapters " + c.loraAdapters());
+        out.println("listening on http://" + c.get(GatewaySettings.HOST) + ":" + boundPort);
+        out.println(
+                "  model "
+                        + c.get(GatewaySettings.MODEL)
+                        + ", adapters "
+                        + c.get(GatewaySettings.LORA));
         out.println(
                 "  tokenizer "
-                        + (c.tokenizer() == null
+                        + (c.get(GatewaySettings.TOKENIZER) == null
                                 ? "none: only prompts of token ids are routed by prefix"
-                                : c.tokenizer())
+                                : c.get(GatewaySettings.TOKENIZER))
                         + ", block size "
-                        + c.blockSize());
+                        + c.get(RouterSettings.BLOCK_SIZE));
         out.println(
                 "  mode "
-                        + c.mode().spelling()
+                        + c.get(RouterSettings.MODE).spelling()
                         + ", overlap weight "
-                        + c.overlapWeight()
+                        + c.get(RouterSettings.OVERLAP_WEIGHT)
                         + ", temperature "
-                        + c.temperature()
+                        + c.get(RouterSettings.TEMPERATURE)
                         + ", usage in streams "
-                        + (c.injectIncludeUsage() ? "asked for" : "as the client asks"));
-        if (c.approximate()) {
+                        + (c.get(GatewaySettings.INCLUDE_USAGE)
+                                ? "asked for"
+                                : "as the client asks"));
+        if (c.get(RouterSettings.APPROXIMATE)) {
             out.println(
                     "  workers without events hold what was routed to them in the last "
-                            + c.ttl().toSeconds()
+                            + c.get(RouterSettings.TTL).toSeconds()
                             + " s, at most "
-                            + c.maxTreeSize()
+                            + c.get(RouterSettings.MAX_TREE_SIZE)
                             + " blocks");
         }
         out.println(
                 "  limits: "
-                        + c.maxWorkers()
+                        + c.get(RouterSettings.MAX_WORKERS)
                         + " workers, "
-                        + c.maxBlocks()
+                        + c.get(RouterSettings.MAX_BLOCKS)
                         + " blocks, "
-                        + c.maxHeldBlocks()
+                        + RouterSettings.maxHeldBlocks(c.settings())
                         + " held blocks, "
-                        + (c.indexBytes() == RouterSettings.BY_LIMITS
+                        + (c.get(RouterSettings.INDEX_BYTES) == RouterSettings.BY_LIMITS
                                 ? ""
-                                : c.indexBytes() + " index bytes, ")
-                        + c.maxActiveRequests()
+                                : c.get(RouterSettings.INDEX_BYTES) + " index bytes, ")
+                        + c.get(RouterSettings.MAX_ACTIVE_REQUESTS)
                         + " active requests, "
-                        + c.maxBodyBytes()
+                        + c.get(GatewaySettings.MAX_BODY_BYTES)
                         + " body bytes");
         out.flush();
     }
@@ -354,7 +157,10 @@ final class ServeCommand implements Callable<Integer> {
     /** What the gateway says of its workers, once it has tried all of them or a moment later. */
     private static JsonNode firstLook(GatewayConfig config, int boundPort)
             throws IOException, InterruptedException {
-        final String host = config.host().equals("0.0.0.0") ? "127.0.0.1" : config.host();
+        final String host =
+                config.get(GatewaySettings.HOST).equals("0.0.0.0")
+                        ? "127.0.0.1"
+                        : config.get(GatewaySettings.HOST);
         final HttpRequest request =
                 HttpRequest.newBuilder(
                                 URI.create("http://" + host + ":" + boundPort + "/debug/workers"))

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
 
@@ -55,7 +57,9 @@ class DemoCommandTest {
                                         .prefillTokensPerSecond(50_000)
                                         .interTokenMillis(2)
                                         .build(),
-                        () -> GatewayConfig.builder().tokenizer(SimModel.files()));
+                        () ->
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files()));
         final RunStats stats = new RunStats(1);
         try (Cluster cluster = Cluster.start(plan, mode);
                 LoadClient client =

@@ -8,8 +8,10 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.GatewaySettings;
 import io.kvasir.gateway.WorkerConfig;
 import io.kvasir.pipeline.IndexState;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
 import io.kvasir.testsupport.Seeds;
@@ -86,10 +88,10 @@ class RealEnginesTest {
         gateway =
                 GatewayServer.start(
                         GatewayConfig.builder()
-                                .port(0)
-                                .model(VllmServer.MODEL)
-                                .tokenizer(folder.resolve("model"))
-                                .blockSize(VllmServer.BLOCK_SIZE)
+                                .set(GatewaySettings.PORT, 0)
+                                .set(GatewaySettings.MODEL, VllmServer.MODEL)
+                                .set(GatewaySettings.TOKENIZER, folder.resolve("model"))
+                                .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE)
                                 .worker(WorkerConfig.parse(first.flag("first")))
                                 .worker(WorkerConfig.parse(second.flag("second")))
                                 .build());

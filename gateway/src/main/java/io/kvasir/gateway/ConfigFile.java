@@ -1,6 +1,8 @@
 package io.kvasir.gateway;
 
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.Setting;
+import io.kvasir.router.Settings;
+import io.kvasir.router.Settings.Source;
 
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.api.lowlevel.Compose;
@@ -15,175 +17,95 @@ import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Supplier;
 
-/** Reads a {@link GatewayConfig} from YAML; every complaint names file and line. */
+/** Reads settings from YAML; every complaint names file and line. */
 final class ConfigFile {
-    /** Every key, in the order in which they are listed to people. */
-    static final List<String> KEYS =
-            List.of(
-                    "host",
-                    "port",
-                    "model",
-                    "lora-adapters",
-                    "tokenizer",
-                    "block-size",
-                    "workers",
-                    "mode",
-                    "overlap-weight",
-                    "temperature",
-                    "seed",
-                    "max-workers",
-                    "max-blocks",
-                    "max-held-blocks",
-                    "index-bytes",
-                    "approximate",
-                    "ttl-secs",
-                    "max-tree-size",
-                    "prune-target-ratio",
-                    "max-active-requests",
-                    "max-body-bytes",
-                    "inject-include-usage",
-                    "retries",
-                    "connect-timeout-ms",
-                    "upstream-idle-timeout-ms",
-                    "client-idle-timeout-ms",
-                    "health-interval-ms",
-                    "booking-timeout-ms",
-                    "drain-timeout-ms",
-                    "decision-log-size");
-
     private final Path file;
-    private final GatewayConfig.Builder builder = GatewayConfig.builder();
-    private long maxBlocks = 1 << 20;
-    private long maxHeldBlocks = -1;
+    private final Settings.Builder settings;
 
-    private ConfigFile(Path file) {
+    private ConfigFile(Path file, Settings.Builder settings) {
         this.file = file;
+        this.settings = settings;
     }
 
-    static GatewayConfig.Builder read(Path file) throws IOException {
-        final ConfigFile config = new ConfigFile(file);
+    static void read(Path file, Settings.Builder settings) throws IOException {
         try (Reader reader = Files.newBufferedReader(file)) {
             final Node root =
                     new Compose(LoadSettings.builder().setLabel(file.toString()).build())
                             .composeReader(reader)
                             .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
-            config.read(root);
+            new ConfigFile(file, settings).read(root);
         } catch (YamlEngineException e) {
             throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
         }
-        return config.builder;
     }
 
     private void read(Node root) {
         if (!(root instanceof MappingNode mapping)) {
             throw error(root, "a mapping of keys is needed");
         }
-        final Set<String> seen = new HashSet<>();
+        final Set<Setting<?>> seen = new HashSet<>();
         for (NodeTuple tuple : mapping.getValue()) {
-            final String key = text(tuple.getKeyNode());
-            if (!KEYS.contains(key)) {
-                throw error(tuple.getKeyNode(), "unknown key '" + key + "'; known keys: " + KEYS);
+            final Node key = tuple.getKeyNode();
+            final Setting<?> setting = at(key, () -> GatewaySettings.TABLE.named(text(key)));
+            if (!seen.add(setting)) {
+                throw error(key, "'" + text(key) + "' is given twice");
             }
-            if (!seen.add(key)) {
-                throw error(tuple.getKeyNode(), "key '" + key + "' is given twice");
-            }
-            try {
-                set(key, tuple.getValueNode());
-            } catch (Located e) {
-                throw e;
-            } catch (IllegalArgumentException e) {
-                throw error(tuple.getValueNode(), key + ": " + e.getMessage());
-            }
-        }
-        builder.maxBlocks(maxBlocks, maxHeldBlocks < 0 ? 2 * maxBlocks : maxHeldBlocks);
-    }
-
-    private void set(String key, Node value) {
-        switch (key) {
-            case "host" -> builder.host(text(value));
-            case "port" -> builder.port((int) number(value, 0, 65_535));
-            case "model" -> builder.model(text(value));
-            case "lora-adapters" -> builder.loraAdapters(texts(value));
-            case "tokenizer" ->
-                    builder.tokenizer(file.toAbsolutePath().resolveSibling(text(value)));
-            case "block-size" -> builder.blockSize(integer(value));
-            case "workers" -> workers(value);
-            case "mode" -> builder.mode(RoutingMode.parse(text(value)));
-            case "overlap-weight" -> builder.overlapWeight(decimal(value));
-            case "temperature" -> builder.temperature(decimal(value));
-            case "seed" -> builder.seed(number(value, Long.MIN_VALUE, Long.MAX_VALUE));
-            case "max-workers" -> builder.maxWorkers(integer(value));
-            case "max-blocks" -> maxBlocks = number(value, 1, Long.MAX_VALUE / 2);
-            case "max-held-blocks" -> maxHeldBlocks = number(value, 1, Long.MAX_VALUE);
-            case "index-bytes" -> builder.indexBytes(number(value, 0, Long.MAX_VALUE));
-            case "approximate" -> builder.approximate(bool(value));
-            case "ttl-secs" -> builder.ttl(Duration.ofSeconds(integer(value)));
-            case "max-tree-size" -> builder.maxTreeSize(number(value, 1, Long.MAX_VALUE));
-            case "prune-target-ratio" -> builder.pruneTargetRatio(decimal(value));
-            case "max-active-requests" -> builder.maxActiveRequests(integer(value));
-            case "max-body-bytes" -> builder.maxBodyBytes(integer(value));
-            case "inject-include-usage" -> builder.injectIncludeUsage(bool(value));
-            case "retries" -> builder.retries((int) number(value, 0, 1000));
-            case "connect-timeout-ms" -> builder.connectTimeout(millis(value));
-            case "upstream-idle-timeout-ms" -> builder.upstreamIdleTimeout(millis(value));
-            case "client-idle-timeout-ms" -> builder.clientIdleTimeout(millis(value));
-            case "health-interval-ms" -> builder.healthInterval(millis(value));
-            case "booking-timeout-ms" -> builder.bookingTimeout(millisOrZero(value));
-            case "drain-timeout-ms" -> builder.drainTimeout(millisOrZero(value));
-            case "decision-log-size" -> builder.decisionLogSize(integer(value));
-            default -> throw new AssertionError("key " + key + " is listed but not read");
-        }
-    }
-
-    private void workers(Node value) {
-        if (!(value instanceof SequenceNode list)) {
-            throw error(value, "workers must be a list");
-        }
-        for (Node item : list.getValue()) {
-            try {
-                builder.worker(
-                        item instanceof MappingNode mapping
-                                ? WorkerConfig.of(texts(mapping))
-                                : WorkerConfig.parse(text(item)));
-            } catch (Located e) {
-                throw e;
-            } catch (IllegalArgumentException e) {
-                throw error(item, e.getMessage());
+            if (setting == GatewaySettings.WORKERS) {
+                final List<WorkerConfig> workers = new ArrayList<>();
+                for (Node item : elements(tuple.getValueNode())) {
+                    workers.add(at(item, () -> worker(item)));
+                }
+                settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key));
+            } else {
+                at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
             }
         }
     }
 
-    private Map<String, String> texts(MappingNode mapping) {
+    private Settings.Builder parse(Setting<?> setting, Node value) {
+        final List<String> texts = new ArrayList<>();
+        for (Node node : setting.isList() ? elements(value) : List.of(value)) {
+            texts.add(setting == GatewaySettings.TOKENIZER ? beside(text(node)) : text(node));
+        }
+        return settings.parse(setting, texts, Source.FILE, origin(value));
+    }
+
+    /** A path relative to the file, unless it is the word for the simulated model. */
+    private String beside(String path) {
+        return path.equals(SimModel.KEYWORD)
+                ? path
+                : file.toAbsolutePath().resolveSibling(path).toString();
+    }
+
+    private WorkerConfig worker(Node item) {
+        if (!(item instanceof MappingNode mapping)) {
+            return WorkerConfig.parse(text(item));
+        }
         final Map<String, String> texts = new LinkedHashMap<>();
         for (NodeTuple tuple : mapping.getValue()) {
-            final String key = text(tuple.getKeyNode());
-            if (!WorkerConfig.KEYS.contains(key)) {
+            final Node key = tuple.getKeyNode();
+            if (!WorkerConfig.KEYS.contains(text(key))) {
                 throw error(
-                        tuple.getKeyNode(),
-                        "unknown key '" + key + "'; known keys: " + WorkerConfig.KEYS);
+                        key, "unknown key '" + text(key) + "'; known keys: " + WorkerConfig.KEYS);
             }
-            texts.put(key, text(tuple.getValueNode()));
+            texts.put(text(key), text(tuple.getValueNode()));
         }
-        return texts;
+        return WorkerConfig.of(texts);
     }
 
-    private List<String> texts(Node value) {
-        if (!(value instanceof SequenceNode list)) {
-            throw error(value, "a list of names is needed");
+    private List<Node> elements(Node value) {
+        if (value instanceof SequenceNode list) {
+            return list.getValue();
         }
-        final List<String> texts = new ArrayList<>();
-        for (Node item : list.getValue()) {
-            texts.add(text(item));
-        }
-        return texts;
+        throw error(value, "a list is needed");
     }
 
     private String text(Node node) {
@@ -193,57 +115,26 @@ final class ConfigFile {
         throw error(node, "a single value is needed");
     }
 
-    private int integer(Node node) {
-        return (int) number(node, 1, Integer.MAX_VALUE);
-    }
-
-    private Duration millis(Node node) {
-        return Duration.ofMillis(integer(node));
-    }
-
-    private Duration millisOrZero(Node node) {
-        return Duration.ofMillis(number(node, 0, Integer.MAX_VALUE));
-    }
-
-    private long number(Node node, long least, long most) {
-        final String text = text(node);
+    /** Does something with a node and adds its line to a complaint. */
+    private <T> T at(Node node, Supplier<T> reading) {
         try {
-            final long value = Long.parseLong(text.replace("_", ""));
-            if (value >= least && value <= most) {
-                return value;
-            }
-        } catch (NumberFormatException e) {
-            throw error(node, "'" + text + "' is not a whole number");
+            return reading.get();
+        } catch (Located e) {
+            throw e;
+        } catch (IllegalArgumentException e) {
+            throw error(node, e.getMessage());
         }
-        throw error(node, text + " is not in " + least + ".." + most);
     }
 
-    private double decimal(Node node) {
-        try {
-            final double value = Double.parseDouble(text(node));
-            if (value >= 0 && value < Double.POSITIVE_INFINITY) {
-                return value;
-            }
-        } catch (NumberFormatException e) {
-            throw error(node, "'" + text(node) + "' is not a number");
-        }
-        throw error(node, text(node) + " must be finite and not negative");
-    }
-
-    private boolean bool(Node node) {
-        return switch (text(node)) {
-            case "true" -> true;
-            case "false" -> false;
-            default -> throw error(node, "'" + text(node) + "' must be true or false");
-        };
+    private String origin(Node node) {
+        return file + node.getStartMark().map(mark -> ":" + (mark.getLine() + 1)).orElse("");
     }
 
     private Located error(Node node, String message) {
-        final String line = node.getStartMark().map(mark -> ":" + (mark.getLine() + 1)).orElse("");
-        return new Located(file + line + ": " + message);
+        return new Located(origin(node) + ": " + message);
     }
 
-    /** A complaint that already says where. */
+    /** A complaint that already has file and line. */
     private static final class Located extends IllegalArgumentException {
         private static final long serialVersionUID = 1L;
 

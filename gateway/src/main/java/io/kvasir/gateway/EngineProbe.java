@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.tokens.ChatModel;
+import io.kvasir.router.RouterSettings;
 
 import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;
@@ -79,7 +80,7 @@ final class EngineProbe implements AutoCloseable {
                 } catch (RuntimeException e) {
                     LOG.error("probe of worker {} failed", upstream.name(), e);
                 }
-                Thread.sleep(config.healthInterval());
+                Thread.sleep(config.get(GatewaySettings.HEALTH_INTERVAL));
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
@@ -112,14 +113,14 @@ final class EngineProbe implements AutoCloseable {
             upstream.cache(blockSize, find(BLOCKS, page));
             if (blockSize == AnswerReader.UNKNOWN) {
                 LOG.info("worker {} does not state its block size in /metrics", upstream.name());
-            } else if (blockSize != config.blockSize()) {
+            } else if (blockSize != config.get(RouterSettings.BLOCK_SIZE)) {
                 LOG.error(
                         "worker {} uses blocks of {} tokens, the gateway is configured for {}: its"
                                 + " events cannot be used and it is routed by load alone; set"
                                 + " block-size to {}",
                         upstream.name(),
                         blockSize,
-                        config.blockSize(),
+                        config.get(RouterSettings.BLOCK_SIZE),
                         blockSize);
             }
         } catch (ExecutionException | TimeoutException e) {
@@ -139,9 +140,9 @@ final class EngineProbe implements AutoCloseable {
             return;
         }
         final ObjectNode text = Json.MAPPER.createObjectNode();
-        text.put("model", config.model()).put("prompt", SAMPLE);
+        text.put("model", config.get(GatewaySettings.MODEL)).put("prompt", SAMPLE);
         final ObjectNode chat = Json.MAPPER.createObjectNode();
-        chat.put("model", config.model());
+        chat.put("model", config.get(GatewaySettings.MODEL));
         chat.putArray("messages").addObject().put("role", "user").put("content", SAMPLE);
         try {
             String difference =

@@ -2,6 +2,7 @@ package io.kvasir.gateway;
 
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 
@@ -22,8 +23,8 @@ final class Fleet {
     Fleet(GatewayConfig config, KvRouter router) {
         final List<Upstream> servers = new ArrayList<>();
         final List<Worker> all = new ArrayList<>();
-        for (int id = 0; id < config.workers().size(); id++) {
-            final WorkerConfig worker = config.workers().get(id);
+        for (int id = 0; id < config.get(GatewaySettings.WORKERS).size(); id++) {
+            final WorkerConfig worker = config.get(GatewaySettings.WORKERS).get(id);
             final List<Worker> ranks = new ArrayList<>();
             for (int rank = 0; rank < worker.dataParallelSize(); rank++) {
                 ranks.add(
@@ -33,7 +34,10 @@ final class Fleet {
                                         worker.name(),
                                         worker.url().toString(),
                                         rank,
-                                        source(worker, rank, config.blockSize()))));
+                                        source(
+                                                worker,
+                                                rank,
+                                                config.get(RouterSettings.BLOCK_SIZE)))));
             }
             final Upstream upstream = new Upstream(worker, ranks, router);
             servers.add(upstream);

@@ -134,7 +134,8 @@ final class GatewayHandler extends Handler.Abstract {
             Callback callback,
             String requestId)
             throws ApiException, IOException {
-        final byte[] given = BodyReader.read(request, shared.config().maxBodyBytes());
+        final byte[] given =
+                BodyReader.read(request, shared.config().get(GatewaySettings.MAX_BODY_BYTES));
         final InferenceRequest inference = RequestParser.parse(route, given);
         final RoutingHeaders overrides =
                 RoutingHeaders.parse(request.getHeaders(), shared.fleet().workers());
@@ -142,7 +143,9 @@ final class GatewayHandler extends Handler.Abstract {
         final RoutedPrompt prompt = prompts.read(inference, overrides);
         shared.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
         final boolean askUsage =
-                inference.stream && !inference.includeUsage && shared.config().injectIncludeUsage();
+                inference.stream
+                        && !inference.includeUsage
+                        && shared.config().get(GatewaySettings.INCLUDE_USAGE);
         new ProxyExchange(
                         shared,
                         request,
@@ -158,7 +161,8 @@ final class GatewayHandler extends Handler.Abstract {
 
     /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
     private ObjectNode tokenize(Request request) throws ApiException {
-        final byte[] body = BodyReader.read(request, shared.config().maxBodyBytes());
+        final byte[] body =
+                BodyReader.read(request, shared.config().get(GatewaySettings.MAX_BODY_BYTES));
         final boolean isChat;
         try {
             final JsonNode tree = Json.MAPPER.readTree(body);

@@ -1,10 +1,9 @@
 package io.kvasir.gateway;
 
-import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.gateway.tokens.ChatModel;
 import io.kvasir.gateway.tokens.TokenizerException;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RandomSource;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 
 import org.eclipse.jetty.client.HttpClient;
@@ -64,7 +63,8 @@ public final class GatewayServer implements AutoCloseable {
         connector = newConnector();
         client = newClient(threads);
         router = newRouter();
-        final DecisionLog decisions = new DecisionLog(config.decisionLogSize());
+        final DecisionLog decisions =
+                new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
         final Fleet fleet = new Fleet(config, router);
         metrics.watch(fleet);
@@ -80,7 +80,7 @@ public final class GatewayServer implements AutoCloseable {
                                 decisions,
                                 metrics,
                                 Clock.systemUTC(),
-                                config.bookingTimeout()),
+                                config.get(GatewaySettings.BOOKING_TIMEOUT)),
                         fleet,
                         metrics);
         server.setErrorHandler(GatewayHandler::serverError);
@@ -96,7 +96,7 @@ public final class GatewayServer implements AutoCloseable {
                                         fleet,
                                         decisions,
                                         Clock.systemUTC().instant()))));
-        server.setStopTimeout(config.drainTimeout().toMillis());
+        server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
         probe = new EngineProbe(client, answered, fleet, config, encoder);
         housekeeper = new Housekeeper(router);
     }
@@ -107,9 +107,9 @@ public final class GatewayServer implements AutoCloseable {
         final ServerConnector listening =
                 new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
         listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
-        listening.setHost(config.host());
-        listening.setPort(config.port());
-        listening.setIdleTimeout(config.clientIdleTimeout().toMillis());
+        listening.setHost(config.get(GatewaySettings.HOST));
+        listening.setPort(config.get(GatewaySettings.PORT));
+        listening.setIdleTimeout(config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT).toMillis());
         server.addConnector(listening);
         return listening;
     }
@@ -129,11 +129,11 @@ public final class GatewayServer implements AutoCloseable {
         http.setUseInputDirectByteBuffers(false);
         http.setUseOutputDirectByteBuffers(false);
         http.setResponseBufferSize(READ_BUFFER_BYTES);
-        http.setConnectTimeout(config.connectTimeout().toMillis());
+        http.setConnectTimeout(config.get(GatewaySettings.CONNECT_TIMEOUT).toMillis());
         http.setIdleTimeout(POOLED_IDLE_MS);
         // all bookings may be on one worker, and its probe must not wait for them
-        http.setMaxConnectionsPerDestination(config.maxActiveRequests() + 1);
-        http.setMaxRequestsQueuedPerDestination(config.maxActiveRequests() + 1);
+        http.setMaxConnectionsPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
+        http.setMaxRequestsQueuedPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
         http.setFollowRedirects(false);
         http.setUserAgentField(null);
         http.setHttpCookieStore(new HttpCookieStore.Empty());
@@ -142,39 +142,18 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private KvRouter newRouter() {
-        final KvRouter.Builder builder =
-                KvRouter.builder()
-                        .blockSize(config.blockSize())
-                        .maxWorkers(config.maxWorkers())
-                        .maxBlocks(config.maxBlocks(), config.maxHeldBlocks())
-                        .indexBytes(config.indexBytes())
-                        .maxActiveRequests(config.maxActiveRequests())
-                        .mode(config.mode())
-                        .overlapWeight(config.overlapWeight())
-                        .temperature(config.temperature());
-        if (config.seed() != null) {
-            builder.random(RandomSource.seeded(config.seed()));
-        }
-        if (config.approximate()) {
-            builder.routedPrefixes(
-                    new RoutedPrefixesConfig(
-                            config.maxWorkers(),
-                            config.maxTreeSize(),
-                            config.pruneTargetRatio(),
-                            config.ttl().toNanos()));
-        }
         try {
-            return builder.build();
+            return KvRouter.builder().settings(config.settings()).build();
         } catch (OutOfMemoryError e) {
             throw new GatewayException(
                     "no memory for the index and the bookings: max-blocks="
-                            + config.maxBlocks()
+                            + config.get(RouterSettings.MAX_BLOCKS)
                             + ", index-bytes="
-                            + config.indexBytes()
+                            + config.get(RouterSettings.INDEX_BYTES)
                             + ", max-tree-size="
-                            + config.maxTreeSize()
+                            + config.get(RouterSettings.MAX_TREE_SIZE)
                             + ", max-active-requests="
-                            + config.maxActiveRequests()
+                            + config.get(RouterSettings.MAX_ACTIVE_REQUESTS)
                             + "; lower them: "
                             + e.getMessage(),
                     e);
@@ -202,12 +181,15 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private static ChatModel encoder(GatewayConfig config) {
-        if (config.tokenizer() == null) {
+        if (config.get(GatewaySettings.TOKENIZER) == null) {
             LOG.warn("no tokenizer is set: prompts that are not ids are routed by load alone");
             return null;
         }
         try {
-            return ChatModel.load(config.tokenizer());
+            return ChatModel.load(
+                    config.get(GatewaySettings.TOKENIZER).toString().equals(SimModel.KEYWORD)
+                            ? SimModel.files()
+                            : config.get(GatewaySettings.TOKENIZER));
         } catch (TokenizerException e) {
             throw new GatewayException(
                     "cannot load the tokenizer: "
@@ -227,11 +209,11 @@ public final class GatewayServer implements AutoCloseable {
         housekeeper.start();
         LOG.info(
                 "listening on {}:{}, model {}, {} workers, mode {}",
-                config.host(),
+                config.get(GatewaySettings.HOST),
                 port(),
-                config.model(),
+                config.get(GatewaySettings.MODEL),
                 router.workers().size(),
-                config.mode().spelling());
+                config.get(RouterSettings.MODE).spelling());
     }
 
     private static GatewayException startFailure(GatewayConfig config, Exception e) {
@@ -239,9 +221,9 @@ public final class GatewayServer implements AutoCloseable {
             if (t instanceof BindException) {
                 return new GatewayException(
                         "cannot listen on "
-                                + config.host()
+                                + config.get(GatewaySettings.HOST)
                                 + ":"
-                                + config.port()
+                                + config.get(GatewaySettings.PORT)
                                 + ": "
                                 + t.getMessage()
                                 + "; is another gateway running? choose another --port, or 0 for a"
@@ -309,7 +291,7 @@ public final class GatewayServer implements AutoCloseable {
         } catch (Exception e) {
             LOG.warn(
                     "requests were cut when the drain timeout of {} ended: {}",
-                    config.drainTimeout(),
+                    config.get(GatewaySettings.DRAIN_TIMEOUT),
                     e.toString());
         }
         awaitLeases();

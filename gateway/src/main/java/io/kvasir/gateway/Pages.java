@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 
 import java.time.Instant;
@@ -37,9 +38,9 @@ final class Pages {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("object", "list");
         final ArrayNode data = page.putArray("data");
-        model(data.addObject(), config.model(), null);
-        for (String adapter : config.loraAdapters()) {
-            model(data.addObject(), adapter, config.model());
+        model(data.addObject(), config.get(GatewaySettings.MODEL), null);
+        for (String adapter : config.get(GatewaySettings.LORA)) {
+            model(data.addObject(), adapter, config.get(GatewaySettings.MODEL));
         }
         return page;
     }
@@ -112,7 +113,7 @@ final class Pages {
     ObjectNode workers() {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("mode", router.mode().spelling());
-        page.put("block_size", config.blockSize());
+        page.put("block_size", config.get(RouterSettings.BLOCK_SIZE));
         page.put("active_leases", router.activeLeases());
         final ArrayNode list = page.putArray("workers");
         for (Worker worker : fleet.workers()) {

@@ -25,8 +25,8 @@ final class PromptReader {
      * @param encoder null when the gateway has no tokenizer
      */
     PromptReader(GatewayConfig config, ChatModel encoder) {
-        this.model = config.model();
-        this.loraAdapters = config.loraAdapters();
+        this.model = config.get(GatewaySettings.MODEL);
+        this.loraAdapters = config.get(GatewaySettings.LORA);
         this.encoder = encoder;
     }
 

@@ -159,7 +159,7 @@ final class ProxyExchange {
     }
 
     private boolean mayRetry() {
-        return attempts <= shared.config.retries();
+        return attempts <= shared.config.get(GatewaySettings.RETRIES);
     }
 
     private long sinceStartNs() {
@@ -247,7 +247,9 @@ final class ProxyExchange {
                             .path(upstream.path(request.getHttpURI().getPathQuery()))
                             .method("POST")
                             .idleTimeout(
-                                    shared.config.upstreamIdleTimeout().toMillis(),
+                                    shared.config
+                                            .get(GatewaySettings.UPSTREAM_IDLE_TIMEOUT)
+                                            .toMillis(),
                                     TimeUnit.MILLISECONDS)
                             .headers(this::putHeaders)
                             .body(
@@ -363,7 +365,7 @@ final class ProxyExchange {
                     + ", attempt "
                     + attempts
                     + " of "
-                    + (shared.config.retries() + 1)
+                    + (shared.config.get(GatewaySettings.RETRIES) + 1)
                     + "): "
                     + cause;
         }

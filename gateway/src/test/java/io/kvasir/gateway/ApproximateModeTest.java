@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 
 import org.junit.jupiter.api.Test;
@@ -32,7 +33,7 @@ class ApproximateModeTest {
                 GatewayServer gateway =
                         GatewayServer.start(
                                 Gateways.config(one.worker("one"), two.worker("two"))
-                                        .approximate(true)
+                                        .set(RouterSettings.APPROXIMATE, true)
                                         .build())) {
             Gateways.awaitContact(gateway);
             final HttpResponse<String> first = Gateways.post(gateway, "/v1/completions", PROMPT);
@@ -62,7 +63,9 @@ class ApproximateModeTest {
         final FakeEngine before = new FakeEngine(call -> call.json(200, ANSWER));
         try (GatewayServer gateway =
                 GatewayServer.start(
-                        Gateways.config(before.worker("one")).approximate(true).build())) {
+                        Gateways.config(before.worker("one"))
+                                .set(RouterSettings.APPROXIMATE, true)
+                                .build())) {
             Gateways.awaitContact(gateway);
             final KvRouter router = gateway.router();
             final Worker worker = router.workers().get(0);

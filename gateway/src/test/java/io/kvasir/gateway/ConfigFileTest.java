@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
+import io.kvasir.router.Setting;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -17,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 
 class ConfigFileTest {
     @TempDir private Path folder;
@@ -24,7 +27,7 @@ class ConfigFileTest {
     @Test
     void readsEveryKey() throws Exception {
         final GatewayConfig config =
-                GatewayConfig.fromYaml(
+                read(
                         write(
                                 """
                                 host: 127.0.0.1
@@ -63,64 +66,97 @@ class ConfigFileTest {
                                 drain-timeout-ms: 0
                                 decision-log-size: 15
                                 """));
-        assertEquals("127.0.0.1", config.host());
-        assertEquals(9000, config.port());
-        assertEquals("tiny", config.model());
-        assertEquals(List.of("fr", "de"), config.loraAdapters());
-        assertEquals(folder.resolve("models/tiny"), config.tokenizer());
-        assertEquals(32, config.blockSize());
-        assertEquals(2, config.workers().size());
-        assertEquals("tcp://h:5557", config.workers().get(0).events());
-        assertEquals("second", config.workers().get(1).name());
-        assertEquals(2, config.workers().get(1).dataParallelSize());
-        assertEquals(RoutingMode.ROUND_ROBIN, config.mode());
-        assertEquals(1.5, config.overlapWeight());
-        assertEquals(0.25, config.temperature());
-        assertEquals(-7L, config.seed());
-        assertEquals(8, config.maxWorkers());
-        assertEquals(1000, config.maxBlocks());
-        assertEquals(3000, config.maxHeldBlocks());
-        assertEquals(70_000, config.indexBytes());
-        assertTrue(config.approximate());
-        assertEquals(Duration.ofSeconds(17), config.ttl());
-        assertEquals(2000, config.maxTreeSize());
-        assertEquals(0.75, config.pruneTargetRatio());
-        assertEquals(99, config.maxActiveRequests());
-        assertEquals(1_000_000, config.maxBodyBytes());
-        assertFalse(config.injectIncludeUsage());
-        assertEquals(0, config.retries());
-        assertEquals(Duration.ofMillis(11), config.connectTimeout());
-        assertEquals(Duration.ofMillis(12), config.upstreamIdleTimeout());
-        assertEquals(Duration.ofMillis(13), config.clientIdleTimeout());
-        assertEquals(Duration.ofMillis(14), config.healthInterval());
-        assertEquals(Duration.ofMillis(16), config.bookingTimeout());
-        assertEquals(Duration.ZERO, config.drainTimeout());
-        assertEquals(15, config.decisionLogSize());
-        assertEquals(config, config.toBuilder().build());
+        final List<WorkerConfig> workers = config.get(GatewaySettings.WORKERS);
+        assertEquals(2, workers.size());
+        assertEquals("tcp://h:5557", workers.get(0).events());
+        assertEquals("second", workers.get(1).name());
+        assertEquals(2, workers.get(1).dataParallelSize());
+        assertEquals(List.of("fr", "de"), config.get(GatewaySettings.LORA));
+        assertEquals(folder.resolve("models/tiny"), config.get(GatewaySettings.TOKENIZER));
+        assertEquals(RoutingMode.ROUND_ROBIN, config.get(RouterSettings.MODE));
+        assertEquals(-7L, config.get(RouterSettings.SEED));
+        assertEquals(1000, config.get(RouterSettings.MAX_BLOCKS));
+        assertEquals(Duration.ofSeconds(17), config.get(RouterSettings.TTL));
+        assertFalse(config.get(GatewaySettings.INCLUDE_USAGE));
+        assertEquals(Duration.ofMillis(11), config.get(GatewaySettings.CONNECT_TIMEOUT));
+        assertEquals(
+                folder.resolve("kvasir.yaml") + ":18",
+                config.settings().origin(RouterSettings.MAX_BLOCKS));
+    }
+
+    @Test
+    void environmentAndFlagsOverrideTheFile() throws Exception {
+        final Setting<Integer> port = GatewaySettings.PORT;
+        final Path file = write("model: m\nport: 1\nretries: 1\nlora: [a, b]");
+        final GatewayConfig config =
+                GatewayConfig.builder()
+                        .flag(port, List.of("3"))
+                        .environment(
+                                Map.of(
+                                        "KVASIR_PORT", "2",
+                                        "KVASIR_RETRIES", "2",
+                                        "KVASIR_WORKER", "http://h:1,name=x http://h:2"))
+                        .file(file)
+                        .build();
+        assertEquals(3, config.get(port));
+        assertEquals(2, config.get(GatewaySettings.RETRIES));
+        assertEquals("KVASIR_RETRIES", config.settings().origin(GatewaySettings.RETRIES));
+        assertEquals(2, config.get(GatewaySettings.WORKERS).size());
+        assertEquals(List.of("a", "b"), config.get(GatewaySettings.LORA));
+    }
+
+    @Test
+    void aServiceLinkOfKubernetesIsNoPort() {
+        final GatewayConfig config =
+                GatewayConfig.builder()
+                        .set(GatewaySettings.MODEL, "m")
+                        .environment(Map.of("KVASIR_PORT", "tcp://10.0.0.1:8000"))
+                        .build();
+        assertEquals(8000, config.get(GatewaySettings.PORT));
+    }
+
+    @Test
+    void theSimulatedModelIsAWordInFilesToo() throws Exception {
+        final GatewayConfig config = read(write("model: m\ntokenizer: sim"));
+        assertEquals(Path.of("sim"), config.get(GatewaySettings.TOKENIZER));
+        try (GatewayServer gateway =
+                GatewayServer.start(
+                        GatewayConfig.builder()
+                                .file(write("model: m\ntokenizer: sim\nhost: 127.0.0.1\nport: 0"))
+                                .build())) {
+            assertTrue(gateway.port() > 0);
+        }
     }
 
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {
+                "'model: m\nblok-size: 3' | :2: unknown setting 'blok-size'; the nearest is"
+                        + " 'block-size'",
+                "'model: m\nmodel: n'              | :2: 'model' is given twice",
+                "'lora: [m]\nlora-adapters: [n]'   | :2: 'lora-adapters' is given twice",
+                "'model: m\nport: high'            | :2: port=high is not a number",
                 "'model: m\n"
-                        + "blok-size: 3'          | :2: unknown key 'blok-size'; known keys: [host,"
-                        + " port",
-                "'model: m\nmodel: n'              | :2: key 'model' is given twice",
-                "'model: m\nport: high'            | :2: 'high' is not a whole number",
-                "'model: m\nport: 70000'           | :2: 70000 is not in 0..65535",
-                "'model: m\nmode: fast'            | :2: mode: unknown routing mode 'fast'",
-                "'model: m\ninject-include-usage: maybe' | :2: 'maybe' must be true or false",
-                "'model: m\nbooking-timeout-ms: -1' | :2: -1 is not in 0..2147483647",
-                "'model: m\ntemperature: -1'       | :2: -1 must be finite and not negative",
-                "'model: m\nworkers: http://h:1'   | :2: workers must be a list",
+                    + "port: 70000'           | :2: port=70000 is out of range; range: 0..65535",
+                "'model: m\nport: [1]'             | :2: a single value is needed",
+                "'model: m\nmode: fast'            | :2: mode=fast is none of: kv, round-robin",
+                "'model: m\ninject-include-usage: maybe' | :2: include-usage=maybe must be true",
+                "'model: m\nbooking-timeout-ms: -1' | :2: booking-timeout-ms=-1 is out of range",
+                "'model: m\ntemperature: -1'       | :2: temperature=-1 is out of range",
+                "'model: m\nworkers: http://h:1'   | :2: a list is needed",
                 "'workers:\n- url: http://h\n  evnts: x' | :3: unknown key 'evnts'; known",
-                "'workers:\n- http://h:1,dp=x'     | :2: worker 'http://h:1,dp=x': dp=x must be",
+                "'workers:\n"
+                        + "- http://h:2\n"
+                        + "- http://h:1,dp=x' | :3: worker 'http://h:1,dp=x': dp=x must be",
                 "'workers:\n- http://h:1\n- http://h:1' | model is not set",
                 "'model: m\nworkers:\n- http://h:1\n- http://h:1' | two workers are named 'h:1'",
+                "'model: m\n"
+                    + "max-workers: 1\n"
+                    + "workers:\n"
+                    + "- http://h:1,dp=2,events=tcp://h:1' | 2 workers (dp ranks counted) exceed"
+                    + " max-workers=1",
                 "'model: m\nindex-bytes: 1000'     | index-bytes=1000 is out of range",
-                "'model: m\nmax-tree-size: 2_000_000_000' | max-tree-size=2000000000 is not in 1..",
-                "'model: m\nprune-target-ratio: 0' | prune-target-ratio=0.0 must be above 0",
                 "'- a'                             | :1: a mapping of keys is needed",
                 "'model: [m'                       | is not YAML",
                 "''                                | is empty",
@@ -128,11 +164,15 @@ class ConfigFileTest {
     void complaintsNameFileAndLine(String yaml, String message) throws IOException {
         final Path file = write(yaml);
         final IllegalArgumentException e =
-                assertThrows(IllegalArgumentException.class, () -> GatewayConfig.fromYaml(file));
+                assertThrows(IllegalArgumentException.class, () -> read(file));
         assertTrue(e.getMessage().contains(message), e.getMessage());
         if (message.startsWith(":")) {
             assertTrue(e.getMessage().startsWith(file.toString()), e.getMessage());
         }
+    }
+
+    private static GatewayConfig read(Path file) throws IOException {
+        return GatewayConfig.builder().file(file).build();
     }
 
     private Path write(String yaml) throws IOException {

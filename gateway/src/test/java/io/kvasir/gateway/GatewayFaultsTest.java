@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 
 import org.junit.jupiter.api.AfterEach;
@@ -47,7 +48,7 @@ class GatewayFaultsTest {
 
     @Test
     void aDeadWorkerIsReplacedBeforeTheClientNoticesAndIsLeftOutAfterwards() throws Exception {
-        start(both().healthInterval(Duration.ofMinutes(1)));
+        start(both().set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));
         Gateways.awaitContact(gateway);
         bad.close();
         for (int i = 0; i < 6; i++) {
@@ -95,7 +96,9 @@ class GatewayFaultsTest {
                     released.await();
                     call.json(200, ANSWER);
                 };
-        start(Gateways.config(good.worker("good")).bookingTimeout(Duration.ofMillis(1)));
+        start(
+                Gateways.config(good.worker("good"))
+                        .set(GatewaySettings.BOOKING_TIMEOUT, Duration.ofMillis(1)));
         Gateways.awaitContact(gateway);
         final Worker worker = gateway.router().workers().get(0);
         final CompletableFuture<HttpResponse<String>> answer =
@@ -119,7 +122,9 @@ class GatewayFaultsTest {
 
     @Test
     void withoutAnotherWorkerTheErrorNamesTheDeadOne() throws Exception {
-        start(Gateways.config(bad.worker("bad")).healthInterval(Duration.ofMinutes(1)));
+        start(
+                Gateways.config(bad.worker("bad"))
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));
         Gateways.awaitContact(gateway);
         bad.close();
         final JsonNode error =
@@ -285,8 +290,8 @@ class GatewayFaultsTest {
         bad.script = call -> call.awaitClientGone(10);
         start(
                 Gateways.config(bad.worker("bad"))
-                        .retries(0)
-                        .upstreamIdleTimeout(Duration.ofMillis(200)));
+                        .set(GatewaySettings.RETRIES, 0)
+                        .set(GatewaySettings.UPSTREAM_IDLE_TIMEOUT, Duration.ofMillis(200)));
         GatewayHttpTest.assertError(
                 Gateways.post(gateway, "/v1/completions", WHOLE),
                 504,
@@ -310,7 +315,9 @@ class GatewayFaultsTest {
                     Thread.sleep(400);
                     call.json(200, ANSWER);
                 };
-        start(Gateways.config(good.worker("good")).clientIdleTimeout(Duration.ofMillis(100)));
+        start(
+                Gateways.config(good.worker("good"))
+                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofMillis(100)));
         assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
     }
 
@@ -327,7 +334,9 @@ class GatewayFaultsTest {
                         // connection
                     }
                 };
-        start(Gateways.config(good.worker("good")).clientIdleTimeout(Duration.ofMillis(300)));
+        start(
+                Gateways.config(good.worker("good"))
+                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofMillis(300)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("text");
             Eventually.holds("the lease is free", () -> gateway.router().activeLeases() == 0);
@@ -338,7 +347,7 @@ class GatewayFaultsTest {
     @Test
     void aConnectionThatTheWorkerClosesBehindAnAnswerIsNoFault() throws Exception {
         good.script = call -> call.keepAlive(ANSWER); // and closes it, though it did not say so
-        start(Gateways.config(good.worker("good")).retries(0));
+        start(Gateways.config(good.worker("good")).set(GatewaySettings.RETRIES, 0));
         for (int i = 0; i < 200; i++) {
             assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
         }
@@ -402,7 +411,7 @@ class GatewayFaultsTest {
                     released.await();
                     call.json(200, ANSWER);
                 };
-        start(Gateways.config(good.worker("good")).maxActiveRequests(1));
+        start(Gateways.config(good.worker("good")).set(RouterSettings.MAX_ACTIVE_REQUESTS, 1));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", WHOLE);
             Eventually.holds("the request is there", () -> good.inFlight.get() == 1);
@@ -426,8 +435,8 @@ class GatewayFaultsTest {
                 };
         start(
                 Gateways.config(good.worker("good"))
-                        .retries(0)
-                        .healthInterval(Duration.ofMinutes(1)));
+                        .set(GatewaySettings.RETRIES, 0)
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));
         Gateways.awaitContact(gateway);
         Eventually.holds(
                 "the probe has read the metrics",
@@ -458,7 +467,7 @@ class GatewayFaultsTest {
                         () ->
                                 GatewayServer.start(
                                         Gateways.config(good.worker("good"))
-                                                .port(gateway.port())
+                                                .set(GatewaySettings.PORT, gateway.port())
                                                 .build()));
         assertTrue(
                 e.getMessage().contains("cannot listen on 127.0.0.1:" + gateway.port()),
@@ -469,7 +478,9 @@ class GatewayFaultsTest {
     @Test
     void closingWaitsForRunningRequestsAndRefusesNewOnes() throws Exception {
         good.script = FakeEngine.chatStream(5, 60);
-        start(Gateways.config(good.worker("good")).drainTimeout(Duration.ofSeconds(5)));
+        start(
+                Gateways.config(good.worker("good"))
+                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofSeconds(5)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("t0 ");
             final Thread closing = Thread.ofVirtual().start(gateway::close);
@@ -487,7 +498,9 @@ class GatewayFaultsTest {
                     call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
                     call.awaitClientGone(10);
                 };
-        start(Gateways.config(good.worker("good")).drainTimeout(Duration.ofMillis(100)));
+        start(
+                Gateways.config(good.worker("good"))
+                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(100)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("\"a\"");
             final long begin = System.nanoTime();

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 
 import org.junit.jupiter.api.AfterEach;
@@ -52,13 +53,13 @@ class GatewayHttpTest {
                     answered.await();
                     call.json(200, ANSWER);
                 };
-        start(Gateways.config(engine.worker("w1")).maxActiveRequests(1));
+        start(Gateways.config(engine.worker("w1")).set(RouterSettings.MAX_ACTIVE_REQUESTS, 1));
         try (RawClient first = new RawClient(gateway.port())) {
             first.post("/v1/completions", "{\"prompt\":[1]}");
             Eventually.holds("booked", () -> gateway.router().activeLeases() == 1);
             final HttpResponse<String> refused =
                     Gateways.post(gateway, "/v1/completions", "{\"prompt\":[2]}");
-            assertError(refused, 429, "overloaded", "maxActiveRequests=1");
+            assertError(refused, 429, "overloaded", "max-active-requests=1");
             assertEquals("1", header(refused, "retry-after"));
             answered.countDown();
             first.readUntil("choices");
@@ -70,7 +71,10 @@ class GatewayHttpTest {
 
     @Test
     void aRequestWhoseBlocksDoNotFitIsAnsweredAndCounted() throws Exception {
-        start(Gateways.config(engine.worker("w1")).maxBlocks(16, 16));
+        start(
+                Gateways.config(engine.worker("w1"))
+                        .set(RouterSettings.MAX_BLOCKS, 16L)
+                        .set(RouterSettings.MAX_HELD_BLOCKS, 16L));
         final String ids = "[" + "7,".repeat(20 * 16) + "7]";
         assertEquals(
                 200,
@@ -177,7 +181,7 @@ class GatewayHttpTest {
     @Test
     void usageIsNotAskedForWhenTheGatewayIsToldNotTo() throws Exception {
         engine.script = FakeEngine.chatStream(1, 0);
-        start(Gateways.config(engine.worker("w1")).injectIncludeUsage(false));
+        start(Gateways.config(engine.worker("w1")).set(GatewaySettings.INCLUDE_USAGE, false));
         final String body = "{\"prompt\":[1],\"stream\":true}";
         Gateways.post(gateway, "/v1/completions", body);
         assertEquals(body, engine.calls.getFirst().text());
@@ -208,7 +212,7 @@ class GatewayHttpTest {
 
     @Test
     void aBodyBeyondTheLimitIsRefusedWithTheLimit() throws Exception {
-        start(Gateways.config(engine.worker("w1")).maxBodyBytes(1000));
+        start(Gateways.config(engine.worker("w1")).set(GatewaySettings.MAX_BODY_BYTES, 1000));
         final HttpResponse<String> answer =
                 Gateways.post(
                         gateway,
@@ -341,7 +345,7 @@ class GatewayHttpTest {
 
     @Test
     void decisionsAreShownNewestFirstWithEveryCandidateAndTheOutcome() throws Exception {
-        start(Gateways.config(engine.worker("w1")).decisionLogSize(3));
+        start(Gateways.config(engine.worker("w1")).set(GatewaySettings.DECISION_LOG_SIZE, 3));
         for (int i = 1; i <= 5; i++) {
             Gateways.post(
                     gateway, "/v1/completions", "{\"prompt\":[" + "7,".repeat(16 * i) + "7]}");
@@ -366,7 +370,7 @@ class GatewayHttpTest {
 
     @Test
     void modelsAreTheConfiguredOnes() throws Exception {
-        start(Gateways.config(engine.worker("w1")).loraAdapters(List.of("m-fr")));
+        start(Gateways.config(engine.worker("w1")).set(GatewaySettings.LORA, List.of("m-fr")));
         final JsonNode page = json(Gateways.get(gateway, "/v1/models"));
         assertEquals("list", page.get("object").textValue());
         assertEquals("m", page.at("/data/0/id").textValue());

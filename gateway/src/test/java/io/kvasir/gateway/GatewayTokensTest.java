@@ -46,7 +46,7 @@ class GatewayTokensTest {
                                                                 + engine.eventsEndpoint(0)
                                                                 + ",replay="
                                                                 + engine.replayEndpoint(0)))
-                                        .tokenizer(simModel())
+                                        .set(GatewaySettings.TOKENIZER, simModel())
                                         .build())) {
             Eventually.holds(
                     "compared",
@@ -91,7 +91,9 @@ class GatewayTokensTest {
                     call -> call.json(200, "{\"count\":2,\"max_model_len\":77,\"tokens\":[256,1]}");
             try (GatewayServer gateway =
                     GatewayServer.start(
-                            Gateways.config(engine.worker("w")).tokenizer(simModel()).build())) {
+                            Gateways.config(engine.worker("w"))
+                                    .set(GatewaySettings.TOKENIZER, simModel())
+                                    .build())) {
                 Eventually.holds(
                         "compared",
                         () ->
@@ -128,7 +130,11 @@ class GatewayTokensTest {
         final GatewayException e =
                 assertThrows(
                         GatewayException.class,
-                        () -> GatewayServer.start(Gateways.config().tokenizer(folder).build()));
+                        () ->
+                                GatewayServer.start(
+                                        Gateways.config()
+                                                .set(GatewaySettings.TOKENIZER, folder)
+                                                .build()));
         assertTrue(e.getMessage().contains("tokenizer must name"), e.getMessage());
     }
 

@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.router.RouterSettings;
+
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -17,15 +19,16 @@ final class Gateways {
     static GatewayConfig.Builder config(WorkerConfig... workers) {
         final GatewayConfig.Builder builder =
                 GatewayConfig.builder()
-                        .host("127.0.0.1")
-                        .port(0)
-                        .model("m")
-                        .maxBlocks(4096, 8192)
-                        .maxActiveRequests(1024)
-                        .maxWorkers(8)
-                        .connectTimeout(Duration.ofSeconds(1))
-                        .healthInterval(Duration.ofMillis(50))
-                        .drainTimeout(Duration.ofMillis(0));
+                        .set(GatewaySettings.HOST, "127.0.0.1")
+                        .set(GatewaySettings.PORT, 0)
+                        .set(GatewaySettings.MODEL, "m")
+                        .set(RouterSettings.MAX_BLOCKS, 4096L)
+                        .set(RouterSettings.MAX_HELD_BLOCKS, 8192L)
+                        .set(RouterSettings.MAX_ACTIVE_REQUESTS, 1024)
+                        .set(RouterSettings.MAX_WORKERS, 8)
+                        .set(GatewaySettings.CONNECT_TIMEOUT, Duration.ofSeconds(1))
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMillis(50))
+                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(0));
         for (WorkerConfig worker : workers) {
             builder.worker(worker);
         }

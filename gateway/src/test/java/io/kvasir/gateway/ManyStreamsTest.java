@@ -3,6 +3,7 @@ package io.kvasir.gateway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
 import io.kvasir.testsupport.Seeds;
@@ -37,8 +38,8 @@ class ManyStreamsTest {
                                 Gateways.config(
                                                 doomed.worker("doomed"),
                                                 survivor.worker("survivor"))
-                                        .mode(RoutingMode.ROUND_ROBIN)
-                                        .healthInterval(Duration.ofSeconds(5))
+                                        .set(RouterSettings.MODE, RoutingMode.ROUND_ROBIN)
+                                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofSeconds(5))
                                         .build());
                 ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
             final AtomicInteger started = new AtomicInteger();

@@ -220,14 +220,18 @@ public final class RouterSettings {
         return setting;
     }
 
+    /**
+     * (Worker, block) pairs that the index has room for, {@link #MAX_HELD_BLOCKS} or by default.
+     */
+    public static long maxHeldBlocks(Settings s) {
+        final long held = s.get(MAX_HELD_BLOCKS);
+        return held == 0 ? Math.min(MOST_BLOCKS, 2 * s.get(MAX_BLOCKS)) : held;
+    }
+
     /** Sizes of the index. */
     static PrefixIndexConfig index(Settings s) {
-        final long held = s.get(MAX_HELD_BLOCKS);
         final PrefixIndexConfig byLimits =
-                new PrefixIndexConfig(
-                        s.get(MAX_WORKERS),
-                        s.get(MAX_BLOCKS),
-                        held == 0 ? Math.min(MOST_BLOCKS, 2 * s.get(MAX_BLOCKS)) : held);
+                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s));
         return s.get(INDEX_BYTES) == BY_LIMITS
                 ? byLimits
                 : byLimits.withBudgetBytes(s.get(INDEX_BYTES));

@@ -31,7 +31,15 @@ public final class Setting<T> {
 
     /** How values are written; {@code label} stands for one in help texts. */
     private record Format<T>(
-            String label, Function<String, T> parse, Function<T, String> print, boolean list) {}
+            String label,
+            Function<List<String>, T> parse,
+            Function<T, String> print,
+            boolean list) {
+        static <T> Format<T> one(
+                String label, Function<String, T> parse, Function<T, String> print) {
+            return new Format<>(label, texts -> parse.apply(texts.getLast()), print, false);
+        }
+    }
 
     private Setting(
             String name,
@@ -62,12 +70,12 @@ public final class Setting<T> {
         return new Setting<>(name, format, usual, allowed, range, doc, List.of(), List.of());
     }
 
-    /** A whole number of {@code least..most}; a null default is documented by {@code doc}. */
+    /** A whole number of {@code least..most}. */
     public static Setting<Integer> integer(
             String name, int usual, int least, int most, String doc) {
         return of(
                 name,
-                new Format<>("N", text -> Math.toIntExact(whole(text)), String::valueOf, false),
+                Format.one("N", text -> Math.toIntExact(whole(text)), String::valueOf),
                 usual,
                 value -> value >= least && value <= most,
                 range(least, most),
@@ -78,7 +86,7 @@ public final class Setting<T> {
     public static Setting<Long> number(String name, Long usual, long least, long most, String doc) {
         return of(
                 name,
-                new Format<>("N", Setting::whole, String::valueOf, false),
+                Format.one("N", Setting::whole, String::valueOf),
                 usual,
                 value -> value >= least && value <= most,
                 range(least, most),
@@ -90,7 +98,7 @@ public final class Setting<T> {
             String name, double usual, double least, double most, String doc) {
         return of(
                 name,
-                new Format<>("X", Setting::decimal, Setting::plain, false),
+                Format.one("X", Setting::decimal, Setting::plain),
                 usual,
                 value -> value >= least && value <= most && !Double.isInfinite(value),
                 most == Double.POSITIVE_INFINITY
@@ -103,7 +111,7 @@ public final class Setting<T> {
     public static Setting<Boolean> bool(String name, boolean usual, String doc) {
         return of(
                 name,
-                new Format<>(null, Setting::bool, String::valueOf, false),
+                Format.one(null, Setting::bool, String::valueOf),
                 usual,
                 value -> true,
                 "true, false",
@@ -115,11 +123,10 @@ public final class Setting<T> {
         final TimeUnit unit = name.endsWith("-ms") ? TimeUnit.MILLISECONDS : TimeUnit.SECONDS;
         return of(
                 name,
-                new Format<>(
+                Format.one(
                         unit == TimeUnit.SECONDS ? "S" : "MS",
                         text -> Duration.of(whole(text), unit.toChronoUnit()),
-                        value -> Long.toString(unit.convert(value)),
-                        false),
+                        value -> Long.toString(unit.convert(value))),
                 Duration.of(usual, unit.toChronoUnit()),
                 value -> unit.convert(value) >= least && unit.convert(value) <= Integer.MAX_VALUE,
                 range(least, Integer.MAX_VALUE),
@@ -132,7 +139,7 @@ public final class Setting<T> {
         final String range = String.join(", ", all.stream().map(Setting::spelling).toList());
         return of(
                 name,
-                new Format<>("NAME", text -> oneOf(all, text), Setting::spelling, false),
+                Format.one("NAME", text -> oneOf(all, text), Setting::spelling),
                 usual,
                 value -> true,
                 range,
@@ -144,7 +151,7 @@ public final class Setting<T> {
             String name, String label, Function<String, T> parse, T usual, String doc) {
         return of(
                 name,
-                new Format<>(label, parse, String::valueOf, false),
+                Format.one(label, parse, String::valueOf),
                 usual,
                 value -> !value.toString().isBlank(),
                 "not blank",
@@ -158,7 +165,7 @@ public final class Setting<T> {
                 name,
                 new Format<>(
                         label,
-                        words -> Arrays.stream(words.strip().split("\\s+")).map(element).toList(),
+                        texts -> texts.stream().map(element).toList(),
                         all -> String.join(" ", all.stream().map(String::valueOf).toList()),
                         true),
                 List.of(),
@@ -267,14 +274,26 @@ public final class Setting<T> {
     /**
      * Reads a value.
      *
-     * @param text as it is written in flags, files and variables
+     * @param text as it is written in flags, files and variables; elements of a list are words
      * @return a value in range
      * @throws IllegalArgumentException if it is none; the message has name, text and range
      */
     public T parse(String text) {
+        return parse(format.list ? List.of(text.strip().split("\\s+")) : List.of(text));
+    }
+
+    /**
+     * Reads a value.
+     *
+     * @param texts its elements, or the only text of what is no list
+     * @return a value in range
+     * @throws IllegalArgumentException if it is none; the message has name, text and range
+     */
+    public T parse(List<String> texts) {
+        final String text = String.join(" ", texts);
         final T value;
         try {
-            value = format.parse.apply(text);
+            value = format.parse.apply(texts);
         } catch (ArithmeticException e) {
             throw outOfRange(text);
         } catch (NumberFormatException e) {

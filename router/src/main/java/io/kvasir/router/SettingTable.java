@@ -42,6 +42,11 @@ public final class SettingTable {
         return rows;
     }
 
+    /** Whether a setting has that name or had it. */
+    public boolean has(String name) {
+        return byName.containsKey(name);
+    }
+
     /**
      * Finds a setting.
      *

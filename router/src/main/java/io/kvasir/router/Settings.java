@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -68,6 +69,11 @@ public final class Settings {
         return entries.getOrDefault(setting, UNSET).origin;
     }
 
+    /** The known settings. */
+    public SettingTable table() {
+        return table;
+    }
+
     /** A builder that starts with these values. */
     public Builder toBuilder() {
         final Builder builder = new Builder(table);
@@ -102,11 +108,17 @@ public final class Settings {
         }
 
         /** Sets a value as it is written, unless a stronger source has. */
+        public <T> Builder parse(
+                Setting<T> setting, List<String> texts, Source source, String origin) {
+            return set(setting, setting.parse(texts), source, origin);
+        }
+
+        /** Sets a value as it is written in one text, unless a stronger source has. */
         public <T> Builder parse(Setting<T> setting, String text, Source source, String origin) {
             return set(setting, setting.parse(text), source, origin);
         }
 
-        /** Sets every list and value that an environment variable names. */
+        /** Sets every value that an environment variable names. */
         public Builder environment(Map<String, String> environment) {
             for (Setting<?> setting : table.rows()) {
                 for (String variable : setting.variables().reversed()) {
@@ -130,11 +142,6 @@ public final class Settings {
             } catch (IllegalArgumentException e) {
                 throw new IllegalArgumentException(variable + ": " + e.getMessage(), e);
             }
-        }
-
-        /** The known settings. */
-        public SettingTable table() {
-            return table;
         }
 
         /** Puts the values together. */

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.gateway;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -8,20 +8,24 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** The simulated engines' model: its name, and its tokenizer files as a folder. */
-final class SimModel {
+public final class SimModel {
     /** Model name that simulated engines serve by default. */
-    static final String NAME = "kvasir-sim";
+    public static final String NAME = "kvasir-sim";
 
-    /** Word for {@code --tokenizer} that means the files inside the program. */
+    /** Word for {@link GatewaySettings#TOKENIZER} that means the files inside the program. */
     static final String KEYWORD = "sim";
 
-    private static final String RESOURCES = "/io/kvasir/gateway/sim-model/";
+    private static final String RESOURCES = "sim-model/";
     private static final List<String> FILES = List.of("tokenizer.json", "tokenizer_config.json");
 
     private SimModel() {}
 
-    /** A fresh temporary folder with the files, removed when the JVM ends. */
-    static Path files() {
+    /**
+     * Unpacks the files.
+     *
+     * @return a fresh temporary folder with them, removed when the JVM ends
+     */
+    public static Path files() {
         try {
             final Path folder = Files.createTempDirectory("kvasir-sim-model");
             folder.toFile().deleteOnExit();

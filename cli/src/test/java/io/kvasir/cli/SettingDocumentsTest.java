@@ -1,0 +1,105 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.router.Setting;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * The documents list what {@link GatewaySettings} has. With {@code -Dkvasir.documents=write} they
+ * are written anew.
+ */
+class SettingDocumentsTest {
+    private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
+    private static final Path PAGE = ROOT.resolve("docs/cli.md");
+    private static final Path EXAMPLE = ROOT.resolve("docs/operations/kvasir.yaml");
+    private static final String BEGIN = "<!-- settings -->\n";
+    private static final String END = "<!-- settings end -->\n";
+
+    /** Values for the example where there is no default that can be written. */
+    private static final Map<Setting<?>, String> SHOWN =
+            Map.of(
+                    GatewaySettings.MODEL,
+                    " my-model",
+                    GatewaySettings.WORKERS,
+                    "\n"
+                        + "  - http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558\n"
+                        + "  - url: http://10.0.0.2:8000\n"
+                        + "    name: second\n"
+                        + "    dp: 2\n"
+                        + "    events: tcp://10.0.0.2:5557");
+
+    @Test
+    void thePageListsEverySetting() throws IOException {
+        final String page = Files.readString(PAGE);
+        final int begin = page.indexOf(BEGIN) + BEGIN.length();
+        final int end = page.indexOf(END);
+        assertTrue(begin >= BEGIN.length() && end >= begin, PAGE + " has no marks");
+        check(PAGE, page, page.substring(0, begin) + table() + page.substring(end));
+    }
+
+    @Test
+    void theExampleHasEveryDefaultAndLoads() throws IOException {
+        check(EXAMPLE, Files.exists(EXAMPLE) ? Files.readString(EXAMPLE) : "", example());
+        final GatewayConfig config = GatewayConfig.builder().file(EXAMPLE).build();
+        for (Setting<?> setting : GatewaySettings.TABLE.rows()) {
+            if (!SHOWN.containsKey(setting)) {
+                assertEquals(setting.usual(), config.get(setting), setting.name());
+            }
+        }
+    }
+
+    private static void check(Path file, String found, String expected) throws IOException {
+        if ("write".equals(System.getProperty("kvasir.documents"))) {
+            Files.writeString(file, expected);
+        } else {
+            assertEquals(expected, found, file + "; -Dkvasir.documents=write writes it anew");
+        }
+    }
+
+    private static String table() {
+        final StringBuilder out = new StringBuilder();
+        out.append("| Option | Default | Range | Meaning |\n|---|---|---|---|\n");
+        for (Setting<?> s : GatewaySettings.TABLE.rows()) {
+            out.append("| `--").append(s.label() == null ? "[no-]" : "").append(s.name());
+            out.append(s.label() == null ? "" : " " + s.label()).append("` | ");
+            out.append(s.printUsual()).append(" | ").append(s.range()).append(" | ");
+            out.append(s.doc().replace("|", "\\|"));
+            s.aliases().forEach(alias -> out.append(" Also `--").append(alias).append("`."));
+            s.variables().stream()
+                    .skip(1)
+                    .forEach(variable -> out.append(" Also `").append(variable).append("`."));
+            out.append(" |\n");
+        }
+        return out.toString();
+    }
+
+    private static String example() {
+        final StringBuilder out = new StringBuilder();
+        out.append("# kvasir serve --config kvasir.yaml\n");
+        out.append("# Every setting with its default; leave out what you do not change.\n");
+        for (Setting<?> s : GatewaySettings.TABLE.rows()) {
+            final String name = s == GatewaySettings.WORKERS ? "workers" : s.name();
+            out.append("\n# ").append(s.doc()).append(" Range: ").append(s.range()).append(".\n");
+            if (SHOWN.containsKey(s)) {
+                out.append(name).append(':').append(SHOWN.get(s)).append('\n');
+            } else if (s.isList()) {
+                out.append(name).append(": []\n");
+            } else if (s.printUsual().isEmpty()) {
+                out.append("# ").append(name).append(": ").append(s.label()).append('\n');
+            } else {
+                out.append(name).append(": ").append(s.printUsual()).append('\n');
+            }
+        }
+        return out.toString();
+    }
+}

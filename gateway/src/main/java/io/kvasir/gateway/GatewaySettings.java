@@ -1,0 +1,188 @@
+package io.kvasir.gateway;
+
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Setting;
+import io.kvasir.router.SettingTable;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * The table of what can be set of a gateway: its own rows and, after them, those of {@link
+ * RouterSettings}, which says how to add one.
+ */
+public final class GatewaySettings {
+    private static final List<Setting<?>> ROWS = new ArrayList<>();
+
+    /** Name under which the model is served; requests for another one get a 404. */
+    public static final Setting<String> MODEL =
+            row(
+                    Setting.text(
+                            "model",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Served model name; must be set."));
+
+    /** The servers behind the gateway. */
+    public static final Setting<List<WorkerConfig>> WORKERS =
+            row(
+                    Setting.list(
+                                    "worker",
+                                    "SPEC",
+                                    WorkerConfig::parse,
+                                    "A worker: http://host:port, then any of name=N,"
+                                            + " events=tcp://h:p, replay=tcp://h:p, dp=N,"
+                                            + " removals=auto|physical|last-copy, bind=true,"
+                                            + " topic=T, joined by commas. Without events= it is"
+                                            + " routed by load alone, or see approximate.")
+                            .alias("workers"));
+
+    /** LoRA adapters served beside the model. */
+    public static final Setting<List<String>> LORA =
+            row(
+                    Setting.list(
+                                    "lora",
+                                    "NAME",
+                                    Function.identity(),
+                                    "LoRA adapter that the workers serve as a model.")
+                            .alias("lora-adapters"));
+
+    /** Where the model's tokenizer is; null for none. */
+    public static final Setting<Path> TOKENIZER =
+            row(
+                    Setting.text(
+                            "tokenizer",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder with tokenizer.json and tokenizer_config.json, or the file, in"
+                                    + " a configuration file relative to it; sim = that of kvasir"
+                                    + " sim. Not set, only prompts of token ids are routed by"
+                                    + " prefix."));
+
+    /** Address to listen on. */
+    public static final Setting<String> HOST =
+            row(
+                    Setting.text(
+                            "host",
+                            "HOST",
+                            Function.identity(),
+                            "0.0.0.0",
+                            "Address to listen on."));
+
+    /** Port to listen on. */
+    public static final Setting<Integer> PORT =
+            row(Setting.integer("port", 8000, 0, 65_535, "Port to listen on; 0 = any free one."));
+
+    /** Whether streams are asked for their usage when the client did not. */
+    public static final Setting<Boolean> INCLUDE_USAGE =
+            row(
+                    Setting.bool(
+                                    "include-usage",
+                                    true,
+                                    "Ask engines for usage in every stream and keep it from clients"
+                                            + " that did not ask: the only way to compare forecasts"
+                                            + " of streams.")
+                            .alias("inject-include-usage"));
+
+    /** Longest request body. */
+    public static final Setting<Integer> MAX_BODY_BYTES =
+            row(
+                    Setting.integer(
+                            "max-body-bytes",
+                            32 << 20,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Longest request body; longer ones get a 413."));
+
+    /** Further workers tried when one fails before the client got a byte. */
+    public static final Setting<Integer> RETRIES =
+            row(
+                    Setting.integer(
+                            "retries",
+                            2,
+                            0,
+                            1000,
+                            "Further workers tried when one fails before an answer."));
+
+    /** Limit of opening a connection to a worker. */
+    public static final Setting<Duration> CONNECT_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "connect-timeout-ms",
+                            2_000,
+                            1,
+                            "Limit of opening a connection to a worker."));
+
+    /** Longest silence of a worker, time to first token included. */
+    public static final Setting<Duration> UPSTREAM_IDLE_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "upstream-idle-timeout-ms",
+                            300_000,
+                            1,
+                            "Longest silence of a worker, until the first token too."));
+
+    /** Longest silence of a client while its request is read or its answer is written. */
+    public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "client-idle-timeout-ms",
+                            60_000,
+                            1,
+                            "Longest silence of a client while its request is read or its answer"
+                                    + " is written."));
+
+    /** Time between two probes of a worker. */
+    public static final Setting<Duration> HEALTH_INTERVAL =
+            row(
+                    Setting.duration(
+                            "health-interval-ms",
+                            2_000,
+                            1,
+                            "Time between two probes of a worker."));
+
+    /** How long a request counts as load of its worker at most; zero for as long as it runs. */
+    public static final Setting<Duration> BOOKING_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "booking-timeout-ms",
+                            0,
+                            0,
+                            "How long a request counts as load of its worker at most; its answer"
+                                    + " goes on. 0 = as long as it runs."));
+
+    /** How long closing waits for running requests. */
+    public static final Setting<Duration> DRAIN_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "drain-timeout-ms",
+                            10_000,
+                            0,
+                            "How long ctrl-C waits for running requests."));
+
+    /** Decisions kept for {@code GET /debug/decisions}. */
+    public static final Setting<Integer> DECISION_LOG_SIZE =
+            row(
+                    Setting.integer(
+                            "decision-log-size",
+                            256,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Decisions kept for GET /debug/decisions."));
+
+    /** All of them, those of the router too. */
+    public static final SettingTable TABLE =
+            new SettingTable(ROWS).with(RouterSettings.TABLE.rows());
+
+    private GatewaySettings() {}
+
+    private static <T> Setting<T> row(Setting<T> setting) {
+        ROWS.add(setting);
+        return setting;
+    }
+}
