@@ -107,6 +107,34 @@ class BenchCommandTest {
     }
 
     @Test
+    void conversationsAndSituationsAreWrittenToo() throws IOException {
+        final Path out = dir.resolve("mt.kvops");
+        final String line =
+                "bench generate --multi-turn --requests 200 --turns 3 --system-prompts 2"
+                        + " --system-blocks 10 --prompt-blocks 60 --answer-blocks 4 --rate 4"
+                        + " --workers 3 --hit-rate 0.5 --out "
+                        + out;
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.out().contains("200 queries of "), run.out());
+        assertTrue(run.out().contains("conversations of 3.0 turns"), run.out());
+        final CommandRun replayed =
+                CommandRun.of("bench", "kvops", out.toString(), "--forks=0", "--warm-up=0");
+        assertEquals(0, replayed.exitCode(), replayed.err());
+
+        final Path cliff = dir.resolve("cliff.kvops");
+        final CommandRun situation =
+                CommandRun.of(
+                        "bench",
+                        "generate",
+                        "--cliff=branch-churn",
+                        "--scale=0.1",
+                        "--out=" + cliff);
+        assertEquals(0, situation.exitCode(), situation.err());
+        assertTrue(Files.size(cliff) > 0);
+    }
+
+    @Test
     void eachSituationIsARowWithItsLongestEvent() throws IOException {
         final String line =
                 "bench cliffs unknown-flood big-worker --scale 0.002 --forks 0 --passes 1"
@@ -137,6 +165,13 @@ class BenchCommandTest {
                 "bench kvops x --index nonesuch | 2 | no index is named nonesuch; there are kvasir",
                 "bench kvops x --forks -1 | 2 | --forks -1 is negative",
                 "bench kvops x --mode sideways | 2 | sideways",
+                "bench generate --out x | 2 | one of --trace FILE, --multi-turn and --cliff NAME",
+                "bench generate --multi-turn --trace x --out x | 2 | one of --trace FILE",
+                "bench generate --multi-turn --hit-rate 1 --out x | 2 | --hit-rate 1.0 is not",
+                "bench generate --multi-turn --prompt-blocks 9 --out x | 2 | --prompt-blocks out"
+                        + " of",
+                "bench generate --cliff nonesuch --out x | 2 | no situation is named nonesuch",
+                "bench generate --cliff big-worker --scale 7 --out x | 2 | --scale out of range",
                 "bench generate --trace no.jsonl --out x | 3 | no such file: no.jsonl",
                 "bench generate --trace x --out x --workers 0 | 2 | --workers out of range:"
                         + " value=0",

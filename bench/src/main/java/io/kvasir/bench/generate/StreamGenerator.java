@@ -195,8 +195,12 @@ public final class StreamGenerator {
         for (int i = 0; i < count; i++) {
             locals[i] = hashes.local(hashIds[i / parts], arrival.copy, i % parts);
         }
+        final long[] outputIds = arrival.request.outputIds();
         for (int i = 0; i < outputBlocks; i++) {
-            locals[count + i] = hashes.output(id, i);
+            locals[count + i] =
+                    outputIds == null
+                            ? hashes.output(id, i)
+                            : hashes.local(outputIds[i], arrival.copy, 0);
         }
         return locals;
     }

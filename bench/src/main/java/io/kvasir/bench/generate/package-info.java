@@ -3,6 +3,7 @@
  * block caches, and everything that a router would hear and ask is written down with the exact
  * answers.
  *
- * <p>{@link io.kvasir.bench.generate.StreamGenerator} is the entry.
+ * <p>{@link io.kvasir.bench.generate.StreamGenerator} is the entry, and {@link
+ * io.kvasir.bench.generate.MultiTurnStream} for conversations that are made up.
  */
 package io.kvasir.bench.generate;
