@@ -205,10 +205,14 @@ final class BenchKvopsCommand implements Callable<Integer> {
     }
 
     private static void print(KvopsResult result, PrintWriter out) {
-        final TextTable table = new TextTable("figure", "median", "min", "max");
+        final TextTable table = new TextTable("figure", "unit", "median", "min", "max");
+        boolean tooFew = false;
         for (Figure figure : result.figures()) {
+            final boolean ofTooFew = result.isOfTooFew(figure);
+            tooFew |= ofTooFew;
             table.row(
-                    figure.field(),
+                    figure.field() + (ofTooFew ? " *" : ""),
+                    figure.unit(),
                     text(result.median(figure)),
                     text(result.min(figure)),
                     text(result.max(figure)));
@@ -224,6 +228,9 @@ final class BenchKvopsCommand implements Callable<Integer> {
                         + ", warm-up: "
                         + result.plan().warmUpText());
         table.print(out);
+        if (tooFew) {
+            out.println("* of too few queries or events: nothing but the longest of them");
+        }
         if (result.mismatches() > 0) {
             out.println("WRONG ANSWERS: " + result.mismatches());
         }
@@ -232,8 +239,8 @@ final class BenchKvopsCommand implements Callable<Integer> {
 
     private static String text(double value) {
         return value == Math.rint(value)
-                ? String.format(Locale.ROOT, "%.0f", value)
-                : String.format(Locale.ROOT, "%.4f", value);
+                ? String.format(Locale.ROOT, "%,.0f", value)
+                : String.format(Locale.ROOT, "%,.4f", value);
     }
 
     /** All figures of a measurement. */

@@ -87,6 +87,9 @@ class BenchCommandTest {
         assertEquals(1, run.exitCode(), run.err());
         assertTrue(run.out().contains("WRONG ANSWERS: 1"), run.out());
         assertTrue(run.out().contains("checksum_mismatches"), run.out());
+        assertTrue(run.out().lines().anyMatch(l -> l.matches("query_mean_us +us +[0-9,.]+ .*")));
+        assertTrue(run.out().contains("query_p999_us *"), run.out()); // 30 queries
+        assertTrue(run.out().contains("* of too few"), run.out());
     }
 
     @ParameterizedTest

@@ -108,6 +108,48 @@ public enum Figure {
     /** What the CPU clock costs, taken off each interval. */
     CPU_CLOCK_COST_NS;
 
+    private static final int ONE_IN_HUNDRED = 100;
+    private static final int ONE_IN_THOUSAND = 1_000;
+    private static final int ONE_IN_TEN_THOUSAND = 10_000;
+
+    /** The value's unit, empty for counts and shares. */
+    public String unit() {
+        final String field = field();
+        if (field.endsWith("_us")) {
+            return "us";
+        }
+        if (field.endsWith("_ns") || field.contains("_ns_per_")) {
+            return "ns";
+        }
+        if (field.endsWith("_ms")) {
+            return "ms";
+        }
+        if (field.endsWith("_s")) {
+            return "s";
+        }
+        return field.contains("bytes") ? "B" : "";
+    }
+
+    /**
+     * Queries or events that this percentile needs at least: with fewer it is the longest of them
+     * by another name. 1 for what is no such percentile.
+     */
+    public int leastSamples() {
+        final String field = field();
+        if (field.contains("p9999_")) {
+            return ONE_IN_TEN_THOUSAND;
+        }
+        if (field.contains("p999_")) {
+            return ONE_IN_THOUSAND;
+        }
+        return field.contains("p99_") ? ONE_IN_HUNDRED : 1;
+    }
+
+    /** What {@link #leastSamples()} counts: queries, or stores and removals. */
+    public Figure samples() {
+        return field().startsWith("event_") ? EVENTS : QUERIES;
+    }
+
     /** Name of the field in JSON. */
     public String field() {
         return name().toLowerCase(Locale.ROOT);

@@ -54,6 +54,13 @@ public record KvopsResult(
         return values;
     }
 
+    /** Whether there were so few queries or events that a percentile says nothing. */
+    public boolean isOfTooFew(Figure figure) {
+        return figure.leastSamples() > 1
+                && figures().contains(figure.samples())
+                && min(figure.samples()) < figure.leastSamples();
+    }
+
     /** Wrong answers of all processes together. */
     public long mismatches() {
         return forks.stream()

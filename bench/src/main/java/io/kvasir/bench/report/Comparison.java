@@ -3,6 +3,7 @@ package io.kvasir.bench.report;
 import io.kvasir.bench.kvops.Figure;
 import io.kvasir.bench.kvops.KvopsResult;
 
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
@@ -20,6 +21,11 @@ final class Comparison {
     private static final List<Figure> FIGURES =
             List.of(
                     Figure.APPLY_NS_PER_BLOCK,
+                    Figure.EVENT_P50_US,
+                    Figure.EVENT_P9999_US,
+                    Figure.EVENT_MAX_US,
+                    Figure.EVENT_P9999_OVER_BOUND_US,
+                    Figure.EVENT_SHARE_OVER_BOUND,
                     Figure.QUERY_MEAN_US,
                     Figure.QUERY_P50_US,
                     Figure.QUERY_P99_US,
@@ -29,7 +35,10 @@ final class Comparison {
                     Figure.PREEMPTED_SHARE,
                     Figure.CHECKSUM_MISMATCHES);
     private static final Set<Figure> WITHOUT_RATIO =
-            EnumSet.of(Figure.PREEMPTED_SHARE, Figure.CHECKSUM_MISMATCHES);
+            EnumSet.of(
+                    Figure.EVENT_SHARE_OVER_BOUND,
+                    Figure.PREEMPTED_SHARE,
+                    Figure.CHECKSUM_MISMATCHES);
     private static final String NONE = "–";
 
     private final List<List<String>> rows = new ArrayList<>();
@@ -61,14 +70,14 @@ final class Comparison {
     }
 
     /**
-     * Adds the figures of one stream in one mode.
+     * Adds the figures of one stream in one mode; percentiles of too few queries are left out.
      *
      * @param results by name of the index; the first index's is there
      */
     void add(Map<String, KvopsResult> results) {
         final KvopsResult first = results.get(indexes.getFirst());
         for (Figure figure : FIGURES) {
-            if (first.figures().contains(figure)) {
+            if (first.figures().contains(figure) && !first.isOfTooFew(figure)) {
                 rows.add(row(results, first, figure));
             }
         }
@@ -78,7 +87,7 @@ final class Comparison {
         final String stream = streamName(first);
         final String mode = first.plan().mode().label();
         final double value = first.median(figure);
-        final List<String> row = new ArrayList<>(List.of(stream, mode, figure.field()));
+        final List<String> row = new ArrayList<>(List.of(stream, mode, title(figure)));
         row.add(number(value));
         row.add(number(first.min(figure)) + "–" + number(first.max(figure)));
         for (String index : indexes.subList(1, indexes.size())) {
@@ -93,6 +102,13 @@ final class Comparison {
         return row;
     }
 
+    private static String title(Figure figure) {
+        final String unit = figure.unit();
+        return unit.isEmpty() || figure.field().contains('_' + unit)
+                ? figure.field()
+                : figure.field() + ", " + unit;
+    }
+
     private static void compare(List<String> row, Figure figure, double value, double other) {
         final boolean comparable =
                 !Double.isNaN(other) && other != 0 && !WITHOUT_RATIO.contains(figure);
@@ -102,7 +118,12 @@ final class Comparison {
 
     /** The stream's name: its file's without the ending. */
     static String streamName(KvopsResult result) {
-        return result.plan().file().getFileName().toString().replaceFirst("\\.kvops$", "");
+        return streamName(result.plan().file());
+    }
+
+    /** The stream's name: its file's without the ending. */
+    static String streamName(Path file) {
+        return file.getFileName().toString().replaceFirst("\\.kvops$", "");
     }
 
     /** Three digits that say something, no more. */

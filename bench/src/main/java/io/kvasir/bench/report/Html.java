@@ -10,9 +10,9 @@ final class Html {
             body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto;
                    padding: 0 1rem; }
             h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-            .wide { overflow-x: auto; }
+            .wide { overflow-x: auto; width: max-content; max-width: calc(100vw - 2rem); }
             table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-            th, td { padding: .2rem .6rem; text-align: right; white-space: nowrap;
+            th, td { padding: .2rem .4rem; text-align: right; white-space: nowrap;
                      border-bottom: 1px solid color-mix(in srgb, currentColor 18%, transparent); }
             th:nth-child(-n+3), td:nth-child(-n+3) { text-align: left; }
             svg { display: block; max-width: 100%; height: auto; margin: 1rem 0; }

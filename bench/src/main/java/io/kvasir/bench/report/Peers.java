@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.OptionalDouble;
+import java.util.Set;
 
 /**
  * What other projects' indexes took on the same streams, measured elsewhere; {@code peers.csv} says
@@ -75,6 +76,12 @@ final class Peers {
                 cells[2],
                 Figure.valueOf(cells[3].toUpperCase(Locale.ROOT)),
                 Double.parseDouble(cells[4]));
+    }
+
+    /** The same without the figures of other streams. */
+    Peers of(Set<String> streams) {
+        return new Peers(
+                origin, rows.stream().filter(row -> streams.contains(row.stream)).toList());
     }
 
     /** Where the figures come from, for people. */

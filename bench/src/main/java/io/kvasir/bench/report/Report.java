@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalDouble;
+import java.util.stream.Collectors;
 
 /**
  * Program: replays streams against all indexes and compares. Prints one table and writes {@code
@@ -44,7 +45,8 @@ public final class Report {
                     "inorder: every answer is checked against the stream (checksum_mismatches)."
                         + " beside: a reader asks for the next prompts without pause while a writer"
                         + " applies all events as fast as it can.",
-                    "ratio: first index ÷ the other; below 1 the first is faster or smaller.");
+                    "ratio: first index ÷ the other; below 1 the first is faster or smaller.",
+                    "A percentile of fewer queries than it takes for one beyond it is left out.");
 
     private final ReportOptions options;
     private final PrintStream out;
@@ -90,7 +92,12 @@ public final class Report {
     /** Measures, prints and writes; returns the number of wrong answers. */
     private long make() throws IOException, InterruptedException {
         final String loadBefore = Machine.loadAverage();
-        final Peers peers = Peers.read();
+        final Peers peers =
+                Peers.read()
+                        .of(
+                                options.streams().stream()
+                                        .map(Comparison::streamName)
+                                        .collect(Collectors.toSet()));
         final Comparison comparison = new Comparison(options.indexes(), peers);
         final StringBuilder charts = new StringBuilder();
         final List<String> csv = new ArrayList<>();
@@ -184,7 +191,11 @@ public final class Report {
                 .heading("Method")
                 .list(METHOD)
                 .heading("Peers")
-                .paragraph(peers.origin())
+                .paragraph(
+                        peers.names().isEmpty()
+                                ? "No figures of peers on these streams; bench/run beside-peer"
+                                        + " replays one."
+                                : peers.origin())
                 .page();
     }
 }

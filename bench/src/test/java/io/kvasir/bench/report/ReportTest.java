@@ -1,6 +1,7 @@
 package io.kvasir.bench.report;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -29,6 +30,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
@@ -81,7 +83,8 @@ class ReportTest {
                         .findFirst()
                         .orElseThrow();
         assertTrue(apply.contains(" 43.3 "), apply); // the peer's figure
-        assertTrue(run.out.contains("beside   query_p9999_us"), run.out);
+        assertTrue(run.out.contains("beside   query_p50_us"), run.out);
+        assertFalse(run.out.contains("inorder  query_p999_us"), run.out); // of 180 queries
 
         final Document page = parse(Files.readString(out.resolve("index.html")));
         assertEquals(1, page.getElementsByTagName("table").getLength());
@@ -151,6 +154,13 @@ class ReportTest {
                 peers.figure("conv16_w1000", "inorder", PEER, Figure.QUERY_P99_US).orElseThrow());
         assertTrue(peers.figure("conv16_w64", "openloop", PEER, Figure.QUERY_P99_US).isEmpty());
         assertThrows(IllegalArgumentException.class, () -> Peers.parse(List.of("titles", "a,b")));
+    }
+
+    @Test
+    void peersWithoutFiguresOfTheStreamsHaveNoColumns() {
+        final Peers peers = Peers.read();
+        assertEquals(peers.names(), peers.of(Set.of("conv16_w64", "own")).names());
+        assertEquals(List.of(), peers.of(Set.of("own")).names());
     }
 
     @Test
