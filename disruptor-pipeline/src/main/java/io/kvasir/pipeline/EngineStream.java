@@ -43,9 +43,10 @@ import java.util.function.LongSupplier;
  * <tr><td>connection came back, replay</td><td>the last message is asked for: other bytes or
  * nothing mean a restart</td><td>RESYNC; STALE if it is not answered</td><td>the answer; it is
  * asked for again and again</td></tr>
- * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1 after a long
- * life, or a repeat, is the same engine; anything else is taken for a restart</td><td>STALE</td>
- * <td>the next message</td></tr>
+ * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1, or a repeat,
+ * is the same engine; anything else is taken for a restart</td><td>STALE; then DEGRADED where an
+ * engine that has just started may be as far</td><td>the next message; a clear or restart</td>
+ * </tr>
  * <tr><td>prompts with new blocks were served and no message came</td><td>the credit falls</td>
  * <td>STALE</td><td>the next message</td></tr>
  * <tr><td>another block size than configured</td><td>its stores are dropped</td><td>DEGRADED</td>
@@ -268,6 +269,16 @@ public final class EngineStream implements EventSource {
         if (isReplayable() || verdict == SequenceTracker.Verdict.RESTART) {
             return true; // the replay tells, or the message has
         }
+        if (next) {
+            loss =
+                    "after a reconnect the numbers go on at "
+                            + sequence
+                            + ", which another life of the engine may do so early; a replay"
+                            + " endpoint would tell";
+            LOG.warn("{}: {}", name(), loss);
+            freshness.believe();
+            return true;
+        }
         restarted(
                 "after a reconnect message "
                         + sequence
@@ -305,17 +316,12 @@ public final class EngineStream implements EventSource {
             held.hold(sequence, payload, offset, length);
         } else if (sequence == tracker.last() + 1) {
             apply(sequence, payload, offset, length);
-        } else if (sequence == tracker.last() + 2 && !isFirstOfMany(sequence)) {
+        } else if (tracker.last() >= 0 && sequence == tracker.last() + 2) {
             early.hold(sequence, payload, offset, length);
             earlySinceNs = nanoClock.getAsLong();
         } else {
             gap(sequence, payload, offset, length);
         }
-    }
-
-    /** Whether waiting for the one before it is of no use: a load brings it, or there is none. */
-    private boolean isFirstOfMany(long sequence) {
-        return sequence == 1 && tracker.last() < 0 && (isReplayable() || config.bind());
     }
 
     /** Uses the early message, behind the missing one or without it. */
@@ -800,7 +806,8 @@ public final class EngineStream implements EventSource {
         if (freshness.isDoubted() || loss != null || !counters.impairment().isEmpty()) {
             if (!replay.isRetrying()) {
                 replay.retryLater(now);
-            } else if (replay.takeRetry(now)) {
+            } else if (replay.takeRetry(now)
+                    || (counters.hasRoomAgain() && replay.takeFirstRetry())) {
                 if (freshness.isDoubted()) {
                     replay.verify(true);
                 } else {

@@ -109,6 +109,15 @@ final class ReplayCoordinator {
         return true;
     }
 
+    /** Does not wait for the first try, because what was wrong may have ended. */
+    boolean takeFirstRetry() {
+        if (!retrying || delayNs > 2 * FIRST_DELAY_NS) {
+            return false;
+        }
+        retrying = false;
+        return true;
+    }
+
     /** Nothing is wrong any more: the next failure is tried again soon. */
     void settled() {
         retrying = false;

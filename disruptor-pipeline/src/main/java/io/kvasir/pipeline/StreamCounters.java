@@ -7,6 +7,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** What became of one stream's batches. Written by the applying thread, read by any. */
 final class StreamCounters implements ApplyListener {
+    private static final long NOT_FULL = Long.MAX_VALUE;
+
     final AtomicLong applied = new AtomicLong();
     final AtomicLong blocksStored = new AtomicLong();
     final AtomicLong blocksRemoved = new AtomicLong();
@@ -20,12 +22,18 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong batches = new AtomicLong();
 
     private volatile String impairment = "";
+    private volatile long removedWhenFull = NOT_FULL; // blocks removed before the last refusal
 
     /**
      * Why the index misses blocks that were announced since the last clear; empty if it does not.
      */
     String impairment() {
         return impairment;
+    }
+
+    /** Whether blocks of this stream were removed since the index had no room for others. */
+    boolean hasRoomAgain() {
+        return blocksRemoved.get() > removedWhenFull;
     }
 
     @Override
@@ -38,6 +46,7 @@ final class StreamCounters implements ApplyListener {
             }
             case CAPACITY -> {
                 capacityRefusals.getAndIncrement();
+                removedWhenFull = blocksRemoved.get();
                 impairment =
                         "the index is full: stores were refused; raise index.maxBlocks and"
                                 + " index.maxHeldBlocks";
@@ -58,6 +67,7 @@ final class StreamCounters implements ApplyListener {
     @Override
     public void cleared() {
         impairment = "";
+        removedWhenFull = NOT_FULL;
     }
 
     @Override

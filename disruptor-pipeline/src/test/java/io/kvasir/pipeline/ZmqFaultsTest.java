@@ -91,7 +91,7 @@ class ZmqFaultsTest {
         final EventSource source = open("tcp://127.0.0.1:" + port);
         awaitProblem(source, "127.0.0.1:" + port + ": Connection refused");
         assertTrue(source.status().connectFailures() > 0);
-        assertEquals(IndexState.LOADING, source.state());
+        assertEquals(IndexState.STALE, source.state());
         healsOn(port, source);
     }
 

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline;
 
 import static io.kvasir.pipeline.Messages.batch;
+import static io.kvasir.pipeline.Messages.pack;
 import static io.kvasir.pipeline.Messages.range;
 import static io.kvasir.pipeline.Messages.removed;
 import static io.kvasir.pipeline.Messages.stored;
@@ -342,6 +343,14 @@ class ZmqSourceTest {
                 "the publisher has bound it");
     }
 
+    private static byte[] storeOfRank1(int hash) {
+        return pack(
+                List.of(
+                        1.5,
+                        List.of(stored(List.of(hash), null, range(hash, hash + 3), BLOCK)),
+                        1));
+    }
+
     @Test
     void eachRankHasASourceOfItsOwn() {
         try (Publisher second = new Publisher()) {
@@ -361,8 +370,8 @@ class ZmqSourceTest {
                                     false,
                                     FreshnessLimits.DEFAULT));
             publisher.lose(store(1));
-            second.lose(store(2));
-            second.lose(store(3));
+            second.lose(storeOfRank1(2));
+            second.lose(storeOfRank1(3));
             publisher.publish(batch(removed(List.of(99))));
             await(() -> index.heldBlocks(1) == 1 && index.heldBlocks(2) == 2, rank1);
             assertEquals(1, rank1.status().dpRank());
