@@ -137,7 +137,7 @@ public final class EngineStream implements EventSource {
         this.config = Objects.requireNonNull(config);
         this.sink = Objects.requireNonNull(sink);
         this.nanoClock = Objects.requireNonNull(nanoClock);
-        this.decoder = new EngineBatchDecoder(config.blockSize());
+        this.decoder = new EngineBatchDecoder(config.blockSize(), config.hashSeed());
         this.removals = new RemovalRuleDetector(config.removals());
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
         this.endpoint = config.endpoint();

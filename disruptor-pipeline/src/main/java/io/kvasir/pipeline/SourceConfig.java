@@ -1,5 +1,7 @@
 package io.kvasir.pipeline;
 
+import io.kvasir.core.hash.BlockHasher;
+
 import java.util.Objects;
 
 /**
@@ -18,6 +20,7 @@ import java.util.Objects;
  * @param rootStoresRefresh whether a root store of blocks already held only reports them, as
  *     engines do for requests that ask for a full cache report
  * @param freshness when the source counts as stale
+ * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
  */
 public record SourceConfig(
         String name,
@@ -30,7 +33,8 @@ public record SourceConfig(
         String topic,
         RemovalRule removals,
         boolean rootStoresRefresh,
-        FreshnessLimits freshness) {
+        FreshnessLimits freshness,
+        long hashSeed) {
     /**
      * Checks the values.
      *
@@ -56,8 +60,8 @@ public record SourceConfig(
     }
 
     /**
-     * A source that connects to a publisher, has no replay address, takes all topics and judges
-     * removals by itself.
+     * A source that connects to a publisher, has no replay address, takes all topics, judges
+     * removals by itself and makes public hashes.
      *
      * @param name name of the worker
      * @param slot worker slot of the index
@@ -76,7 +80,8 @@ public record SourceConfig(
                 "",
                 RemovalRule.AUTO,
                 false,
-                FreshnessLimits.DEFAULT);
+                FreshnessLimits.DEFAULT,
+                BlockHasher.BASE_SEED);
     }
 
     /** The same source feeding another worker slot. */
@@ -92,7 +97,8 @@ public record SourceConfig(
                 topic,
                 removals,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source for another rank. */
@@ -108,7 +114,8 @@ public record SourceConfig(
                 topic,
                 removals,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source, bound instead of connected or the other way round. */
@@ -124,7 +131,8 @@ public record SourceConfig(
                 topic,
                 removals,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source with an address that answers replay requests; null for none. */
@@ -140,7 +148,8 @@ public record SourceConfig(
                 topic,
                 removals,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source with a topic filter; empty = all. */
@@ -156,7 +165,8 @@ public record SourceConfig(
                 prefix,
                 removals,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source with another meaning of removals. */
@@ -172,7 +182,8 @@ public record SourceConfig(
                 topic,
                 rule,
                 rootStoresRefresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source, root stores of held blocks being reports or copies. */
@@ -188,7 +199,8 @@ public record SourceConfig(
                 topic,
                 removals,
                 refresh,
-                freshness);
+                freshness,
+                hashSeed);
     }
 
     /** The same source with other limits of staleness. */
@@ -204,6 +216,24 @@ public record SourceConfig(
                 topic,
                 removals,
                 rootStoresRefresh,
-                limits);
+                limits,
+                hashSeed);
+    }
+
+    /** The same source for an index whose local hashes have another seed. */
+    public SourceConfig withHashSeed(long seed) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                seed);
     }
 }

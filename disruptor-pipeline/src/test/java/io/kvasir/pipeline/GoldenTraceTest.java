@@ -11,6 +11,7 @@ import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.capture.ZcapRecord;
+import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -31,6 +32,12 @@ class GoldenTraceTest {
         "golden-sglang-0.5.23-bs16-evict, 16"
     })
     void everyHitOfTheEngineIsPredicted(String trace, int blockSize) throws IOException {
+        check(trace, blockSize, BlockHasher.BASE_SEED);
+        check(trace, blockSize, -1);
+        check(trace, blockSize, Seeds.next("GoldenTraceTest"));
+    }
+
+    private static void check(String trace, int blockSize, long seed) throws IOException {
         final Map<Integer, JsonNode> requests = requests(trace);
         final PrefixIndexConfig config = new PrefixIndexConfig(8, 4_096, 4_096);
         int checked = 0;
@@ -39,7 +46,8 @@ class GoldenTraceTest {
                 EngineStream stream =
                         new EngineStream(
                                 SourceConfig.of(trace, SLOT, blockSize, "")
-                                        .withRemovals(RemovalRule.PHYSICAL),
+                                        .withRemovals(RemovalRule.PHYSICAL)
+                                        .withHashSeed(seed),
                                 new IndexApplier(index))) {
             final OverlapScores scores = new OverlapScores(8);
             for (ZcapRecord record : Captures.read(trace + ".zcap.gz")) {
@@ -48,7 +56,7 @@ class GoldenTraceTest {
                 } else if (record.text().startsWith("REQ ")) {
                     final int number = Integer.parseInt(record.text().substring(4).trim());
                     final JsonNode request = requests.get(number);
-                    final int predicted = predict(index, scores, request, blockSize);
+                    final int predicted = predict(index, scores, request, blockSize, seed);
                     assertEquals(
                             request.get("cached_tokens").asInt(),
                             predicted,
@@ -69,7 +77,7 @@ class GoldenTraceTest {
     }
 
     private static int predict(
-            PrefixIndex index, OverlapScores scores, JsonNode request, int blockSize) {
+            PrefixIndex index, OverlapScores scores, JsonNode request, int blockSize, long seed) {
         final JsonNode prompt = request.get("prompt");
         final int[] tokens = new int[prompt.size()];
         for (int i = 0; i < tokens.length; i++) {
@@ -77,7 +85,7 @@ class GoldenTraceTest {
         }
         final int blocks = BlockHasher.blockCount(tokens.length, blockSize);
         final long[] locals = new long[blocks];
-        BlockHasher.localHashes(tokens, 0, tokens.length, blockSize, BlockHasher.BASE_SEED, locals);
+        BlockHasher.localHashes(tokens, 0, tokens.length, blockSize, seed, locals);
         index.match(locals, blocks, scores);
         return Math.min(scores.depth(SLOT), (tokens.length - 1) / blockSize) * blockSize;
     }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 
@@ -368,7 +369,8 @@ class ZmqSourceTest {
                                     "",
                                     RemovalRule.AUTO,
                                     false,
-                                    FreshnessLimits.DEFAULT));
+                                    FreshnessLimits.DEFAULT,
+                                    BlockHasher.BASE_SEED));
             publisher.lose(store(1));
             second.lose(storeOfRank1(2));
             second.lose(storeOfRank1(3));

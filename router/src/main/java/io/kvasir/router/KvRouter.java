@@ -20,6 +20,7 @@ import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.pipeline.WaitMode;
 
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
@@ -48,6 +49,7 @@ public final class KvRouter implements AutoCloseable {
 
     private final Settings settings;
     private final int blockSize;
+    private final long hashSeed;
     private final int maxActiveRequests;
     private final double overlapWeight;
     private final double temperature;
@@ -70,6 +72,8 @@ public final class KvRouter implements AutoCloseable {
     private KvRouter(Builder builder) {
         settings = builder.settings.build();
         blockSize = settings.get(RouterSettings.BLOCK_SIZE);
+        final Long seedOrNull = settings.get(RouterSettings.HASH_SEED);
+        hashSeed = seedOrNull == null ? new SecureRandom().nextLong() : seedOrNull;
         maxActiveRequests = settings.get(RouterSettings.MAX_ACTIVE_REQUESTS);
         overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = settings.get(RouterSettings.TEMPERATURE);
@@ -190,7 +194,7 @@ public final class KvRouter implements AutoCloseable {
                         index,
                         routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
         if (spec.events() != null) {
-            worker.source(events.openZmq(spec.events().withSlot(slot)));
+            worker.source(events.openZmq(spec.events().withSlot(slot).withHashSeed(hashSeed)));
         }
         roster = roster.with(worker);
         return worker;
@@ -207,7 +211,8 @@ public final class KvRouter implements AutoCloseable {
      */
     public EngineStream openDirect(Worker worker, SourceConfig source) {
         checkBlockSize(source);
-        final EngineStream stream = events.openDirect(source.withSlot(worker.slot()));
+        final EngineStream stream =
+                events.openDirect(source.withSlot(worker.slot()).withHashSeed(hashSeed));
         worker.source(stream);
         return stream;
     }
@@ -325,6 +330,7 @@ public final class KvRouter implements AutoCloseable {
     public RouteRequest newRequest() {
         return new RouteRequest(
                 blockSize,
+                hashSeed,
                 settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
                 tenancies.length,
                 routed != null);

@@ -18,6 +18,7 @@ public final class RouteRequest {
     private static final int[] NO_TOKENS = {};
 
     private final int blockSize;
+    private final long hashSeed;
     private final int maxBlocks;
     private final TokenHasher hasher = new TokenHasher();
     private final List<Worker> excluded = new ArrayList<>(4);
@@ -38,8 +39,9 @@ public final class RouteRequest {
     int blockCount;
     private boolean hashed;
 
-    RouteRequest(int blockSize, int maxBlocks, int maxSlots, boolean predicts) {
+    RouteRequest(int blockSize, long hashSeed, int maxBlocks, int maxSlots, boolean predicts) {
         this.blockSize = blockSize;
+        this.hashSeed = hashSeed;
         this.maxBlocks = maxBlocks;
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
@@ -234,7 +236,7 @@ public final class RouteRequest {
                 0,
                 blockCount * blockSize,
                 blockSize,
-                BlockHasher.seed(lora, salt),
+                BlockHasher.seed(hashSeed, lora, salt),
                 localHashes);
         hashed = true;
     }

@@ -93,6 +93,18 @@ public final class RouterSettings {
                             Long.MAX_VALUE,
                             "Seed of ties and sampling; not set, it is random."));
 
+    /** Seed of the hashes in the index. */
+    public static final Setting<Long> HASH_SEED =
+            row(
+                    Setting.number(
+                            "hash-seed",
+                            null,
+                            Long.MIN_VALUE,
+                            Long.MAX_VALUE,
+                            "Seed of the hashes in the index. Not set, it is random, so that"
+                                    + " prompts with the same hashes cannot be made; 1337 is the"
+                                    + " public one, for sources that bring hashes and no tokens."));
+
     /** Limit of registered (worker, dp rank) pairs. */
     public static final Setting<Integer> MAX_WORKERS =
             row(

@@ -22,7 +22,7 @@ import java.util.Objects;
  * <p>Stateless; any thread. Hashing text blocks allocates nothing.
  */
 public final class BlockHasher {
-    /** Seed of local hashes without LoRA and salt, and of every sequence hash. */
+    /** Public seed of local hashes without LoRA and salt, and of every sequence hash. */
     public static final long BASE_SEED = 1337;
 
     private static final Hasher64 CHAIN = Hashing.xxh3_64(BASE_SEED);
@@ -39,7 +39,19 @@ public final class BlockHasher {
      * @param salt cache namespace; null or empty = none
      */
     public static long seed(String loraName, String salt) {
-        return BASE_SEED + textHash(LORA_NAME, loraName) + textHash(SALT, salt);
+        return seed(BASE_SEED, loraName, salt);
+    }
+
+    /**
+     * The same for hashes that stay inside one index, whose base is not public: of such hashes two
+     * prompts with the same ones cannot be made outside.
+     *
+     * @param base seed without LoRA and salt
+     * @param loraName name of the LoRA adapter; null or empty = the base model
+     * @param salt cache namespace; null or empty = none
+     */
+    public static long seed(long base, String loraName, String salt) {
+        return base + textHash(LORA_NAME, loraName) + textHash(SALT, salt);
     }
 
     /**

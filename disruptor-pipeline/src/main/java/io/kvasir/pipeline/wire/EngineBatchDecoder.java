@@ -43,6 +43,7 @@ public final class EngineBatchDecoder {
     };
 
     private final int blockSize;
+    private final long baseSeed;
     private final MsgpackReader batch = new MsgpackReader();
     private final MsgpackReader event = new MsgpackReader();
     private final EventFields fields = new EventFields();
@@ -54,7 +55,7 @@ public final class EngineBatchDecoder {
     private long[] localHashes = new long[64];
     private int[] tokens = new int[1024];
     private byte[] loraName = NO_NAME;
-    private long loraSeed = BlockHasher.BASE_SEED;
+    private long loraSeed;
     private long loraId;
     private long parentHash;
     private boolean eagle;
@@ -64,16 +65,29 @@ public final class EngineBatchDecoder {
     private volatile long learnedRank = NO_RANK;
 
     /**
-     * Creates a decoder for one source.
+     * Creates a decoder for one source that makes public hashes.
      *
      * @param blockSize tokens per block; stores with another size are dropped and counted
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      */
     public EngineBatchDecoder(int blockSize) {
+        this(blockSize, BlockHasher.BASE_SEED);
+    }
+
+    /**
+     * Creates a decoder for one source.
+     *
+     * @param blockSize tokens per block; stores with another size are dropped and counted
+     * @param hashSeed seed of the local hashes that it makes of an event's tokens
+     * @throws IllegalArgumentException if {@code blockSize} is not positive
+     */
+    public EngineBatchDecoder(int blockSize, long hashSeed) {
         if (blockSize <= 0) {
             throw new IllegalArgumentException("blockSize must be positive: " + blockSize);
         }
         this.blockSize = blockSize;
+        this.baseSeed = hashSeed;
+        this.loraSeed = hashSeed;
     }
 
     /** What was dropped so far, by reason. */
@@ -377,8 +391,7 @@ public final class EngineBatchDecoder {
         if (reason == DropReason.MALFORMED_EVENT) {
             return reason;
         }
-        final long inherited =
-                root ? BlockHasher.BASE_SEED : chainSeeds.get(parent, BlockHasher.BASE_SEED);
+        final long inherited = root ? baseSeed : chainSeeds.get(parent, baseSeed);
         if (reason == null && inherited == OPAQUE_CHAIN) {
             reason = DropReason.OPAQUE_EXTRA_KEYS;
         }
@@ -388,9 +401,9 @@ public final class EngineBatchDecoder {
         }
         final long seed;
         if (extraKeys.salt() != null) {
-            seed = loraSeed + BlockHasher.seed(null, extraKeys.salt()) - BlockHasher.BASE_SEED;
+            seed = BlockHasher.seed(loraSeed, null, extraKeys.salt());
             rememberSeed(seed, count);
-        } else if (inherited != BlockHasher.BASE_SEED) {
+        } else if (inherited != baseSeed) {
             seed = inherited;
             rememberSeed(seed, count);
         } else {
@@ -472,13 +485,13 @@ public final class EngineBatchDecoder {
         }
         if (!named) {
             loraName = NO_NAME;
-            loraSeed = BlockHasher.BASE_SEED;
+            loraSeed = baseSeed;
             return loraId == 0 ? null : DropReason.UNNAMED_LORA;
         }
         if (!event.dataEquals(loraName)) {
             final String name = event.dataText();
             loraName = ExtraKeys.utf8(name);
-            loraSeed = BlockHasher.seed(name, null);
+            loraSeed = BlockHasher.seed(baseSeed, name, null);
         }
         return null;
     }
