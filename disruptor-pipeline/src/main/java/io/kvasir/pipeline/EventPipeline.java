@@ -32,6 +32,7 @@ public final class EventPipeline implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
+    private final SpareBatches spares;
     private final WriterThread thread;
     private final IndexWriter writer;
     private final Disruptor<KvEvent> disruptor;
@@ -54,12 +55,13 @@ public final class EventPipeline implements AutoCloseable {
      */
     public EventPipeline(EventPipelineConfig config, PrefixIndex index) {
         this.config = Objects.requireNonNull(config);
+        this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
         this.thread = new WriterThread("kvasir-index-writer", index.writer());
         try {
-            this.writer = new IndexWriter(index, config.retainedWords(), thread);
+            this.writer = new IndexWriter(index, spares, thread);
             this.disruptor =
                     new Disruptor<>(
-                            () -> new KvEvent(config.initialWords()),
+                            KvEvent::new,
                             config.ringSize(),
                             thread,
                             ProducerType.MULTI,
@@ -130,16 +132,20 @@ public final class EventPipeline implements AutoCloseable {
     }
 
     private boolean offer(KvBatch batch) {
+        if (!ring.hasAvailableCapacity(1)) {
+            refused.getAndIncrement();
+            return false;
+        }
+        // before the record is claimed: a claimed one has to be published whatever happens
+        final KvBatch copy = spares.take();
+        copy.copyFrom(batch);
         final long sequence = claim();
         if (sequence < 0) {
             refused.getAndIncrement();
             return false;
         }
-        try {
-            ring.get(sequence).batch.copyFrom(batch);
-        } finally {
-            ring.publish(sequence);
-        }
+        ring.get(sequence).batch = copy;
+        ring.publish(sequence);
         published.getAndIncrement();
         return true;
     }
@@ -171,6 +177,8 @@ public final class EventPipeline implements AutoCloseable {
             throw new IllegalStateException(
                     "retire must not be called on the writer thread: slot=" + slot);
         }
+        final KvBatch order = spares.take();
+        order.reset(slot, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
         long sequence = claim();
         while (sequence < 0) {
             checkOpen();
@@ -179,8 +187,7 @@ public final class EventPipeline implements AutoCloseable {
         }
         try {
             final KvEvent event = ring.get(sequence);
-            event.batch.reset(
-                    slot, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+            event.batch = order;
             event.whenSwept = whenSwept;
             event.retire = true;
         } finally {

@@ -7,8 +7,8 @@ import java.util.Objects;
  *
  * @param ringSize messages that may wait for the index writer; a power of two
  * @param waitMode how the index writer waits
- * @param initialWords room of one ring record at start, in 8-byte words
- * @param retainedWords most 8-byte words that a ring record keeps after a large message
+ * @param initialWords room of a batch at start, in 8-byte words
+ * @param retainedWords most 8-byte words that a batch keeps after a large message
  * @param zmq connections to publishers
  */
 public record EventPipelineConfig(
@@ -37,7 +37,7 @@ public record EventPipelineConfig(
         }
     }
 
-    /** Sizes for a router with some hundred workers: about 16 MiB of rings when idle. */
+    /** Sizes for a router with some hundred workers: less than 1 MiB of rings when idle. */
     public static EventPipelineConfig defaults() {
         return DEFAULTS;
     }

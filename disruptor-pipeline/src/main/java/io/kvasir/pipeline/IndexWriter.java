@@ -24,7 +24,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     private static final Logger LOG = LoggerFactory.getLogger(IndexWriter.class);
     private final PrefixIndex index;
     private final IndexApplier applier;
-    private final int retainedWords;
+    private final SpareBatches spares;
     private final WriterThread thread;
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
@@ -32,10 +32,10 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     private final AtomicLong skipped = new AtomicLong();
     private volatile int quarantinedSlots;
 
-    IndexWriter(PrefixIndex index, int retainedWords, WriterThread thread) {
+    IndexWriter(PrefixIndex index, SpareBatches spares, WriterThread thread) {
         this.index = index;
         this.applier = new IndexApplier(index);
-        this.retainedWords = retainedWords;
+        this.spares = spares;
         this.thread = thread;
     }
 
@@ -49,7 +49,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         } else {
             apply(event.batch);
         }
-        event.release(retainedWords);
+        event.release(spares);
     }
 
     private void retire(KvEvent event) {
@@ -80,7 +80,6 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
 
     @Override
     public void handleEventException(Throwable error, long sequence, KvEvent event) {
-        failures.getAndIncrement();
         final int slot = event.batch.slot();
         LOG.error(
                 "slot {} is set aside: applying message {} failed",
@@ -90,12 +89,13 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         quarantined.set(slot);
         quarantinedSlots = quarantined.cardinality();
         event.batch.listener().failed();
-        event.release(retainedWords);
+        event.release(spares);
         try {
             index.clear(slot);
         } catch (RuntimeException | AssertionError again) {
             LOG.error("slot {} could not be emptied either", slot, again);
         }
+        failures.getAndIncrement(); // last: what is counted has been dealt with
     }
 
     @Override

@@ -4,16 +4,14 @@ import io.kvasir.pipeline.wire.KvBatch;
 
 /** One record of the event ring: a batch, or the order to retire a slot. */
 final class KvEvent {
-    final KvBatch batch;
+    KvBatch batch; // null while the record is not in use
     boolean retire;
     Runnable whenSwept;
 
-    KvEvent(int initialWords) {
-        batch = new KvBatch(initialWords);
-    }
-
-    void release(int retainedWords) {
-        batch.trim(retainedWords);
+    /** Lets go of the batch. */
+    void release(SpareBatches spares) {
+        spares.give(batch);
+        batch = null;
         retire = false;
         whenSwept = null;
     }
