@@ -148,7 +148,14 @@ final class ApiException extends Exception {
                 cause.kind().name().toLowerCase(java.util.Locale.ROOT),
                 null,
                 cause.kind().retryable(),
-                cause.getMessage());
+                textForClient(cause));
+    }
+
+    /** The router's message names knobs of the operator's; a client cannot turn them. */
+    private static String textForClient(RouteException cause) {
+        return cause.kind() == RouteException.Kind.OVERLOADED
+                ? "too many requests are being served at this moment; try again later"
+                : cause.getMessage();
     }
 
     static ApiException upstream(int status, UpstreamFault fault, String worker, String message) {

@@ -136,6 +136,7 @@ final class ProxyExchange {
         try {
             begin(reserve());
         } catch (RouteException e) {
+            LOG.debug("{}: not routed: {}", requestId, e.getMessage());
             respond(failure == null ? ApiException.route(e) : failure);
         }
     }
