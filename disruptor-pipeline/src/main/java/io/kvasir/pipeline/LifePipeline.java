@@ -1,6 +1,5 @@
 package io.kvasir.pipeline;
 
-import com.lmax.disruptor.InsufficientCapacityException;
 import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
@@ -10,26 +9,33 @@ import io.kvasir.core.slots.SlotTable;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongConsumer;
 
 /**
  * The way of bookings into the slot table: many callers, one ring, one writer thread. From its
  * construction on, that thread is the only one that may write the table, and the prefixes that are
  * predicted from bookings.
  *
- * <p>Half of the ring is kept for finishing what is booked: a new booking is refused before a step
- * of a running one has to be. All methods may be called by any thread; none waits but {@link
- * #workerGone} and {@link #close}.
+ * <p>Steps of a booking stand in its entry of a table, and the ring has one record of an entry at
+ * most; so the ring has room for all of them, and a booking that ends before the writer has seen it
+ * leaves it nothing to do. Bookings are refused only when as many are open as may be, or when the
+ * writer is behind by more than half as many ends.
+ *
+ * <p>All methods may be called by any thread; none waits but {@link #close}, and {@link #book} and
+ * the steps of bookings allocate nothing.
  */
 public final class LifePipeline implements AutoCloseable {
-    private static final long PARK_NS = 100_000;
+    /** The number of no booking. */
+    public static final long NONE = 0;
 
+    private final LifePipelineConfig config;
+    private final SlotTable table;
+    private final boolean predicts;
+    private final BookingTable bookings;
+    private final HashPool pool;
     private final WriterThread thread;
     private final SlotWriter writer;
     private final Disruptor<LifeEvent> disruptor;
     private final RingBuffer<LifeEvent> ring;
-    private final int reserve;
     private final AtomicLong refused = new AtomicLong();
     private volatile boolean closed;
 
@@ -40,36 +46,39 @@ public final class LifePipeline implements AutoCloseable {
      * @param table the table to write; not closed by this class
      */
     public LifePipeline(LifePipelineConfig config, SlotTable table) {
-        this(config, table, null, requestId -> {});
+        this(config, table, null);
     }
 
     /**
      * Starts the writer thread.
      *
      * @param config sizes
-     * @param table the table to write; not closed by this class
+     * @param table the table to write, for as many requests; not closed by this class
      * @param routed takes the prompts of predicted bookings; its times are those of the ticks. Not
      *     closed by this class; null when nothing is predicted
-     * @param ended told the id of each request that has ended without a {@link #free}: at its
-     *     deadline, because its worker is gone, also before it was booked, or because as many as
-     *     the table takes were running; on the writer thread, must not wait
+     * @throws IllegalArgumentException if the table takes fewer requests than may be booked
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      * @throws IllegalStateException if another pipeline writes one of them
      */
-    public LifePipeline(
-            LifePipelineConfig config, SlotTable table, RoutedPrefixes routed, LongConsumer ended) {
+    public LifePipeline(LifePipelineConfig config, SlotTable table, RoutedPrefixes routed) {
+        if (table.config().maxRequests() < config.maxRequests()) {
+            throw new IllegalArgumentException(
+                    "slot table is too small: its maxRequests="
+                            + table.config().maxRequests()
+                            + ", maxRequests="
+                            + config.maxRequests());
+        }
+        this.config = config;
+        this.table = table;
+        this.predicts = routed != null;
         this.thread = newWriterThread(table, routed);
         try {
-            this.writer =
-                    new SlotWriter(
-                            table,
-                            routed,
-                            config.retainedHashes(),
-                            Objects.requireNonNull(ended),
-                            thread);
+            this.bookings = new BookingTable(config.maxRequests(), config.entries());
+            this.pool = new HashPool(config.pendingHashes());
+            this.writer = new SlotWriter(table, routed, bookings, pool, thread);
             this.disruptor =
                     new Disruptor<>(
-                            () -> new LifeEvent(config.initialHashes()),
+                            LifeEvent::new,
                             config.ringSize(),
                             thread,
                             ProducerType.MULTI,
@@ -81,7 +90,6 @@ public final class LifePipeline implements AutoCloseable {
             thread.abandon();
             throw t;
         }
-        this.reserve = ring.getBufferSize() / 2;
     }
 
     private static WriterThread newWriterThread(SlotTable table, RoutedPrefixes routed) {
@@ -92,26 +100,18 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request of a slot's first tenant, without a deadline and without a prediction; see
-     * {@link SlotTable#book} for what the caller has added before.
+     * Books a request of a slot's first tenant, without a deadline and without a prediction.
      *
-     * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
      * @param localHashes local hashes of the prompt's full blocks, [count]; copied
      * @param count full blocks
      * @param prefillTokens tokens that the worker has to prefill
-     * @param provisionalBlocks blocks that the caller has added to the load cell
-     * @return false if the ring has no room for a booking: nothing was taken
+     * @param provisionalBlocks blocks that it will have in use in addition, as far as is known
+     * @return the booking's number; {@link #NONE} if it is refused
      */
-    public boolean tryAdd(
-            long requestId,
-            int slot,
-            long[] localHashes,
-            int count,
-            long prefillTokens,
-            int provisionalBlocks) {
-        return tryAdd(
-                requestId,
+    public long book(
+            int slot, long[] localHashes, int count, long prefillTokens, int provisionalBlocks) {
+        return book(
                 slot,
                 0,
                 localHashes,
@@ -123,24 +123,26 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /**
-     * Books a request that ends of itself at a {@link #tick} after its deadline. One that comes
-     * behind the {@link #workerGone} of its worker is not booked: it ends at once.
+     * Books a request: its load counts when this returns. It ends of itself at a {@link #tick}
+     * after its deadline. One that comes behind the {@link #workerGone} of its worker is not
+     * booked: it ends at once.
      *
-     * @param requestId the caller's number of the request, unique while it runs
      * @param slot worker slot
      * @param tenancy which tenant of the slot the request goes to: the calls of {@link #workerGone}
      *     for the slot before this worker had it
      * @param localHashes local hashes of the prompt's full blocks, [count]; copied
      * @param count full blocks
      * @param prefillTokens tokens that the worker has to prefill
-     * @param provisionalBlocks blocks that the caller has added to the load cell
+     * @param provisionalBlocks blocks that it will have in use in addition, as far as is known;
+     *     corrected by the writer
      * @param deadlineNs time by the clock of the ticks; {@link SlotTable#NO_DEADLINE} = never
-     * @param predicted whether the slot is taken to hold the prompt from now on; without meaning
-     *     where nothing is predicted
-     * @return false if the ring has no room for a booking: nothing was taken
+     * @param predicted whether the slot is taken to hold the prompt from now on, also when the
+     *     booking ends at once; without meaning where nothing is predicted
+     * @return the booking's number; {@link #NONE} if as many are open as may be, if too many that
+     *     have ended wait for the writer, or if the pipeline is closed
+     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
      */
-    public boolean tryAdd(
-            long requestId,
+    public long book(
             int slot,
             int tenancy,
             long[] localHashes,
@@ -149,66 +151,104 @@ public final class LifePipeline implements AutoCloseable {
             int provisionalBlocks,
             long deadlineNs,
             boolean predicted) {
-        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
-        if (sequence < 0) {
+        Objects.checkIndex(slot, table.config().maxWorkerSlots());
+        Objects.checkFromIndexSize(0, count, localHashes.length);
+        final int index = closed ? -1 : bookings.take();
+        if (index < 0) {
             refused.getAndIncrement();
-            return false;
+            return NONE;
         }
-        try {
-            ring.get(sequence)
-                    .add(
-                            requestId,
-                            slot,
-                            tenancy,
-                            localHashes,
-                            count,
-                            prefillTokens,
-                            provisionalBlocks,
-                            deadlineNs,
-                            predicted);
-        } finally {
-            ring.publish(sequence);
-        }
-        return true;
+        final int chunk = count == 0 ? HashPool.NONE : pool.take(localHashes, count);
+        final Booking booking = bookings.at(index);
+        booking.slot = slot;
+        booking.tenancy = tenancy;
+        booking.firstChunk = chunk;
+        booking.hashCount = chunk == HashPool.NONE ? 0 : count;
+        booking.unknownBlocks = chunk == HashPool.NONE ? count : 0;
+        booking.prefillTokens = prefillTokens;
+        booking.provisionalBlocks = provisionalBlocks;
+        booking.deadlineNs = deadlineNs;
+        table.announce(slot, prefillTokens, provisionalBlocks);
+        final long number = bookings.nextNumber(index);
+        follow(bookings.open(number, predicted && predicts), number);
+        return number;
+    }
+
+    /**
+     * Whether a booking counts.
+     *
+     * @param number a booking's number, or {@link #NONE}
+     * @return false once it has ended, by whatever
+     */
+    public boolean isOpen(long number) {
+        return number != NONE && bookings.isOpen(number);
     }
 
     /**
      * The request generates: its prompt is no work to prefill any more.
      *
-     * @param requestId a booked request
-     * @return false if the ring has no room, which booked requests cannot cause
+     * @param number a booking's number
+     * @return false if it generated or had ended before
      */
-    public boolean prefillComplete(long requestId) {
-        return step(LifeEvent.Kind.PREFILL_COMPLETE, requestId);
+    public boolean prefillComplete(long number) {
+        return number != NONE && follow(bookings.startDecode(number), number);
     }
 
     /**
-     * The request's generated tokens fill one more block.
+     * The request's generated tokens fill more blocks.
      *
-     * @param requestId a booked request
-     * @return false if only the room for finishing requests is left: the block is not counted
+     * @param number a booking's number
+     * @param blocks further blocks, 0 or more
+     * @return false if the booking had ended before
+     * @throws IllegalArgumentException if {@code blocks} is negative
      */
-    public boolean outputBlock(long requestId) {
-        if (ring.remainingCapacity() <= reserve) {
-            refused.getAndIncrement();
-            return false;
+    public boolean outputBlocks(long number, int blocks) {
+        if (blocks < 0) {
+            throw new IllegalArgumentException("blocks=" + blocks + " is negative");
         }
-        return step(LifeEvent.Kind.OUTPUT_BLOCK, requestId);
+        return number != NONE && follow(bookings.addOutput(number, blocks), number);
     }
 
     /**
      * The request has ended.
      *
-     * @param requestId a booked request
-     * @return false if the ring has no room, which booked requests cannot cause
+     * @param number a booking's number
+     * @return false if it had ended before
      */
-    public boolean free(long requestId) {
-        return step(LifeEvent.Kind.FREE, requestId);
+    public boolean free(long number) {
+        return number != NONE && follow(bookings.end(number), number);
+    }
+
+    /** Does what a step of a booking asks for. */
+    private boolean follow(BookingTable.Outcome outcome, long number) {
+        switch (outcome) {
+            case LATE -> {
+                return false;
+            }
+            case NOTED -> {}
+            case PUBLISH -> publish(LifeEvent.Kind.BOOKING, (int) number);
+            case WITHDRAWN -> withdraw((int) number);
+        }
+        return true;
+    }
+
+    private void withdraw(int index) {
+        final Booking booking = bookings.at(index);
+        table.withdraw(booking.slot, booking.prefillTokens, booking.provisionalBlocks);
+        pool.give(booking.firstChunk, booking.hashCount);
+        bookings.recycle(index);
+    }
+
+    /** Publishes a record, for which there is always room: see {@link LifePipelineConfig}. */
+    private void publish(LifeEvent.Kind kind, int index) {
+        final long sequence = ring.next();
+        ring.get(sequence).set(kind, index);
+        ring.publish(sequence);
     }
 
     /**
      * All requests of a worker slot have ended, and nothing is predicted for it any more: its next
-     * tenancy begins. Waits while the ring is full.
+     * tenancy begins.
      *
      * @param slot worker slot
      * @param whenGone called on the writer thread once nothing is booked on the slot any more; must
@@ -217,18 +257,13 @@ public final class LifePipeline implements AutoCloseable {
      */
     public boolean workerGone(int slot, Runnable whenGone) {
         Objects.requireNonNull(whenGone, "whenGone");
-        long sequence = claim();
-        while (sequence < 0) {
-            if (closed) {
-                return false;
-            }
-            LockSupport.parkNanos(PARK_NS);
-            sequence = claim();
+        Objects.checkIndex(slot, table.config().maxWorkerSlots());
+        if (closed) {
+            return false;
         }
-        try {
-            ring.get(sequence).workerGone(slot, whenGone);
-        } finally {
-            ring.publish(sequence);
+        writer.workerEnds.add(new SlotWriter.WorkerEnd(slot, whenGone));
+        if (writer.workerEndsQueued.compareAndSet(false, true)) {
+            publish(LifeEvent.Kind.WORKERS_GONE, 0);
         }
         return true;
     }
@@ -238,79 +273,61 @@ public final class LifePipeline implements AutoCloseable {
      * cache. The bookings stay.
      *
      * @param slot worker slot
-     * @return false if the ring is too full for that now: nothing is forgotten
+     * @return false if too many such calls wait for the writer: nothing is forgotten
      */
     public boolean forgetPredicted(int slot) {
-        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
-        if (sequence < 0) {
-            refused.getAndIncrement();
+        Objects.checkIndex(slot, table.config().maxWorkerSlots());
+        if (closed || writer.forgetsQueued.incrementAndGet() > config.maxForgets()) {
+            if (!closed) {
+                writer.forgetsQueued.decrementAndGet();
+            }
             return false;
         }
-        try {
-            ring.get(sequence).forgetPredicted(slot);
-        } finally {
-            ring.publish(sequence);
-        }
+        publish(LifeEvent.Kind.FORGET_PREDICTED, slot);
         return true;
     }
 
     /**
      * Lets requests end whose deadline has come, predictions end that are too old, and the load of
      * the next 64 worker slots be compared with what is booked on them; for a housekeeping thread
-     * to call, some times a second.
+     * to call, some times a second. Of several ticks that the writer finds together the latest time
+     * counts.
      *
      * @param nowNs time by one clock
-     * @return false if the ring is too full for that now; a later tick makes up for it
+     * @return false if the pipeline is closed
      */
     public boolean tick(long nowNs) {
-        final long sequence = ring.remainingCapacity() > reserve ? claim() : -1;
-        if (sequence < 0) {
-            return false;
-        }
-        try {
-            ring.get(sequence).tick(nowNs);
-        } finally {
-            ring.publish(sequence);
-        }
-        return true;
-    }
-
-    private boolean step(LifeEvent.Kind kind, long requestId) {
-        final long sequence = claim();
-        if (sequence < 0) {
-            refused.getAndIncrement();
-            return false;
-        }
-        try {
-            ring.get(sequence).step(kind, requestId);
-        } finally {
-            ring.publish(sequence);
-        }
-        return true;
-    }
-
-    private long claim() {
         if (closed) {
-            return -1;
+            return false;
         }
-        try {
-            return ring.tryNext();
-        } catch (InsufficientCapacityException e) {
-            return -1; // the exception is a constant without a trace
+        writer.tickNs.accumulateAndGet(nowNs, Math::max);
+        if (writer.tickQueued.compareAndSet(false, true)) {
+            publish(LifeEvent.Kind.TICK, 0);
         }
+        return true;
     }
 
-    /** Steps that the ring had no room for. */
+    /** Open bookings. */
+    public int openBookings() {
+        return bookings.openCount();
+    }
+
+    /** Whether a booking made now would be refused. */
+    public boolean isFull() {
+        return bookings.isFull();
+    }
+
+    /** Bookings that were refused. */
     public long refused() {
         return refused.get();
     }
 
-    /** Steps that could not be applied because of an error in the table. */
+    /** Records that could not be applied because of an error in the table. */
     public long failures() {
         return writer.failures();
     }
 
-    /** Steps waiting in the ring. */
+    /** Records waiting in the ring. */
     public long backlog() {
         return ring.getBufferSize() - ring.remainingCapacity();
     }

@@ -5,15 +5,16 @@ import java.util.Objects;
 /**
  * Sizes of a {@link LifePipeline}.
  *
- * @param maxRequests requests that may be booked at the same time; the ring holds at least four
- *     times as many records, half of them kept for finishing what is booked
+ * @param maxRequests requests that may be booked at the same time
  * @param waitMode how the slot writer waits
- * @param initialHashes room for block hashes of one ring record at start
- * @param retainedHashes most block hashes that a ring record keeps room for after a long prompt
+ * @param pendingHashes block hashes that may be on their way to the writer; a booking beyond them
+ *     is made without a path, which counts all its blocks as its own
  */
-public record LifePipelineConfig(
-        int maxRequests, WaitMode waitMode, int initialHashes, int retainedHashes) {
+public record LifePipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
     private static final int MAX_REQUESTS = 1 << 27;
+    private static final int MAX_PENDING_HASHES = 1 << 29;
+    private static final int USUAL_PENDING_HASHES = 1 << 18;
+    private static final int CONTROL_RECORDS = 128;
 
     /**
      * Checks the values.
@@ -22,31 +23,47 @@ public record LifePipelineConfig(
      */
     public LifePipelineConfig {
         Objects.requireNonNull(waitMode, "waitMode");
-        if (maxRequests < 1 || maxRequests > MAX_REQUESTS) {
+        check("maxRequests", maxRequests, 1, MAX_REQUESTS);
+        check("pendingHashes", pendingHashes, 0, MAX_PENDING_HASHES);
+    }
+
+    private static void check(String name, int value, int min, int max) {
+        if (value < min || value > max) {
             throw new IllegalArgumentException(
-                    "maxRequests must be 1.." + MAX_REQUESTS + ": " + maxRequests);
-        }
-        if (initialHashes < 1 || retainedHashes < initialHashes) {
-            throw new IllegalArgumentException(
-                    "need 1 <= initialHashes <= retainedHashes: initialHashes="
-                            + initialHashes
-                            + ", retainedHashes="
-                            + retainedHashes);
+                    name + "=" + value + " is not in " + min + ".." + max);
         }
     }
 
     /**
-     * Usual sizes: room for prompts of 64 blocks at start, 512 blocks kept.
+     * Usual sizes: 2 MiB for hashes, which are four prompts of a million tokens at 16 tokens a
+     * block.
      *
      * @param maxRequests requests that may be booked at the same time
      */
     public static LifePipelineConfig of(int maxRequests) {
-        return new LifePipelineConfig(maxRequests, WaitMode.BLOCKING, 64, 512);
+        return new LifePipelineConfig(maxRequests, WaitMode.BLOCKING, USUAL_PENDING_HASHES);
     }
 
-    /** Records of the ring: the power of two at or above four times {@link #maxRequests}. */
+    /** The same with another way to wait. */
+    public LifePipelineConfig withWaitMode(WaitMode mode) {
+        return new LifePipelineConfig(maxRequests, mode, pendingHashes);
+    }
+
+    /**
+     * Entries of the table of bookings: half as many again as may be open, for those that have
+     * ended and wait for the writer.
+     */
+    int entries() {
+        return maxRequests + Math.max(64, maxRequests / 2);
+    }
+
+    /** Control records that may be in the ring besides those that are there once at most. */
+    int maxForgets() {
+        return CONTROL_RECORDS / 2;
+    }
+
+    /** Records of the ring: one of each entry at most, and those of control. */
     public int ringSize() {
-        final int needed = Math.max(256, 4 * maxRequests);
-        return Integer.highestOneBit(needed - 1) << 1;
+        return Integer.highestOneBit(entries() + CONTROL_RECORDS - 1) << 1;
     }
 }

@@ -1,5 +1,13 @@
 package io.kvasir.pipeline;
 
+import static io.kvasir.pipeline.Booking.BOOKED;
+import static io.kvasir.pipeline.Booking.DECODE;
+import static io.kvasir.pipeline.Booking.GENERATION_MASK;
+import static io.kvasir.pipeline.Booking.OPEN;
+import static io.kvasir.pipeline.Booking.OUTPUT_MASK;
+import static io.kvasir.pipeline.Booking.PREDICTED;
+import static io.kvasir.pipeline.Booking.QUEUED;
+
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
@@ -9,6 +17,10 @@ import io.kvasir.core.slots.SlotTable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
@@ -23,13 +35,25 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     /** Slots whose load is compared with what is booked on them, at each tick. */
     private static final int SLOTS_PER_TICK = 64;
 
+    /** The end of a worker: its slot, and what to run when nothing of it is left. */
+    record WorkerEnd(int slot, Runnable after) {}
+
+    // what other threads leave for this one to fetch; a record is published when a flag is raised
+    final Queue<WorkerEnd> workerEnds = new ConcurrentLinkedQueue<>();
+    final AtomicBoolean workerEndsQueued = new AtomicBoolean();
+    final AtomicInteger forgetsQueued = new AtomicInteger();
+    final AtomicLong tickNs = new AtomicLong(Long.MIN_VALUE);
+    final AtomicBoolean tickQueued = new AtomicBoolean();
+
     private final SlotTable table;
     private final RoutedPrefixes routed; // null when nothing is predicted
-    private final int retainedHashes;
-    private final LongConsumer ended;
+    private final BookingTable bookings;
+    private final HashPool pool;
+    private final LongConsumer endBooked;
     private final WriterThread thread;
     private final int[] tenancies; // workers that are gone, per slot
     private final AtomicLong failures = new AtomicLong();
+    private long[] hashes = new long[1_024];
     private boolean ticked;
     private long firstTickNs;
     private long elapsedNs; // from the first tick to the last; what came before is as old as it
@@ -37,13 +61,14 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     SlotWriter(
             SlotTable table,
             RoutedPrefixes routed,
-            int retainedHashes,
-            LongConsumer ended,
+            BookingTable bookings,
+            HashPool pool,
             WriterThread thread) {
         this.table = table;
         this.routed = routed;
-        this.retainedHashes = retainedHashes;
-        this.ended = ended;
+        this.bookings = bookings;
+        this.pool = pool;
+        this.endBooked = bookings::endBooked;
         this.thread = thread;
         this.tenancies = new int[table.config().maxWorkerSlots()];
     }
@@ -54,51 +79,140 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
             return;
         }
         switch (event.kind) {
-            case ADD -> add(event);
-            case PREFILL_COMPLETE -> table.prefillComplete(event.requestId);
-            case OUTPUT_BLOCK -> table.outputBlock(event.requestId);
-            case FREE -> table.free(event.requestId);
-            case WORKER_GONE -> workerGone(event);
-            case FORGET_PREDICTED -> forgetPredicted(event.slot);
-            case TICK -> tick(event.timeNs);
+            case BOOKING -> apply(event.index);
+            case WORKERS_GONE -> workersGone();
+            case FORGET_PREDICTED -> {
+                forgetsQueued.decrementAndGet();
+                forgetPredicted(event.index);
+            }
+            case TICK -> tick();
         }
     }
 
-    private void add(LifeEvent event) {
-        if (event.tenancy == tenancies[event.slot]) {
-            book(event);
-        } else {
-            // decided while its worker was there: nothing of it may count for the successor
-            table.refuse(event.slot, event.prefillTokens, event.provisionalBlocks);
-            ended.accept(event.requestId);
+    private void apply(int index) {
+        final Booking booking = bookings.at(index);
+        boolean done = false;
+        while (!done) { // again when a caller has changed the word meanwhile
+            final long word = booking.wordAcquire();
+            if (Booking.is(word, BOOKED)) {
+                done = Booking.is(word, OPEN) ? advance(booking, word) : end(index, word);
+            } else if (Booking.is(word, OPEN | PREDICTED)) {
+                done = book(index, booking, word);
+            } else { // withdrawn; its entry may be the next one's already
+                done = booking.changeWord(word, word & ~QUEUED);
+            }
         }
-        event.release(retainedHashes);
     }
 
-    private void book(LifeEvent event) {
-        final long handle =
+    private boolean book(int index, Booking booking, long word) {
+        // copied before the word is set: a copy of an entry that was withdrawn is not used
+        final int slot = booking.slot;
+        final int tenancy = booking.tenancy;
+        final int count = booking.hashCount;
+        final int chunk = booking.firstChunk;
+        final int unknownBlocks = booking.unknownBlocks;
+        final int provisionalBlocks = booking.provisionalBlocks;
+        final long prefillTokens = booking.prefillTokens;
+        final long deadlineNs = booking.deadlineNs;
+        // one that was decided while another worker was there means nothing for its successor
+        final boolean current = tenancy == tenancies[slot];
+        copyHashes(chunk, count);
+        if (!current || !Booking.is(word, OPEN)) {
+            if (!bookings.dismiss(index, word)) {
+                return false;
+            }
+            table.refuse(slot, prefillTokens, provisionalBlocks);
+            pool.give(chunk, count);
+            bookings.recycle(index);
+            visit(current && Booking.is(word, PREDICTED), slot, count);
+            return true;
+        }
+        booking.handle = SlotTable.NO_REQUEST;
+        if (!booking.changeWord(word, (word | BOOKED) & ~(QUEUED | PREDICTED | OUTPUT_MASK))) {
+            return false;
+        }
+        pool.give(chunk, count);
+        if (table.activeRequests() == table.config().maxRequests()) {
+            endAllClosed(index);
+        }
+        booking.handle =
                 table.book(
-                        event.requestId,
-                        event.slot,
-                        event.hashes,
-                        event.count,
-                        event.prefillTokens,
-                        event.provisionalBlocks,
-                        event.timeNs);
-        if (handle == SlotTable.FULL) {
-            ended.accept(event.requestId); // the caller's number of requests is another
-        }
-        if (event.predicted && routed != null) {
-            routed.visit(event.slot, event.hashes, event.count, elapsedNs);
+                        word & GENERATION_MASK | index,
+                        slot,
+                        hashes,
+                        count,
+                        unknownBlocks,
+                        prefillTokens,
+                        provisionalBlocks,
+                        deadlineNs);
+        advanceBy(booking, word);
+        visit(Booking.is(word, PREDICTED), slot, count);
+        return true;
+    }
+
+    private void visit(boolean predicted, int slot, int count) {
+        if (predicted) {
+            routed.visit(slot, hashes, count, elapsedNs);
         }
     }
 
-    private void workerGone(LifeEvent event) {
-        tenancies[event.slot]++;
-        table.workerGone(event.slot, ended);
-        forgetPredicted(event.slot);
-        event.whenGone.run();
-        event.release(retainedHashes);
+    private void copyHashes(int chunk, int count) {
+        if (hashes.length < count) {
+            hashes = new long[Math.max(count, 2 * hashes.length)];
+        }
+        pool.copy(chunk, count, hashes);
+    }
+
+    private boolean advance(Booking booking, long word) {
+        if (!booking.changeWord(word, word & ~(QUEUED | OUTPUT_MASK))) {
+            return false;
+        }
+        advanceBy(booking, word);
+        return true;
+    }
+
+    private void advanceBy(Booking booking, long word) {
+        if (Booking.is(word, DECODE)) {
+            table.prefillCompleteAt(booking.handle);
+        }
+        table.outputBlocksAt(booking.handle, Booking.outputBlocks(word));
+    }
+
+    private boolean end(int index, long word) {
+        table.freeAt(bookings.at(index).handle);
+        bookings.endBooked(word & GENERATION_MASK | index);
+        return false; // the record is done with when the next look finds the entry free
+    }
+
+    /** Makes room for an open booking: ends those whose ends are behind it in the ring. */
+    private void endAllClosed(int except) {
+        for (int index = 0; index < bookings.entries(); index++) {
+            final long word = bookings.at(index).wordAcquire();
+            if (index != except && Booking.is(word, BOOKED) && !Booking.is(word, OPEN)) {
+                end(index, word);
+            }
+        }
+    }
+
+    private void workersGone() {
+        workerEndsQueued.set(
+                false); // before the queue is read: a later one has a record of its own
+        for (WorkerEnd end = workerEnds.poll(); end != null; end = workerEnds.poll()) {
+            try {
+                workerGone(end);
+            } catch (RuntimeException
+                    | AssertionError e) { // the others have no record of their own
+                failures.getAndIncrement();
+                LOG.error("ending the worker of slot {} failed", end.slot, e);
+            }
+        }
+    }
+
+    private void workerGone(WorkerEnd end) {
+        tenancies[end.slot]++;
+        table.workerGone(end.slot, endBooked);
+        forgetPredicted(end.slot);
+        end.after.run();
     }
 
     private void forgetPredicted(int slot) {
@@ -107,8 +221,10 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         }
     }
 
-    private void tick(long nowNs) {
-        table.expire(nowNs, ended);
+    private void tick() {
+        tickQueued.set(false); // before the time is read: a later one has a record of its own
+        final long nowNs = tickNs.get();
+        table.expire(nowNs, endBooked);
         table.reconcile(nowNs, SLOTS_PER_TICK);
         if (!ticked) {
             ticked = true;
@@ -123,8 +239,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     @Override
     public void handleEventException(Throwable error, long sequence, LifeEvent event) {
         failures.getAndIncrement();
-        event.release(retainedHashes);
-        LOG.error("{} of request {} failed", event.kind, event.requestId, error);
+        LOG.error("{} {} failed", event.kind, event.index, error);
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.kvasir.pipeline;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -19,18 +20,22 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import java.util.Queue;
 import java.util.Random;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 class LifePipelineTest {
     private static final int REQUESTS = 256;
+    private static final long[] PROMPT = {1, 2, 3};
 
     private final LoadBoard board = new LoadBoard(8);
     private final SlotTable table =
@@ -42,177 +47,377 @@ class LifePipelineTest {
         board.close();
     }
 
+    private LifePipeline pipeline() {
+        return new LifePipeline(LifePipelineConfig.of(REQUESTS), table);
+    }
+
+    private LifePipeline pipeline(RoutedPrefixes routed) {
+        return new LifePipeline(LifePipelineConfig.of(REQUESTS), table, routed);
+    }
+
     private static void await(BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, "gave up waiting");
             LockSupport.parkNanos(1_000_000);
         }
     }
 
-    /** Adds what a caller adds to the load cell before it books. */
-    private void provisional(int slot, long tokens, int blocks) {
-        board.addProvisional(slot, tokens, blocks);
+    /** Keeps the writer from its work until a latch is open. */
+    private static CountDownLatch block(LifePipeline pipeline, int slot) {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch go = new CountDownLatch(1);
+        assertTrue(
+                pipeline.workerGone(
+                        slot,
+                        () -> {
+                            blocked.countDown();
+                            try {
+                                go.await();
+                            } catch (InterruptedException e) {
+                                Thread.currentThread().interrupt();
+                            }
+                        }));
+        await(() -> blocked.getCount() == 0);
+        return go;
+    }
+
+    private void assertLoad(int slot, long tokens, long blocks, long requests) {
+        assertEquals(tokens, board.prefillTokens(slot));
+        assertEquals(blocks, board.activeBlocks(slot));
+        assertEquals(requests, board.activeRequests(slot));
     }
 
     @ParameterizedTest
-    @CsvSource({"1, 256", "64, 256", "65, 512", "1024, 4096", "1025, 8192"})
-    void theRingHoldsFourRecordsPerRequest(int requests, int ringSize) {
-        assertEquals(ringSize, LifePipelineConfig.of(requests).ringSize());
+    @CsvSource({"1, 256", "64, 256", "128, 512", "8192, 16384"})
+    void theRingHoldsOneRecordOfEachEntry(int requests, int ringSize) {
+        final LifePipelineConfig config = LifePipelineConfig.of(requests);
+        assertEquals(ringSize, config.ringSize());
+        assertTrue(config.entries() + config.maxForgets() + 2 <= ringSize);
     }
 
     @Test
     void aRequestIsBookedStepByStepAndFreed() {
-        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
+        try (LifePipeline pipeline = pipeline()) {
             final long[] hashes = {1, 2, 3};
-            provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, hashes, 3, 48, 3));
+            final long first = pipeline.book(2, hashes, 3, 48, 3);
             hashes[0] = 99; // copied before
-            provisional(2, 16, 3);
-            assertTrue(pipeline.tryAdd(8, 2, new long[] {1, 2, 4}, 3, 16, 3));
+            final long second = pipeline.book(2, new long[] {1, 2, 4}, 3, 16, 3);
+            assertNotEquals(LifePipeline.NONE, first);
+            assertNotEquals(first, second);
             await(() -> table.activeRequests() == 2);
-            assertEquals(4, board.activeBlocks(2));
-            assertEquals(64, board.prefillTokens(2));
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(2, 64, 4, 2);
 
-            assertTrue(pipeline.prefillComplete(7));
-            assertTrue(pipeline.outputBlock(7));
-            await(() -> board.prefillTokens(2) == 16 && board.activeBlocks(2) == 5);
-            assertTrue(pipeline.free(7));
+            assertTrue(pipeline.prefillComplete(first));
+            assertFalse(pipeline.prefillComplete(first));
+            assertTrue(pipeline.outputBlocks(first, 2));
+            await(() -> board.prefillTokens(2) == 16 && board.activeBlocks(2) == 6);
+            assertTrue(pipeline.free(first));
+            assertFalse(pipeline.free(first));
             await(() -> table.activeRequests() == 1);
-            assertEquals(3, board.activeBlocks(2));
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(2, 16, 3, 1);
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> table.activeRequests() == 0);
+            assertFalse(pipeline.isOpen(second));
             assertEquals(0, pipeline.failures());
             assertEquals(0, pipeline.refused());
         }
     }
 
     @Test
-    void everythingReturnsToZeroAfterManyThreads() throws InterruptedException {
+    void loadCountsBeforeTheWriterHasSeenIt() {
+        try (LifePipeline pipeline = pipeline()) {
+            final CountDownLatch go = block(pipeline, 7);
+            final long kept = pipeline.book(2, PROMPT, 3, 48, 3);
+            final long ended = pipeline.book(2, PROMPT, 3, 48, 3);
+            assertLoad(2, 96, 6, 2);
+            assertTrue(pipeline.prefillComplete(ended));
+            assertTrue(pipeline.prefillComplete(kept));
+            assertTrue(pipeline.outputBlocks(kept, 4));
+            assertTrue(pipeline.free(ended));
+            assertLoad(2, 48, 3, 1);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(2, 0, 7, 1);
+            assertEquals(1, table.activeRequests());
+            assertTrue(pipeline.free(kept));
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(2, 0, 0, 0);
+        }
+    }
+
+    @Test
+    void bookingsThatEndUnseenAreNeverRefusedHoweverFarTheWriterIsBehind() {
+        try (LifePipeline pipeline = pipeline()) {
+            final CountDownLatch go = block(pipeline, 7);
+            for (int i = 0; i < 100_000; i++) {
+                final long number = pipeline.book(1, PROMPT, 3, 48, 3);
+                assertNotEquals(LifePipeline.NONE, number);
+                assertTrue(pipeline.prefillComplete(number));
+                assertTrue(pipeline.free(number));
+            }
+            assertEquals(0, pipeline.refused());
+            assertTrue(pipeline.backlog() <= 2, () -> pipeline.backlog() + " records");
+            assertLoad(1, 0, 0, 0);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(0, table.activeRequests());
+        }
+    }
+
+    @Test
+    void endsThatWaitForTheWriterLeaveRoomForBookings() {
+        try (LifePipeline pipeline = pipeline()) {
+            final List<Long> numbers = new ArrayList<>();
+            for (int i = 0; i < REQUESTS; i++) {
+                numbers.add(pipeline.book(1, new long[] {i}, 1, 16, 1));
+            }
+            assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            assertTrue(pipeline.isFull());
+            await(() -> table.activeRequests() == REQUESTS);
+            await(() -> pipeline.backlog() == 0);
+
+            final CountDownLatch go = block(pipeline, 7);
+            for (int i = 0; i < REQUESTS; i++) {
+                assertTrue(pipeline.free(numbers.get(i)));
+            }
+            assertEquals(0, pipeline.openBookings());
+            for (int i = 0; i < REQUESTS / 2; i++) { // for half as many there are entries
+                numbers.set(i, pipeline.book(2, new long[] {i}, 1, 16, 1));
+                assertNotEquals(LifePipeline.NONE, numbers.get(i));
+            }
+            assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            assertEquals(REQUESTS / 2, pipeline.openBookings());
+            assertLoad(2, REQUESTS * 8, REQUESTS / 2, REQUESTS / 2);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(REQUESTS / 2, table.activeRequests());
+            assertEquals(0, table.refusals());
+            assertLoad(1, 0, 0, 0);
+            assertLoad(2, REQUESTS * 8, REQUESTS / 2, REQUESTS / 2);
+        }
+    }
+
+    @Test
+    void aFullTableMakesRoomByEndsThatAreBehindInTheRing() {
+        try (LifePipeline pipeline = pipeline()) {
+            final long[] numbers = new long[REQUESTS];
+            final CountDownLatch first = block(pipeline, 7);
+            final long early = pipeline.book(3, PROMPT, 3, 48, 3); // its record comes first
+            assertTrue(pipeline.free(early));
+            for (int i = 1; i < REQUESTS; i++) {
+                numbers[i] = pipeline.book(1, new long[] {i}, 1, 16, 1);
+            }
+            first.countDown();
+            await(() -> table.activeRequests() == REQUESTS - 1);
+            await(() -> pipeline.backlog() == 0);
+            numbers[0] = pipeline.book(1, new long[] {0}, 1, 16, 1);
+            await(() -> table.activeRequests() == REQUESTS);
+            await(() -> pipeline.backlog() == 0);
+
+            final CountDownLatch second = block(pipeline, 7);
+            assertTrue(pipeline.prefillComplete(numbers[5])); // a record in front of the booking's
+            assertTrue(pipeline.free(numbers[9]));
+            final long late = pipeline.book(2, PROMPT, 3, 48, 3);
+            second.countDown();
+            await(() -> pipeline.backlog() == 0);
+            assertTrue(pipeline.isOpen(late));
+            assertLoad(2, 48, 3, 1);
+            assertEquals(REQUESTS, table.activeRequests());
+            assertEquals(0, table.refusals());
+        }
+    }
+
+    @Test
+    void aPromptBeyondThePendingHashesIsBookedWithoutAPath() {
+        final LifePipelineConfig config = new LifePipelineConfig(4, WaitMode.BLOCKING, 128);
+        final long[] prompt = new long[129];
+        Arrays.setAll(prompt, i -> i);
+        try (LifePipeline pipeline = new LifePipeline(config, table)) {
+            final long number = pipeline.book(1, prompt, 129, 2_064, 129);
+            pipeline.book(1, prompt, 128, 2_048, 128);
+            await(() -> table.activeRequests() == 2);
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(1, 4_112, 257, 2);
+            assertEquals(128, table.activeBlocks());
+            assertEquals(1, table.pathlessBookings());
+            assertTrue(pipeline.free(number));
+            await(() -> pipeline.backlog() == 0);
+            assertLoad(1, 2_048, 128, 1);
+        }
+    }
+
+    @Test
+    void everythingReturnsToZeroAfterManyThreads() throws Exception {
         final long seed = Seeds.next("LifePipelineTest.threads");
         final AtomicInteger booked = new AtomicInteger();
-        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
-            final List<Thread> threads = new ArrayList<>();
+        final AtomicBoolean over = new AtomicBoolean();
+        final LifePipelineConfig config = new LifePipelineConfig(6, WaitMode.BLOCKING, 640);
+        try (RoutedPrefixes routed =
+                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000L));
+                LifePipeline pipeline = new LifePipeline(config, table, routed);
+                ExecutorService pool = Executors.newFixedThreadPool(5)) {
+            final List<Future<?>> threads = new ArrayList<>();
             for (int t = 0; t < 4; t++) {
-                final int thread = t;
-                threads.add(
-                        Thread.ofPlatform()
-                                .start(
-                                        () ->
-                                                lives(
-                                                        pipeline,
-                                                        thread,
-                                                        new Random(seed + thread),
-                                                        booked)));
+                final Random random = new Random(seed + t);
+                threads.add(pool.submit(() -> lives(pipeline, random, booked)));
             }
-            for (Thread thread : threads) {
-                thread.join();
+            final Future<?> ticks =
+                    pool.submit(
+                            () -> {
+                                for (long now = 1_000_000; !over.get(); now += 1_000_000) {
+                                    pipeline.tick(now);
+                                    pipeline.forgetPredicted((int) (now / 1_000_000 % 8));
+                                    Thread.onSpinWait();
+                                }
+                            });
+            for (Future<?> thread : threads) {
+                thread.get();
             }
+            over.set(true);
+            ticks.get();
             await(() -> pipeline.backlog() == 0);
-            await(() -> table.activeRequests() == 0);
+            assertEquals(0, table.activeRequests());
+            assertEquals(0, pipeline.openBookings());
             for (int slot = 0; slot < 8; slot++) {
-                assertEquals(0, board.prefillTokens(slot));
-                assertEquals(0, board.activeBlocks(slot));
-                assertEquals(0, board.activeRequests(slot));
+                assertLoad(slot, 0, 0, 0);
             }
-            assertEquals(2_000, booked.get());
+            assertTrue(booked.get() > 0);
             assertEquals(0, pipeline.failures());
+            assertEquals(0, table.refusals() + table.duplicates() + table.corrections());
+            final long[] all = new long[640];
+            for (int i = 0; i < 6; i++) {
+                assertNotEquals(LifePipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
+            }
+            await(() -> table.activeBlocks() == 640); // no chunk of the pool was lost
         }
     }
 
-    private void lives(LifePipeline pipeline, int thread, Random random, AtomicInteger booked) {
-        for (int i = 0; i < 500; i++) {
-            final long id = thread * 1_000L + i;
-            final int slot = random.nextInt(8);
+    private static void lives(LifePipeline pipeline, Random random, AtomicInteger booked) {
+        for (int i = 0; i < 20_000; i++) {
             final int count = random.nextInt(100);
-            final long[] hashes = random.longs(count, 0, 40).distinct().toArray();
-            final int tokens = hashes.length * 16;
-            provisional(slot, tokens, hashes.length);
-            await(() -> pipeline.tryAdd(id, slot, hashes, hashes.length, tokens, hashes.length));
+            final long[] hashes = random.longs(count, 0, 40).toArray();
+            final long deadlineNs = random.nextInt(4) == 0 ? 1 : SlotTable.NO_DEADLINE;
+            final long number =
+                    pipeline.book(
+                            random.nextInt(8),
+                            0,
+                            hashes,
+                            count,
+                            count * 16L,
+                            count,
+                            deadlineNs,
+                            random.nextBoolean());
+            if (number == LifePipeline.NONE) {
+                continue;
+            }
             booked.incrementAndGet();
-            assertTrue(pipeline.prefillComplete(id));
-            pipeline.outputBlock(id);
-            assertTrue(pipeline.free(id));
+            for (int steps = random.nextInt(4); steps > 0; steps--) {
+                pipeline.outputBlocks(number, random.nextInt(3));
+                Thread.onSpinWait();
+            }
+            if (random.nextBoolean()) {
+                pipeline.prefillComplete(number);
+            }
+            pipeline.free(number);
+            assertFalse(pipeline.isOpen(number));
         }
     }
 
     @Test
-    void requestsEndAtATickAfterTheirDeadlineAndTheirCallerIsTold() {
-        final Queue<Long> expired = new ConcurrentLinkedQueue<>();
-        try (LifePipeline pipeline =
-                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, null, expired::add)) {
-            provisional(2, 48, 3);
-            assertTrue(
-                    pipeline.tryAdd(7, 2, 0, new long[] {1, 2, 3}, 3, 48, 3, 1_000_000_000, false));
-            provisional(2, 16, 1);
-            assertTrue(pipeline.tryAdd(8, 2, new long[] {1}, 1, 16, 1));
+    void requestsEndAtATickAfterTheirDeadline() {
+        try (LifePipeline pipeline = pipeline()) {
+            final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1_000_000_000, false);
+            final long other = pipeline.book(2, new long[] {1}, 1, 16, 1);
             assertTrue(pipeline.tick(1_000_000_000));
             assertTrue(pipeline.tick(1_100_000_000));
-            await(() -> table.activeRequests() == 1);
-            assertTrue(pipeline.free(7)); // late: does nothing
+            await(() -> table.expiredLeases() == 1);
+            assertFalse(pipeline.isOpen(timed));
+            assertTrue(pipeline.isOpen(other));
+            assertFalse(pipeline.free(timed)); // late: does nothing
             await(() -> pipeline.backlog() == 0);
-            assertEquals(List.of(7L), List.copyOf(expired));
-            assertEquals(1, table.expiredLeases());
-            assertEquals(16, board.prefillTokens(2));
-            assertEquals(1, board.activeBlocks(2));
+            assertLoad(2, 16, 1, 1);
+            assertEquals(1, pipeline.openBookings());
         }
     }
 
     @Test
-    void theCallerIsToldOfRequestsThatEndWithTheirWorker() {
-        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
-        final AtomicInteger gone = new AtomicInteger(-1);
-        try (LifePipeline pipeline =
-                new LifePipeline(LifePipelineConfig.of(REQUESTS), table, null, ended::add)) {
-            provisional(2, 16, 1);
-            assertTrue(pipeline.tryAdd(7, 2, new long[] {1}, 1, 16, 1));
-            provisional(3, 16, 1);
-            assertTrue(pipeline.tryAdd(8, 3, new long[] {1}, 1, 16, 1));
-            assertTrue(pipeline.workerGone(2, () -> gone.set(table.activeRequests())));
-            await(() -> gone.get() >= 0);
-            assertEquals(1, gone.get(), "called when they have ended");
-            assertEquals(List.of(7L), List.copyOf(ended));
+    void aBookingThatEndsWhileItExpiresEndsOnce() {
+        try (LifePipeline pipeline = pipeline()) {
+            final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1, false);
+            await(() -> pipeline.backlog() == 0);
+            final CountDownLatch go = block(pipeline, 7);
+            assertTrue(pipeline.tick(1_000_000_000)); // in front of the end
+            assertTrue(pipeline.free(timed));
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(1, table.expiredLeases());
+            assertLoad(2, 0, 0, 0);
+            assertEquals(0, pipeline.openBookings());
+        }
+    }
+
+    @Test
+    void requestsEndWithTheirWorker() {
+        final AtomicInteger left = new AtomicInteger(-1);
+        try (LifePipeline pipeline = pipeline()) {
+            final long ended = pipeline.book(2, new long[] {1}, 1, 16, 1);
+            final long kept = pipeline.book(3, new long[] {1}, 1, 16, 1);
+            assertTrue(pipeline.workerGone(2, () -> left.set(table.activeRequests())));
+            await(() -> left.get() >= 0);
+            assertEquals(1, left.get(), "called when they have ended");
+            assertFalse(pipeline.isOpen(ended));
+            assertTrue(pipeline.isOpen(kept));
+        }
+    }
+
+    @Test
+    void theEndOfAWorkerNeverWaits() {
+        final AtomicInteger ended = new AtomicInteger();
+        try (LifePipeline pipeline = pipeline()) {
+            final CountDownLatch go = block(pipeline, 7);
+            for (int i = 0; i < 10_000; i++) {
+                assertTrue(pipeline.workerGone(i % 7, ended::incrementAndGet));
+            }
+            assertTrue(pipeline.backlog() <= 2, "one record for all");
+            go.countDown();
+            await(() -> ended.get() == 10_000);
         }
     }
 
     @Test
     void aRequestWhoseBlocksDoNotFitStaysBooked() {
-        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
-                LifePipeline pipeline =
-                        new LifePipeline(LifePipelineConfig.of(4), small, null, ended::add)) {
-            own.addProvisional(0, 48, 3);
-            assertTrue(pipeline.tryAdd(9, 0, new long[] {1, 2, 3}, 3, 48, 3));
+                LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(4), small)) {
+            final long number = pipeline.book(0, PROMPT, 3, 48, 3);
             await(() -> small.pathlessBookings() == 1);
             assertEquals(3, own.activeBlocks(0));
-            assertTrue(pipeline.free(9));
+            assertTrue(pipeline.isOpen(number));
+            assertTrue(pipeline.free(number));
             await(() -> own.activeRequests(0) == 0);
             assertEquals(0, own.activeBlocks(0));
-            assertTrue(ended.isEmpty());
         }
     }
 
     @Test
     void predictedPromptsAreRememberedByTheTimeOfTheTicks() {
-        final long[] prompt = {1, 2, 3};
         final OverlapScores scores = new OverlapScores(8);
         final long start = -7_000_000_000L; // as a clock without a known origin may say
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline =
-                        new LifePipeline(
-                                LifePipelineConfig.of(REQUESTS), table, routed, id -> {})) {
-            provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
-            provisional(3, 48, 3);
-            assertTrue(pipeline.tryAdd(8, 3, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, false));
+                LifePipeline pipeline = pipeline(routed)) {
+            final long number = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            pipeline.book(3, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, false);
             await(() -> pipeline.backlog() == 0);
-            routed.match(prompt, 3, scores);
+            routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
 
             assertTrue(pipeline.tick(start)); // what was before counts from now on
-            assertTrue(pipeline.free(7));
+            await(() -> pipeline.backlog() == 0);
+            assertTrue(pipeline.free(number));
             assertTrue(pipeline.tick(start + 1_000_000_000));
             assertTrue(pipeline.tick(start + 500_000_000)); // late: time does not go back
             await(() -> pipeline.backlog() == 0);
@@ -221,8 +426,7 @@ class LifePipelineTest {
             await(() -> pipeline.backlog() == 0);
             assertEquals(0, routed.visits());
 
-            provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(9, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+            pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
             final AtomicInteger blocks = new AtomicInteger(-1);
             assertTrue(pipeline.workerGone(2, () -> blocks.set((int) routed.blocks())));
             await(() -> blocks.get() >= 0);
@@ -232,52 +436,62 @@ class LifePipelineTest {
     }
 
     @Test
-    void aBookingBehindTheEndOfItsWorkerMeansNothingForTheNext() {
-        final long[] prompt = {1, 2, 3};
-        final Queue<Long> ended = new ConcurrentLinkedQueue<>();
+    void aPredictedPromptIsSeenAlsoWhenItsBookingEndsBefore() {
+        final OverlapScores scores = new OverlapScores(8);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline =
-                        new LifePipeline(
-                                LifePipelineConfig.of(REQUESTS), table, routed, ended::add)) {
-            assertTrue(pipeline.workerGone(2, () -> {}));
-            provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(7, 2, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+                LifePipeline pipeline = pipeline(routed)) {
+            final CountDownLatch go = block(pipeline, 7);
+            final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
+            final long ended = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            assertTrue(pipeline.free(ended));
+            assertFalse(pipeline.free(ended));
+            assertEquals(1, pipeline.openBookings());
+            go.countDown();
             await(() -> pipeline.backlog() == 0);
-            assertEquals(List.of(7L), List.copyOf(ended));
-            assertEquals(0, routed.blocks());
-            assertEquals(0, board.activeRequests(2));
-            assertEquals(0, board.activeBlocks(2));
-            assertEquals(0, board.prefillTokens(2));
+            routed.match(PROMPT, 3, scores);
+            assertEquals("{2=3}", scores.toString());
+            assertLoad(2, 0, 0, 0);
+            assertLoad(1, 48, 3, 1);
+            assertTrue(pipeline.free(kept));
+        }
+    }
 
-            provisional(2, 48, 3);
-            assertTrue(pipeline.tryAdd(8, 2, 1, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+    @Test
+    void aBookingAfterTheEndOfItsWorkerMeansNothingForTheNext() {
+        try (RoutedPrefixes routed =
+                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+                LifePipeline pipeline = pipeline(routed)) {
+            assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> pipeline.backlog() == 0);
-            assertEquals(1, ended.size(), "the next one's is booked");
+            final long late = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            await(() -> pipeline.backlog() == 0);
+            assertFalse(pipeline.isOpen(late));
+            assertEquals(0, pipeline.openBookings());
+            assertEquals(0, routed.blocks());
+            assertLoad(2, 0, 0, 0);
+
+            final long next = pipeline.book(2, 1, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            await(() -> pipeline.backlog() == 0);
+            assertTrue(pipeline.isOpen(next));
             assertEquals(3, routed.blocks());
-            assertEquals(1, board.activeRequests(2));
+            assertLoad(2, 48, 3, 1);
             assertEquals(0, pipeline.failures());
         }
     }
 
     @Test
     void predictionsOfOneSlotAreForgottenAndItsBookingsStay() {
-        final long[] prompt = {1, 2, 3};
         final OverlapScores scores = new OverlapScores(8);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline =
-                        new LifePipeline(
-                                LifePipelineConfig.of(REQUESTS), table, routed, id -> {})) {
+                LifePipeline pipeline = pipeline(routed)) {
             for (int slot = 2; slot < 4; slot++) {
-                provisional(slot, 48, 3);
-                assertTrue(
-                        pipeline.tryAdd(
-                                slot, slot, 0, prompt, 3, 48, 3, SlotTable.NO_DEADLINE, true));
+                pipeline.book(slot, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
             }
             assertTrue(pipeline.forgetPredicted(2));
             await(() -> pipeline.backlog() == 0);
-            routed.match(prompt, 3, scores);
+            routed.match(PROMPT, 3, scores);
             assertEquals("{3=3}", scores.toString());
             assertEquals(2, table.activeRequests());
             assertEquals(3, board.activeBlocks(2));
@@ -285,20 +499,29 @@ class LifePipelineTest {
     }
 
     @Test
-    void withoutPredictionsThereIsNothingToForget() {
-        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
-            assertTrue(pipeline.forgetPredicted(2));
+    void forgettingIsRefusedWhenTooMuchOfItWaits() {
+        try (LifePipeline pipeline = pipeline()) {
+            final CountDownLatch go = block(pipeline, 7);
+            int accepted = 0;
+            while (pipeline.forgetPredicted(2)) {
+                accepted++;
+            }
+            assertEquals(LifePipelineConfig.of(REQUESTS).maxForgets(), accepted);
+            assertFalse(pipeline.forgetPredicted(2));
+            assertNotEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            go.countDown();
             await(() -> pipeline.backlog() == 0);
+            assertTrue(pipeline.forgetPredicted(2), "there is room again");
             assertEquals(0, pipeline.failures());
         }
     }
 
     @Test
     void loadThatAnErrorLeftBehindGoesAtATick() {
-        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
-            provisional(1, 16, 1);
-            assertTrue(pipeline.tryAdd(1, 1, new long[] {1}, 1, 16, 1));
+        try (LifePipeline pipeline = pipeline()) {
+            pipeline.book(1, new long[] {1}, 1, 16, 1);
             board.addActiveBlocks(1, 5);
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.tick(1));
             await(() -> table.corrections() == 1);
             assertEquals(1, board.activeBlocks(1));
@@ -306,79 +529,68 @@ class LifePipelineTest {
     }
 
     @Test
-    void bookingsAreRefusedBeforeStepsOfBookedRequests() {
-        final LifePipelineConfig config = new LifePipelineConfig(64, WaitMode.BLOCKING, 1, 1);
-        final LifePipeline pipeline = new LifePipeline(config, table);
-        // a request that blocks the writer does not exist; a burst larger than the ring does
-        int booked = 0;
-        final long[] hashes = {1};
-        for (int i = 0; i < 100_000; i++) {
-            if (!pipeline.tryAdd(i, 1, hashes, 1, 16, 1)) {
-                break;
-            }
-            booked++;
-        }
-        if (pipeline.refused() > 0) {
-            assertTrue(pipeline.free(0), "steps still fit when bookings do not");
-        }
-        assertTrue(booked >= config.ringSize() / 2);
-        pipeline.close();
-    }
-
-    @Test
-    void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() throws InterruptedException {
-        final CountDownLatch blocked = new CountDownLatch(1);
-        final CountDownLatch release = new CountDownLatch(1);
-        final LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table);
-        assertTrue(
-                pipeline.workerGone(
-                        2,
-                        () -> {
-                            blocked.countDown();
-                            awaitQuietly(release);
-                        }));
-        assertTrue(blocked.await(10, TimeUnit.SECONDS));
+    void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() {
+        final LifePipeline pipeline = pipeline();
+        final CountDownLatch go = block(pipeline, 7);
+        long number = LifePipeline.NONE;
         for (int i = 0; i < 100; i++) {
-            provisional(1, 16, 1);
-            assertTrue(pipeline.tryAdd(i, 1, new long[] {i}, 1, 16, 1));
+            number = pipeline.book(1, new long[] {i}, 1, 16, 1);
         }
         pipeline.close(); // does not wait for the end of the step
         pipeline.close();
         table.close();
 
         assertFalse(table.gate().isReleased());
-        release.countDown();
+        go.countDown();
         await(() -> table.gate().isReleased());
         assertEquals(0, table.activeRequests(), "what was in the ring is left");
-        assertFalse(pipeline.free(1));
+        assertLoad(1, 1_600, 100, 100);
+        assertTrue(pipeline.isOpen(number));
+        assertTrue(pipeline.free(number), "ends as before");
+        assertFalse(pipeline.isOpen(number));
+        assertLoad(1, 1_584, 99, 99);
+        assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
         assertFalse(pipeline.workerGone(1, () -> {}));
         assertFalse(pipeline.forgetPredicted(1));
-    }
-
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            assertTrue(latch.await(10, TimeUnit.SECONDS));
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
+        assertFalse(pipeline.tick(1));
     }
 
     @Test
-    void anErrorInTheTableIsCountedAndTheThreadGoesOn() {
-        try (LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(REQUESTS), table)) {
-            assertTrue(pipeline.tryAdd(1, 77, new long[] {1}, 1, 16, 1)); // 8 slots only
+    void anErrorIsCountedAndTheThreadGoesOn() {
+        try (LifePipeline pipeline = pipeline()) {
+            assertTrue(
+                    pipeline.workerGone(
+                            3,
+                            () -> {
+                                throw new IllegalStateException("on purpose");
+                            }));
+            final AtomicInteger ended = new AtomicInteger();
+            assertTrue(pipeline.workerGone(4, ended::incrementAndGet));
             await(() -> pipeline.failures() == 1);
-            provisional(1, 16, 1);
-            assertTrue(pipeline.tryAdd(2, 1, new long[] {1}, 1, 16, 1));
+            await(() -> ended.get() == 1);
+            pipeline.book(1, new long[] {1}, 1, 16, 1);
             await(() -> table.activeRequests() == 1);
         }
     }
 
     @Test
-    void sizesOutOfRangeAreRefused() {
+    void valuesOutOfRangeAreRefused() {
         assertThrows(IllegalArgumentException.class, () -> LifePipelineConfig.of(0));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new LifePipelineConfig(1, WaitMode.BLOCKING, 2, 1));
+                () -> new LifePipelineConfig(1, WaitMode.BLOCKING, -1));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new LifePipeline(LifePipelineConfig.of(REQUESTS + 1), table));
+        try (LifePipeline pipeline = pipeline()) {
+            assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(8, PROMPT, 3, 48, 3));
+            assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(1, PROMPT, 4, 48, 3));
+            final long number = pipeline.book(1, PROMPT, 3, 48, 3);
+            assertThrows(IllegalArgumentException.class, () -> pipeline.outputBlocks(number, -1));
+            assertFalse(pipeline.isOpen(LifePipeline.NONE));
+            assertFalse(pipeline.free(LifePipeline.NONE));
+            assertFalse(pipeline.prefillComplete(LifePipeline.NONE));
+            assertFalse(pipeline.outputBlocks(LifePipeline.NONE, 1));
+        }
     }
 }

@@ -62,7 +62,6 @@ public final class KvRouter implements AutoCloseable {
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final EventPipeline events;
     private final LifePipeline life;
-    private final LeaseTable leases;
     private final BitSet usedSlots = new BitSet();
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
@@ -79,7 +78,6 @@ public final class KvRouter implements AutoCloseable {
         temperature = settings.get(RouterSettings.TEMPERATURE);
         trackOutputBlocks = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
         mode = settings.get(RouterSettings.MODE);
-        leases = new LeaseTable(maxActiveRequests);
         final PrefixIndexConfig sizes = RouterSettings.index(settings);
         tenancies = new int[sizes.maxWorkerSlots()];
         index = new PrefixIndex(sizes, gate);
@@ -102,17 +100,12 @@ public final class KvRouter implements AutoCloseable {
         events = new EventPipeline(EventPipelineConfig.defaults(), index);
         final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
         routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
-        final LifePipelineConfig usual = LifePipelineConfig.of(maxActiveRequests);
         life =
                 new LifePipeline(
-                        new LifePipelineConfig(
-                                usual.maxRequests(),
-                                settings.get(RouterSettings.BOOKING_WAIT),
-                                usual.initialHashes(),
-                                usual.retainedHashes()),
+                        LifePipelineConfig.of(maxActiveRequests)
+                                .withWaitMode(settings.get(RouterSettings.BOOKING_WAIT)),
                         slotTable,
-                        routed,
-                        leases::end);
+                        routed);
     }
 
     /**
@@ -281,8 +274,8 @@ public final class KvRouter implements AutoCloseable {
      * predicted.
      *
      * @param worker the worker
-     * @return false if too many bookings are under way: nothing is forgotten then, and a later call
-     *     makes up for it
+     * @return false if too many such calls are under way: nothing is forgotten then, and a later
+     *     call makes up for it
      */
     public boolean forgetPredicted(Worker worker) {
         // removed at this moment: at worst what its successor was sent until then is forgotten
@@ -463,48 +456,34 @@ public final class KvRouter implements AutoCloseable {
                             + lease.requestId()
                             + "; close it before it takes another booking");
         }
-        final long requestId = leases.open();
-        if (requestId == LeaseTable.NONE) {
+        if (life.isFull()) {
             throw gate.isClosed() ? closedToRequests() : overloaded();
         }
-        boolean booked = false;
-        try {
-            select(request, out);
-            book(request, out, requestId);
-            booked = true;
-        } finally {
-            if (!booked) {
-                leases.end(requestId);
-            }
+        select(request, out);
+        final long number = book(request, out);
+        if (number == LifePipeline.NONE) {
+            throw gate.isClosed() ? closedToRequests() : overloaded();
         }
         lease.hold(
                 this,
                 out.worker(),
-                requestId,
+                number,
                 request.tokenCount(),
                 blockSize,
                 request.blockCount - out.overlapBlocks());
     }
 
-    private void book(RouteRequest request, Decision decision, long requestId)
-            throws RouteException {
-        final int slot = decision.worker().slot();
-        final int newTokens = request.tokenCount() - decision.predictedCachedTokens();
-        final int newBlocks = request.blockCount - decision.activePrefixOf(slot);
-        board.addProvisional(slot, newTokens, newBlocks);
-        if (!life.tryAdd(
-                requestId,
-                slot,
-                decision.worker().tenancy(),
+    private long book(RouteRequest request, Decision decision) {
+        final Worker worker = decision.worker();
+        return life.book(
+                worker.slot(),
+                worker.tenancy(),
                 request.localHashes,
                 request.blockCount,
-                newTokens,
-                newBlocks,
+                request.tokenCount() - decision.predictedCachedTokens(),
+                request.blockCount - decision.activePrefixOf(worker.slot()),
                 request.deadlineNs(),
-                isPredicted(decision.worker()))) {
-            board.takeBackProvisional(slot, newTokens, newBlocks);
-            throw gate.isClosed() ? closedToRequests() : overloaded();
-        }
+                isPredicted(worker));
     }
 
     private static RouteException closedToRequests() {
@@ -512,11 +491,23 @@ public final class KvRouter implements AutoCloseable {
     }
 
     private RouteException overloaded() {
+        final int open = life.openBookings();
         return new RouteException(
                 RouteException.Kind.OVERLOADED,
-                "too many requests booked at once: max-active-requests="
-                        + maxActiveRequests
-                        + "; raise it or release leases");
+                open >= maxActiveRequests
+                        ? "too many requests booked at once: open="
+                                + open
+                                + ", max-active-requests="
+                                + maxActiveRequests
+                                + "; raise it or close leases earlier"
+                        : "the booking writer is behind: open="
+                                + open
+                                + " of max-active-requests="
+                                + maxActiveRequests
+                                + ", records waiting="
+                                + life.backlog()
+                                + "; give the process more CPU, set booking-wait to yielding, or"
+                                + " raise max-active-requests");
     }
 
     int blockSize() {
@@ -527,32 +518,23 @@ public final class KvRouter implements AutoCloseable {
         return board;
     }
 
-    boolean isOpen(long requestId) {
-        return leases.isOpen(requestId);
+    boolean isOpen(long number) {
+        return life.isOpen(number);
     }
 
     /** Says that a prompt is computed; false if that was said before or the booking has ended. */
-    boolean prefillCompleted(long requestId) {
-        if (!leases.startDecode(requestId)) {
-            return false;
-        }
-        life.prefillComplete(requestId);
-        return true;
+    boolean prefillCompleted(long number) {
+        return life.prefillComplete(number);
     }
 
-    void outputBlock(long requestId) {
+    void outputBlocks(long number, int blocks) {
         if (trackOutputBlocks) {
-            life.outputBlock(requestId);
+            life.outputBlocks(number, blocks);
         }
     }
 
-    boolean release(long requestId) {
-        if (!leases.close(requestId)) {
-            return false;
-        }
-        life.free(requestId);
-        leases.recycle(requestId); // behind the free: the place's next booking follows it
-        return true;
+    boolean release(long number) {
+        return life.free(number);
     }
 
     /**
@@ -562,8 +544,7 @@ public final class KvRouter implements AutoCloseable {
      * call a few times a second.
      *
      * <p>The thread that applies bookings does the work, in time proportional to what ends; a
-     * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits: a
-     * tick that finds too many bookings under way is left out, and the next makes up for it. Does
+     * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits. Does
      * nothing once the router is closed.
      *
      * @param nowNs the time by the clock of the deadlines, such as {@link System#nanoTime}
@@ -582,12 +563,12 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Bookings that are not released yet; O({@code maxActiveRequests}).
+     * Bookings that are not released yet.
      *
      * @return leases open now
      */
     public int activeLeases() {
-        return leases.count();
+        return life.openBookings();
     }
 
     /**
@@ -653,13 +634,13 @@ public final class KvRouter implements AutoCloseable {
     public int close(Duration atMost) {
         gate.close();
         final long start = System.nanoTime();
-        while (leases.count() > 0
+        while (life.openBookings() > 0
                 && !closed
                 && System.nanoTime() - start < atMost.toNanos()
                 && !Thread.currentThread().isInterrupted()) {
             LockSupport.parkNanos(DRAIN_PAUSE_NS);
         }
-        final int open = leases.count();
+        final int open = life.openBookings();
         close();
         return open;
     }

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.LifePipeline;
+
 /**
  * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
  * #close}. Any thread may call it; late and repeated calls do nothing.
@@ -10,7 +12,7 @@ package io.kvasir.router;
 public final class Lease implements AutoCloseable {
     private KvRouter router;
     private Worker worker;
-    private long requestId = LeaseTable.NONE;
+    private long requestId = LifePipeline.NONE;
     private int tailTokens;
     private int outputBlocks;
     private boolean computesBlocks;
@@ -84,9 +86,9 @@ public final class Lease implements AutoCloseable {
             return;
         }
         final int filled = (tailTokens + total) / router.blockSize();
-        while (outputBlocks < filled && router.isOpen(requestId)) {
-            outputBlocks++;
-            router.outputBlock(requestId);
+        if (filled > outputBlocks) {
+            router.outputBlocks(requestId, filled - outputBlocks);
+            outputBlocks = filled;
         }
     }
 

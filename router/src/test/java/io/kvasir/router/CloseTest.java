@@ -47,6 +47,7 @@ class CloseTest {
         final RouteRequest request = router.newRequest().tokens(new int[64], 64);
         final Decision decision = new Decision();
         final Lease lease = router.reserve(request, decision);
+        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "the booking applied");
         router.close();
         router.close();
 

@@ -281,6 +281,66 @@ class KvRouterTest {
         awaitLoad(worker, 0, 0, 0);
     }
 
+    /** Keeps the booking writer from its work until the latch is open. */
+    private CountDownLatch blockBookings() {
+        final CountDownLatch go = new CountDownLatch(1);
+        assertTrue(
+                router.lifePipeline()
+                        .workerGone(
+                                7,
+                                () -> {
+                                    try {
+                                        go.await();
+                                    } catch (InterruptedException e) {
+                                        Thread.currentThread().interrupt();
+                                    }
+                                }));
+        return go;
+    }
+
+    @Test
+    void oneThreadThatReservesAndClosesIsNeverRefusedHoweverFarTheWriterIsBehind()
+            throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(2);
+        final RouteRequest request = request(prompt);
+        final Lease lease = new Lease();
+        final CountDownLatch go = blockBookings();
+        for (int i = 0; i < 60_000; i++) {
+            router.reserve(request, decision, lease);
+            lease.prefillComplete();
+            lease.close();
+        }
+        assertEquals(0, router.activeLeases());
+        assertEquals(0, worker.activeRequests());
+        go.countDown();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
+    @Test
+    void anOverloadThatTheWriterCausesIsCalledSo() throws RouteException {
+        router.close();
+        router = KvRouter.builder().maxWorkers(8).maxActiveRequests(256).build();
+        worker(1);
+        final RouteRequest request = request(prompt(1));
+        final List<Lease> leases = new ArrayList<>();
+        for (int i = 0; i < 256; i++) {
+            leases.add(router.reserve(request, decision));
+        }
+        awaitApplied();
+        final CountDownLatch go = blockBookings();
+        leases.forEach(Lease::close);
+        for (int i = 0; i < 128; i++) {
+            router.reserve(request, decision);
+        }
+        final RouteException refused =
+                assertThrows(RouteException.class, () -> router.reserve(request, decision));
+        go.countDown();
+        assertEquals(RouteException.Kind.OVERLOADED, refused.kind());
+        assertTrue(refused.getMessage().contains("writer is behind: open=128 of max-active"));
+        assertTrue(refused.getMessage().contains("booking-wait"), refused.getMessage());
+    }
+
     @Test
     void aLeaseTakesOneBookingAfterTheOther() throws RouteException {
         final Worker worker = worker(1);

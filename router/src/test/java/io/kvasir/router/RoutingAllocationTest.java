@@ -95,6 +95,27 @@ class RoutingAllocationTest {
                         }));
     }
 
+    @ParameterizedTest
+    @CsvSource({"64, 2000", "2000, 2000", "16000, 1000", "1048576, 150"})
+    void reservingAllocatesNothingUpToTheConfiguredPromptLength(int tokens, int calls) {
+        router.close();
+        router = KvRouter.builder().maxWorkers(8).build();
+        for (int w = 0; w < 8; w++) {
+            router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+        }
+        request = router.newRequest();
+        final int[] prompt = new SplittableRandom(7).ints(tokens, 0, 150_000).toArray();
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        calls,
+                        () -> {
+                            reserve(request.reset().tokens(prompt, tokens));
+                            lease.prefillComplete();
+                            lease.close();
+                        }));
+    }
+
     @Test
     void predictingWhatWorkersHoldAllocatesNothing() {
         router.close();

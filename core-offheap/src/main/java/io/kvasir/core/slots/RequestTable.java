@@ -123,9 +123,10 @@ final class RequestTable implements AutoCloseable {
         return memory.getInt(chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET);
     }
 
-    void addOwnBlock(int entry) {
+    void addOwnBlocks(int entry, int blocks) {
         memory.putInt(
-                chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks(entry) + 1);
+                chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET,
+                ownBlocks(entry) + blocks);
     }
 
     /** Ends the prefill phase; false if it was over already. */

@@ -231,8 +231,10 @@ public final class SlotTable implements AutoCloseable {
         }
         int followed = Math.min(count, config.maxBlocksPerRequest());
         int used = active.enter(slot, localHashes, followed);
-        if (used == ActivePaths.FULL) {
+        if (used == ActivePaths.FULL || unknownBlocks > 0) {
             pathless.add(1);
+        }
+        if (used == ActivePaths.FULL) {
             followed = 0;
             used = active.enter(slot, localHashes, followed);
         }
@@ -242,6 +244,30 @@ public final class SlotTable implements AutoCloseable {
         lastAdded = used + ownBlocks;
         booked.book(slot, prefillTokens, lastAdded, provisionalBlocks);
         return requests.handle(request);
+    }
+
+    /**
+     * Adds what a caller expects of a request that it is about to hand to the writer, which books
+     * it or refuses it. Any thread; see {@link LoadBoard#addProvisional}.
+     *
+     * @param slot worker slot
+     * @param prefillTokens tokens that the worker has to prefill
+     * @param provisionalBlocks blocks that it will have in use in addition
+     */
+    public void announce(int slot, long prefillTokens, int provisionalBlocks) {
+        board.addProvisional(slot, prefillTokens, provisionalBlocks);
+    }
+
+    /**
+     * Takes back what {@link #announce} has added, when the writer will not see the request. Any
+     * thread.
+     *
+     * @param slot worker slot
+     * @param prefillTokens the same as there
+     * @param provisionalBlocks the same as there
+     */
+    public void withdraw(int slot, long prefillTokens, int provisionalBlocks) {
+        board.takeBackProvisional(slot, prefillTokens, provisionalBlocks);
     }
 
     /**
@@ -324,28 +350,36 @@ public final class SlotTable implements AutoCloseable {
     public boolean outputBlock(long requestId) {
         final int lane = writer.enter();
         try {
-            return addOutputBlock(requests.find(requestId));
+            return addOutputBlocks(requests.find(requestId), 1);
         } finally {
             writer.exit(lane);
         }
     }
 
-    /** The same as {@link #outputBlock}, of the request that a handle stands for. */
-    public boolean outputBlockAt(long handle) {
+    /**
+     * Notes that generated tokens fill more blocks, of the request that a handle stands for. Writer
+     * thread.
+     *
+     * @param blocks further blocks; 0 changes nothing
+     * @return whether the request is running
+     */
+    public boolean outputBlocksAt(long handle, int blocks) {
         final int lane = writer.enter();
         try {
-            return addOutputBlock(requests.at(handle));
+            return addOutputBlocks(requests.at(handle), blocks);
         } finally {
             writer.exit(lane);
         }
     }
 
-    private boolean addOutputBlock(int request) {
+    private boolean addOutputBlocks(int request, int blocks) {
         if (request == NONE) {
             return false;
         }
-        requests.addOwnBlock(request);
-        booked.addActiveBlocks(requests.slot(request), 1);
+        if (blocks != 0) {
+            requests.addOwnBlocks(request, blocks);
+            booked.addActiveBlocks(requests.slot(request), blocks);
+        }
         return true;
     }
 
@@ -552,8 +586,8 @@ public final class SlotTable implements AutoCloseable {
     }
 
     /**
-     * Bookings made without a path, because their blocks did not fit beside the running ones: they
-     * share no block with others; any thread.
+     * Bookings made without a path or with unknown blocks, because there was no room for them: what
+     * they share with others is counted for each; any thread.
      */
     public long pathlessBookings() {
         return pathless.get();

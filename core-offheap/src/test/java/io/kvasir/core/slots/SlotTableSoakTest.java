@@ -110,7 +110,7 @@ class SlotTableSoakTest {
                                 board.addProvisional(1, 0, DEPTH);
                                 table.book(2, 1, other, DEPTH, 0, DEPTH, now[0] + TICK_NS);
                                 table.prefillComplete(1);
-                                table.outputBlockAt(table.handle(1));
+                                table.outputBlocksAt(table.handle(1), 1);
                                 table.potentialLoads(prompt, DEPTH, 1, scores, loads);
                                 table.expire(now[0], ended);
                                 table.reconcile(now[0], SLOTS);

@@ -300,7 +300,7 @@ class SlotTableTest {
         final long first = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
         assertTrue(first > 0);
         assertEquals(first, table.handle(1));
-        assertTrue(table.outputBlockAt(first));
+        assertTrue(table.outputBlocksAt(first, 1));
         assertTrue(table.prefillCompleteAt(first));
         assertFalse(table.prefillCompleteAt(first));
         assertTrue(table.freeAt(first));
@@ -309,7 +309,7 @@ class SlotTableTest {
         final long second = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
         assertNotEquals(first, second);
         assertFalse(table.freeAt(first));
-        assertFalse(table.outputBlockAt(first));
+        assertFalse(table.outputBlocksAt(first, 1));
         assertFalse(table.prefillCompleteAt(first));
         assertEquals(1, table.activeRequests());
         assertTrue(table.freeAt(second));
