@@ -694,12 +694,25 @@ public final class EngineStream implements EventSource {
      * Says that the engine did not answer, after all tries: what is known is kept and loses credit,
      * and later tries may mend it.
      */
-    public synchronized void replayFailed() {
+    public void replayFailed() {
+        replayFailed("");
+    }
+
+    /**
+     * The same, with a reason.
+     *
+     * @param detail why there was no answer; may be empty
+     */
+    public synchronized void replayFailed(String detail) {
         if (closed || replay.isIdle()) {
             return;
         }
         status.replayFailures++;
-        final String why = "replay endpoint " + config.replayEndpoint() + " does not answer";
+        final String why =
+                "replay endpoint "
+                        + config.replayEndpoint()
+                        + " does not answer"
+                        + (detail.isEmpty() ? "" : ": " + detail);
         status.problem = why;
         if (replay.is(Wanted.HEAL)) {
             replay.nothing();

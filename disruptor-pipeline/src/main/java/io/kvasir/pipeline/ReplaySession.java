@@ -36,7 +36,7 @@ final class ReplaySession implements Connector.Listener {
     private SocketPoller.Timer timer;
     private long heardNs;
     private int failedAttempts;
-    private String failure = "no answer";
+    private String failure = "";
     private boolean over;
 
     ReplaySession(ZmqSource source, EngineStream stream, SourceLane lane, Endpoint endpoint) {
@@ -76,7 +76,7 @@ final class ReplaySession implements Connector.Listener {
             return;
         }
         heardNs = System.nanoTime();
-        failure = "no answer";
+        failure = "";
         connector.send(new byte[0], ByteBuffer.allocate(Long.BYTES).putLong(from).array());
     }
 
@@ -107,13 +107,18 @@ final class ReplaySession implements Connector.Listener {
 
     @Override
     public void disconnected(String why) {
-        failure = why;
+        failure = withoutAddress(why);
         attemptFailed();
     }
 
     @Override
     public void connectFailed(String why) {
-        failure = why; // tried again until the patience is over
+        failure = withoutAddress(why); // tried again until the patience is over
+    }
+
+    private String withoutAddress(String why) {
+        final String address = endpoint.text() + ": ";
+        return why.startsWith(address) ? why.substring(address.length()) : why;
     }
 
     private void attemptFailed() {
@@ -123,8 +128,8 @@ final class ReplaySession implements Connector.Listener {
             timer = lane.poller().schedule(backoff.nextNs(), this::start);
             return;
         }
-        LOG.warn("{}: replay given up: {}", endpoint, failure);
-        stream.replayFailed();
+        LOG.warn("{}: replay given up: {}", endpoint, failure.isEmpty() ? "no answer" : failure);
+        stream.replayFailed(failure);
         end();
     }
 

@@ -2,6 +2,7 @@ package io.kvasir.pipeline;
 
 import io.kvasir.pipeline.source.Backoff;
 import io.kvasir.pipeline.source.ByteBudget;
+import io.kvasir.pipeline.source.ConnectLimit;
 import io.kvasir.pipeline.source.Connector;
 import io.kvasir.pipeline.source.Endpoint;
 import io.kvasir.pipeline.source.Resolver;
@@ -25,12 +26,14 @@ import java.util.function.Supplier;
  */
 final class SourceLane {
     private static final long SLICE_NS = TimeUnit.MILLISECONDS.toNanos(50);
-    private static final int SLICES = 10;
+    private static final int SLICES = 4;
+    private static final int CONNECTS_AT_A_TIME = 512;
 
     private final SocketPoller poller;
     private final Resolver resolver;
     private final ZmqConfig config;
     private final ByteBudget memory;
+    private final ConnectLimit connects;
     private final int maxReplays;
     private final SplittableRandom random = new SplittableRandom();
     private final List<ZmqSource> sources = new ArrayList<>();
@@ -43,6 +46,7 @@ final class SourceLane {
         this.resolver = resolver;
         this.config = config;
         this.memory = memory;
+        this.connects = new ConnectLimit(poller, CONNECTS_AT_A_TIME);
         this.maxReplays = Math.max(1, config.replays() / config.pollers());
         poller.execute(this::tickLater);
     }
@@ -132,7 +136,7 @@ final class SourceLane {
     }
 
     Connector connector(Endpoint endpoint, ZmtpOptions options, Connector.Listener listener) {
-        return new Connector(poller, resolver, endpoint, options, backoff(), listener);
+        return new Connector(poller, resolver, endpoint, options, backoff(), connects, listener);
     }
 
     ZmtpListener listener(Endpoint endpoint, Supplier<ZmtpConnection.Listener> newPeer) {

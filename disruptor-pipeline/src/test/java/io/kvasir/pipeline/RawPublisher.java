@@ -88,6 +88,18 @@ final class RawPublisher implements AutoCloseable {
         }
     }
 
+    /** Writes bytes to all connections and leaves them open; what follows goes to newer ones. */
+    void sendAndForget(byte[] bytes) {
+        for (SocketChannel connection : connections) {
+            connections.remove(connection);
+            try {
+                write(connection, bytes);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
     /** Closes the connections; new ones are accepted. */
     void drop() {
         for (SocketChannel connection : connections) {

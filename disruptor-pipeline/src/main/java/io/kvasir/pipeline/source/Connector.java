@@ -30,9 +30,11 @@ public final class Connector implements ZmtpConnection.Listener {
     private final Endpoint endpoint;
     private final ZmtpOptions options;
     private final Backoff backoff;
+    private final ConnectLimit limit;
     private final Listener listener;
     private ZmtpConnection connection;
     private boolean wasOpen;
+    private boolean counted; // against the limit
     private boolean closed;
     private long openedAtNs;
     private int tries;
@@ -43,6 +45,7 @@ public final class Connector implements ZmtpConnection.Listener {
      *
      * @param endpoint what to connect to
      * @param backoff delays between tries
+     * @param limit of connections under way
      * @param listener hears of connections and messages
      */
     public Connector(
@@ -51,12 +54,14 @@ public final class Connector implements ZmtpConnection.Listener {
             Endpoint endpoint,
             ZmtpOptions options,
             Backoff backoff,
+            ConnectLimit limit,
             Listener listener) {
         this.poller = poller;
         this.resolver = resolver;
         this.endpoint = endpoint;
         this.options = options;
         this.backoff = backoff;
+        this.limit = limit;
         this.listener = listener;
     }
 
@@ -69,7 +74,7 @@ public final class Connector implements ZmtpConnection.Listener {
             resolver.resolve(
                     endpoint.host(), addresses -> poller.execute(() -> resolved(addresses)));
         } else {
-            connect(endpoint.address());
+            limit.begin(() -> connect(endpoint.address()));
         }
     }
 
@@ -82,14 +87,26 @@ public final class Connector implements ZmtpConnection.Listener {
             return;
         }
         final InetAddress chosen = addresses.get(tries % addresses.size());
-        connect(new InetSocketAddress(chosen, endpoint.port()));
+        limit.begin(() -> connect(new InetSocketAddress(chosen, endpoint.port())));
     }
 
     private void connect(SocketAddress address) {
+        if (closed) {
+            limit.end();
+            return;
+        }
+        counted = true;
         wasOpen = false;
         tries = tries + 1 & Integer.MAX_VALUE;
         connection = new ZmtpConnection(poller, options, this);
         connection.connect(address);
+    }
+
+    private void endCount() {
+        if (counted) {
+            counted = false;
+            limit.end();
+        }
     }
 
     private void failed(String why) {
@@ -104,6 +121,7 @@ public final class Connector implements ZmtpConnection.Listener {
 
     @Override
     public void opened(ZmtpConnection opened) {
+        endCount();
         wasOpen = true;
         openedAtNs = System.nanoTime();
         listener.connected();
@@ -116,6 +134,7 @@ public final class Connector implements ZmtpConnection.Listener {
 
     @Override
     public void closed(ZmtpConnection lost, String why) {
+        endCount();
         if (closed) {
             return;
         }
@@ -157,5 +176,6 @@ public final class Connector implements ZmtpConnection.Listener {
             connection.close();
             connection = null;
         }
+        endCount();
     }
 }

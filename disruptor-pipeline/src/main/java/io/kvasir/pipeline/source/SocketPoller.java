@@ -58,6 +58,7 @@ public final class SocketPoller implements AutoCloseable {
     private static final int READ_BYTES = 1 << 16;
     private static final long ERROR_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long MAX_WAIT_MS = 1_000;
+    private static final int TASKS_PER_TURN = 256;
 
     private final Selector selector;
     private final Thread thread;
@@ -142,8 +143,8 @@ public final class SocketPoller implements AutoCloseable {
         } else {
             selector.selectNow(SocketPoller::handle);
         }
+        runTimers(); // right behind the reads: what is late then has really sent nothing
         runTasks();
-        runTimers();
     }
 
     private static void handle(SelectionKey key) {
@@ -167,8 +168,12 @@ public final class SocketPoller implements AutoCloseable {
     }
 
     private void runTasks() {
-        for (int left = tasks.size(); left > 0 && !closed; left--) {
-            guarded(tasks.poll());
+        for (int left = TASKS_PER_TURN; left > 0 && !closed; left--) {
+            final Runnable task = tasks.poll();
+            if (task == null) {
+                return;
+            }
+            guarded(task);
         }
     }
 
