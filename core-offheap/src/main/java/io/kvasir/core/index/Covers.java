@@ -75,8 +75,8 @@ final class Covers {
      *
      * @return false when there is no memory for it; then {@link #abandon} must follow
      */
-    boolean prepare(int run, int slot, int holding, int place, int count) {
-        return slots[slot].prepareBits(holding, place, count)
+    boolean prepare(int run, int slot, int holding, int place) {
+        return slots[slot].prepareBits(holding, place)
                 && (cover(run, slot) >= 0 || addCover(run, slot, holding));
     }
 

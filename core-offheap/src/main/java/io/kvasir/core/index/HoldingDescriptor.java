@@ -4,16 +4,14 @@ package io.kvasir.core.index;
  * Layout of one holding, what one worker slot holds of one array of hashes, and of positions.
  *
  * <pre>
- *   0      4      8           12          16     20          24      28      32             64
- *   +------+------+-----------+-----------+------+-----------+-------+-------+--------------+
- *   | free | run  | low place | high place| held | held bits | index | index | names 0 … 7  |
- *   |      |      |           |           |      |           | order |       |              |
- *   +------+------+-----------+-----------+------+-----------+-------+-------+--------------+
+ *   0      4      8           12          16     20          24      32             64
+ *   +------+------+-----------+-----------+------+-----------+-------+--------------+
+ *   | free | run  | low place | high place| held | held bits | free  | names 0 … 7  |
+ *   +------+------+-----------+-----------+------+-----------+-------+--------------+
  *   run        a piece of the array that the slot covers
  *   places     first held and behind the last held place of the array
  *   held       held places
  *   held bits  line of one bit per place, 0 = all between low and high are held
- *   index      line of the {@link NameIndex} over the names, 0 = none, names are read one by one
  *   names n    line of the slot's names of the places 64·n to 64·n + 63, 0 = none needed
  *
  *   position   [ 0:1 | holding:22 | place:9 ]
@@ -26,8 +24,6 @@ final class HoldingDescriptor {
     static final int HIGH_OFFSET = 12;
     static final int HELD_OFFSET = 16;
     static final int BITS_OFFSET = 20;
-    static final int INDEX_ORDER_OFFSET = 24;
-    static final int INDEX_OFFSET = 28;
     static final int NAMES_OFFSET = 32;
 
     /** Names of one piece of memory. */

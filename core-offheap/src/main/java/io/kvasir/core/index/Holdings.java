@@ -3,8 +3,6 @@ package io.kvasir.core.index;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.OffHeap;
 
-import java.util.Arrays;
-
 /**
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
  * uses it; its memory comes from the arena of the index, a line for each holding.
@@ -17,26 +15,27 @@ final class Holdings {
     /** No position, no holding. */
     static final int NONE = -1;
 
+    private static final int LINES_PER_LINE = LineArena.LINE_LENGTH / Integer.BYTES;
+
     private final LineArena arena;
     private final OffHeap memory;
-    private final NameIndex names;
-    private final NameAnchors anchors;
 
     /** Line of each holding in use; of a free one, how far below {@link #NONE} the next free is. */
-    private int[] lines = new int[16];
+    private final SegmentedLines lines;
+
+    /** The holding that was asked for last, and where it is: the same is asked for many times. */
+    private int seen = NONE;
+
+    private long seenAt;
 
     private int end;
     private int firstFree = NONE;
     private int used;
 
-    @SuppressWarnings("UnusedVariable") // written so that the loads of touch() are not dropped
-    private long lastTouched;
-
     Holdings(LineArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
-        this.names = new NameIndex(memory);
-        this.anchors = new NameAnchors(arena, this);
+        this.lines = new SegmentedLines(arena);
     }
 
     /** Holdings. */
@@ -49,19 +48,19 @@ final class Holdings {
         return end;
     }
 
-    /** Line of a holding; for tests. */
+    /** Where the lines of the holdings are written; for tests. */
+    SegmentedLines lines() {
+        return lines;
+    }
+
+    /** Line of a holding; not above {@link LineArena#NONE} for one that is not in use. */
     int line(int holding) {
-        return lines[holding];
+        return memory.getInt(lineOffset(holding));
     }
 
-    /** Line of the anchored names, {@link LineArena#NONE} = none; for tests. */
-    int anchorTable() {
-        return anchors.table();
-    }
-
-    /** Whether a number below {@link #end} is a holding. */
+    /** Whether a number is that of a holding. */
     boolean isUsed(int holding) {
-        return lines[holding] > LineArena.NONE;
+        return holding < end && line(holding) > LineArena.NONE;
     }
 
     /**
@@ -71,57 +70,58 @@ final class Holdings {
      * @return its number, or {@link #NONE} when there is no memory
      */
     int allocate(int run) {
-        final int line = end == HoldingDescriptor.MAX_HOLDINGS ? LineArena.NONE : arena.allocate(0);
-        if (line == LineArena.NONE) {
+        if (firstFree == NONE && !hasRoomForOneMore()) {
             return NONE;
         }
-        final int holding = firstFree == NONE ? end : firstFree;
-        if (holding == end) {
-            end++;
-            if (holding == lines.length) {
-                lines = Arrays.copyOf(lines, 2 * lines.length);
+        final int line = arena.allocate(0);
+        if (line == LineArena.NONE) {
+            if (used == 0) {
+                release();
             }
-        } else {
-            firstFree = NONE - lines[holding];
+            return NONE;
         }
-        lines[holding] = line;
+        final int holding = firstFree == NONE ? end++ : firstFree;
+        if (holding == firstFree) {
+            firstFree = NONE - line(holding);
+        }
+        memory.putInt(lineOffset(holding), line);
+        seen = NONE;
         memory.zero(LineArena.offset(line), LineArena.LINE_LENGTH);
         memory.putInt(LineArena.offset(line) + HoldingDescriptor.RUN_OFFSET, run);
         used++;
         return holding;
     }
 
-    /** Frees a holding of nothing. */
+    private boolean hasRoomForOneMore() {
+        return end < HoldingDescriptor.MAX_HOLDINGS
+                && (end < lines.lines() * LINES_PER_LINE || lines.grow());
+    }
+
+    /** Frees a holding of nothing; the last one frees the memory of all. */
     void free(int holding) {
         final long at = at(holding);
         assert held(holding) == 0;
         freeBits(at);
-        freeIndex(at);
         freeNames(at, 0);
-        arena.free(lines[holding]);
-        lines[holding] = NONE - firstFree;
+        arena.free(line(holding));
+        memory.putInt(lineOffset(holding), NONE - firstFree);
         firstFree = holding;
         used--;
+        if (used == 0) {
+            release();
+        }
     }
 
-    /** Gives all memory back; nothing is held any more. */
-    void release() {
-        assert used == 0 : "holdings=" + used;
+    private void release() {
+        lines.release();
         end = 0;
         firstFree = NONE;
-        anchors.release();
     }
 
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
         final int holding = HoldingDescriptor.holding(position);
-        return holding < end
-                && isUsed(holding)
-                && holds(holding, HoldingDescriptor.place(position));
-    }
-
-    private int indexOrder(long at) {
-        return memory.getInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET);
+        return isUsed(holding) && holds(holding, HoldingDescriptor.place(position));
     }
 
     /** A piece of the array that the slot covers. */
@@ -173,10 +173,16 @@ final class Holdings {
             }
             return p >= low && p < high ? Math.min(high, end) : p;
         }
-        while (p < end && holds(holding, p) != held) {
-            p++;
+        final int bits = memory.getInt(at(holding) + HoldingDescriptor.BITS_OFFSET);
+        while (p < end) {
+            final long word = memory.getLong(bitWord(bits, p));
+            final long wanted = (held ? word : ~word) >>> p;
+            if (wanted != 0) {
+                return Math.min(end, p + Long.numberOfTrailingZeros(wanted));
+            }
+            p = (p | Long.SIZE - 1) + 1;
         }
-        return p;
+        return end;
     }
 
     /** The slot's name of a held place. */
@@ -189,16 +195,10 @@ final class Holdings {
         return name(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
     }
 
-    /** Gives a held place another name. */
-    void name(int holding, int place, long name) {
-        final long at = at(holding);
-        removeLastAnchor(holding);
-        memory.putLong(nameOffset(at, place), name);
-        putLastAnchor(holding);
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        if (index != LineArena.NONE && !names.enter(index, indexOrder(at), name, place)) {
-            reindex(at);
-        }
+    /** Gives a held position another name. */
+    void name(int position, long name) {
+        final long at = at(HoldingDescriptor.holding(position));
+        memory.putLong(nameOffset(at, HoldingDescriptor.place(position)), name);
     }
 
     /**
@@ -218,10 +218,6 @@ final class Holdings {
             memory.putLongs(nameOffset(at, next), hashes, from + next - place, put);
             next += put;
             left -= put;
-        }
-        final int places = Math.max(next, high(holding));
-        if (places >= NameIndex.MIN_NAMES) {
-            growIndex(at, places);
         }
         return true;
     }
@@ -248,130 +244,16 @@ final class Holdings {
         return true;
     }
 
-    /** Gives a holding an index as large as its names ask for, as far as there is memory. */
-    private void growIndex(long at, int places) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        final int order = NameIndex.order(places);
-        if (index != LineArena.NONE && indexOrder(at) >= order) {
-            return;
-        }
-        final int grown = arena.allocate(order);
-        freeIndex(at);
-        if (grown != LineArena.NONE) {
-            memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, grown);
-            memory.putInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET, order);
-            reindex(at);
-        }
-    }
-
-    private void reindex(long at) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        final int order = indexOrder(at);
-        names.clear(index, order);
-        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
-        final int high = memory.getInt(at + HoldingDescriptor.HIGH_OFFSET);
-        for (int p = memory.getInt(at + HoldingDescriptor.LOW_OFFSET); p < high; p++) {
-            if (bits == LineArena.NONE || bit(bits, p)) {
-                final boolean entered =
-                        names.enter(index, order, memory.getLong(nameOffset(at, p)), p);
-                assert entered : "an index has room for all names of its holding";
-            }
-        }
-    }
-
-    /** Enters names that were put and are held into the index. */
-    void index(int holding, int place, long[] hashes, int from, int count) {
-        final long at = at(holding);
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        if (index == LineArena.NONE) {
-            return;
-        }
-        final int order = indexOrder(at);
-        for (int i = 0; i < count; i++) {
-            if (!names.enter(index, order, hashes[from + i], place + i)) {
-                reindex(at); // full of names that are not held any more
-                return;
-            }
-        }
-    }
-
     /**
-     * Finds the name of the last block of a holding, or of one that was anchored.
-     *
-     * @return its position, or {@link #NONE}
-     */
-    int findAnchored(long name) {
-        return anchors.find(name);
-    }
-
-    /** Lets a name be found as fast as the last one of a holding from now on. */
-    void anchor(long name, int position) {
-        anchors.put(name, position);
-    }
-
-    /**
-     * Finds a name among all that the slot holds: takes time for each holding.
-     *
-     * @return its position, or {@link #NONE}
-     */
-    int search(long name) {
-        final int end = end();
-        long touched = 0;
-        for (int holding = 0; holding < end; holding++) {
-            touched += isUsed(holding) ? touch(at(holding), name) : 0;
-        }
-        lastTouched = touched;
-        for (int holding = 0; holding < end; holding++) {
-            if (isUsed(holding)) {
-                final int place = findIn(holding, name);
-                if (place != NONE) {
-                    return HoldingDescriptor.position(holding, place);
-                }
-            }
-        }
-        return NONE;
-    }
-
-    /** Starts the load of the line where a holding has a name. */
-    private long touch(long at, long name) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        return index == LineArena.NONE ? 0 : names.touch(index, indexOrder(at), name);
-    }
-
-    private int findIn(int holding, long name) {
-        final long at = at(holding);
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        final int high = high(holding);
-        if (index == LineArena.NONE) {
-            for (int p = low(holding); p < high; p++) {
-                if (name(holding, p) == name && holds(holding, p)) {
-                    return p;
-                }
-            }
-            return NONE;
-        }
-        final int order = indexOrder(at);
-        long cursor = names.first(index, order, name);
-        while (cursor != NameIndex.END) {
-            final int place = names.place(cursor);
-            if (place < high && name(holding, place) == name && holds(holding, place)) {
-                return place;
-            }
-            cursor = names.next(index, order, name, cursor);
-        }
-        return NONE;
-    }
-
-    /**
-     * Makes ready to {@link #hold} places: a holding with gaps needs bits.
+     * Makes ready to {@link #hold} places: a holding with gaps needs bits, and one that grows at
+     * its start too, so that the places can be dropped in any order without more memory.
      *
      * @return false when there is no memory for them
      */
-    boolean prepareBits(int holding, int place, int count) {
+    boolean prepareBits(int holding, int place) {
         return !isSolid(holding)
                 || held(holding) == 0
                 || place == high(holding)
-                || place + count == low(holding)
                 || makeSparse(holding);
     }
 
@@ -381,9 +263,7 @@ final class Holdings {
             return false;
         }
         memory.zero(LineArena.offset(bits), LineArena.LINE_LENGTH);
-        for (int p = low(holding); p < high(holding); p++) {
-            setBit(bits, p, true);
-        }
+        setBits(bits, low(holding), high(holding));
         memory.putInt(at(holding) + HoldingDescriptor.BITS_OFFSET, bits);
         return true;
     }
@@ -393,7 +273,6 @@ final class Holdings {
         final long at = at(holding);
         final int held = held(holding);
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
-        removeLastAnchor(holding);
         if (held == 0) {
             memory.putInt(at + HoldingDescriptor.LOW_OFFSET, place);
             memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, place + count);
@@ -404,30 +283,18 @@ final class Holdings {
         }
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held + count);
         if (bits != LineArena.NONE) {
-            for (int p = place; p < place + count; p++) {
-                setBit(bits, p, true);
-            }
-        }
-        putLastAnchor(holding);
-    }
-
-    private void removeLastAnchor(int holding) {
-        if (held(holding) > 0) {
-            final int last = high(holding) - 1;
-            anchors.remove(name(holding, last), HoldingDescriptor.position(holding, last));
+            setBits(bits, place, place + count);
         }
     }
 
-    private void putLastAnchor(int holding) {
-        if (held(holding) > 0) {
-            final int last = high(holding) - 1;
-            anchors.put(name(holding, last), HoldingDescriptor.position(holding, last));
-        }
+    /** Whether a holding has bits that are not needed any more. */
+    boolean isUnsettled(int holding) {
+        return !isSolid(holding) && held(holding) == high(holding) - low(holding);
     }
 
-    /** Gives back bits that are not needed any more; follows {@link #hold}. */
+    /** Gives back bits that are not needed any more. */
     void settle(int holding) {
-        if (held(holding) == high(holding) - low(holding)) {
+        if (isUnsettled(holding)) {
             freeBits(at(holding));
         }
     }
@@ -436,11 +303,9 @@ final class Holdings {
     void dropLast(int holding, int count) {
         final long at = at(holding);
         final int high = high(holding) - count;
-        removeLastAnchor(holding);
         memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - count);
         shrinkNames(at, high);
-        putLastAnchor(holding);
     }
 
     /**
@@ -468,13 +333,11 @@ final class Holdings {
             }
         }
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
-        removeLastAnchor(holding);
-        setBit(bits, place, false);
+        clearBit(bits, place);
         memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - 1);
         trim(at, bits);
         settle(holding);
         shrinkNames(at, high(holding));
-        putLastAnchor(holding);
         return true;
     }
 
@@ -482,11 +345,19 @@ final class Holdings {
     private void trim(long at, int bits) {
         int low = memory.getInt(at + HoldingDescriptor.LOW_OFFSET);
         int high = memory.getInt(at + HoldingDescriptor.HIGH_OFFSET);
-        while (low < high && !bit(bits, low)) {
-            low++;
+        for (int p = low; p < high; p = (p | Long.SIZE - 1) + 1) {
+            final long word = memory.getLong(bitWord(bits, p)) >>> p;
+            if (word != 0) {
+                low = p + Long.numberOfTrailingZeros(word);
+                break;
+            }
         }
-        while (low < high && !bit(bits, high - 1)) {
-            high--;
+        for (int p = high - 1; p >= low; p = (p & -Long.SIZE) - 1) {
+            final long word = memory.getLong(bitWord(bits, p)) << (Long.SIZE - 1 - p);
+            if (word != 0) {
+                high = p + 1 - Long.numberOfLeadingZeros(word);
+                break;
+            }
         }
         memory.putInt(at + HoldingDescriptor.LOW_OFFSET, low);
         memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
@@ -516,14 +387,6 @@ final class Holdings {
         }
     }
 
-    private void freeIndex(long at) {
-        final int index = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
-        if (index != LineArena.NONE) {
-            memory.putInt(at + HoldingDescriptor.INDEX_OFFSET, LineArena.NONE);
-            arena.free(index);
-        }
-    }
-
     private void freeBits(long at) {
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
         if (bits != LineArena.NONE) {
@@ -536,15 +399,36 @@ final class Holdings {
         return (memory.getLong(bitWord(bits, place)) & 1L << place) != 0;
     }
 
-    private void setBit(int bits, int place, boolean held) {
+    private void setBits(int bits, int from, int to) {
+        for (int p = from; p < to; p = (p | Long.SIZE - 1) + 1) {
+            final long beyond = to > (p | Long.SIZE - 1) ? 0 : -1L << to;
+            final long word = bitWord(bits, p);
+            memory.putLong(word, memory.getLong(word) | -1L << p & ~beyond);
+        }
+    }
+
+    private void clearBit(int bits, int place) {
         final long word = bitWord(bits, place);
-        final long bit = 1L << place;
-        final long before = memory.getLong(word);
-        memory.putLong(word, held ? before | bit : before & ~bit);
+        memory.putLong(word, memory.getLong(word) & ~(1L << place));
     }
 
     private static long bitWord(int bits, int place) {
         return LineArena.offset(bits) + (place >>> 6 << 3);
+    }
+
+    /** Offset of the line of the holding of a position. */
+    long headerOffset(int position) {
+        return LineArena.offset(line(HoldingDescriptor.holding(position)));
+    }
+
+    /** Offset of the name of a position, of which the line of the holding is known. */
+    long nameOffsetOf(long at, int position) {
+        return nameOffset(at, HoldingDescriptor.place(position));
+    }
+
+    /** The name at an offset. */
+    long nameAt(long offset) {
+        return memory.getLong(offset);
     }
 
     private long nameOffset(long at, int place) {
@@ -557,7 +441,16 @@ final class Holdings {
                 + (long) (place % HoldingDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
+    private long lineOffset(int holding) {
+        return lines.offset(holding / LINES_PER_LINE)
+                + (long) (holding % LINES_PER_LINE) * Integer.BYTES;
+    }
+
     private long at(int holding) {
-        return LineArena.offset(lines[holding]);
+        if (holding != seen) {
+            seen = holding;
+            seenAt = LineArena.offset(line(holding));
+        }
+        return seenAt;
     }
 }

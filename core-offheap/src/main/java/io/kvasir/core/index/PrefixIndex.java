@@ -3,7 +3,6 @@ package io.kvasir.core.index;
 import static io.kvasir.core.index.Holdings.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.memory.EntryChains;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.SharedCells;
@@ -11,6 +10,7 @@ import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.memory.WriterLane;
 
 import java.lang.invoke.VarHandle;
+import java.security.SecureRandom;
 import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Deque;
@@ -36,11 +36,6 @@ public final class PrefixIndex implements AutoCloseable {
     /** Applied sequence of a slot before its first event. */
     public static final long NO_EVENT = -1;
 
-    /** Held blocks for each name with several copies or beside another name of its block. */
-    private static final int HELD_PER_NOTE = 32;
-
-    private static final int MIN_NOTES = 4_096;
-
     /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
     private static final int ARRAYS_PER_RUN = 3;
 
@@ -57,7 +52,6 @@ public final class PrefixIndex implements AutoCloseable {
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
     private final Covers covers;
-    private final NoteTable notes;
     private final SharedCells slotCells;
     private final MemoryGate gate;
     private final WriterLane writer;
@@ -76,7 +70,6 @@ public final class PrefixIndex implements AutoCloseable {
 
     private Holdings mine;
     private SlotNames myNames;
-    private boolean noted;
     private long[] names;
     private long[] locals;
     private int count;
@@ -86,7 +79,16 @@ public final class PrefixIndex implements AutoCloseable {
     private int offset;
     private int holding;
     private boolean conflict;
+
+    /** Engine hashes of a removal before this one do not go on to the last of a holding. */
+    private int notLastBefore;
+
     private int heldChange;
+
+    /** Holdings of the store being applied whose bits are not needed when it succeeds. */
+    private int[] unsettled = new int[8];
+
+    private int unsettledCount;
 
     private int[] tracedRuns = {};
     private int[] tracedOffsets = {};
@@ -113,15 +115,6 @@ public final class PrefixIndex implements AutoCloseable {
         try {
             this.arena = gate.own(new LineArena(config.budgetBytes()));
             this.tree = new RunTree(arena, config.maxWorkerSlots());
-            this.notes =
-                    gate.own(
-                            new NoteTable(
-                                    config.maxWorkerSlots(),
-                                    Math.min(
-                                            config.maxHeldBlocks(),
-                                            Math.max(
-                                                    MIN_NOTES,
-                                                    config.maxHeldBlocks() / HELD_PER_NOTE))));
         } catch (Throwable t) {
             gate.close();
             throw t;
@@ -129,12 +122,18 @@ public final class PrefixIndex implements AutoCloseable {
         this.slots = new Holdings[config.maxWorkerSlots()];
         this.slotNames = new SlotNames[config.maxWorkerSlots()];
         Arrays.setAll(slots, s -> new Holdings(arena));
-        Arrays.setAll(slotNames, s -> new SlotNames(slots[s]));
+        final EngineHashIndex.Key key = newKey();
+        Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key));
         this.covers = new Covers(tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
+    }
+
+    private static EngineHashIndex.Key newKey() {
+        final SecureRandom random = new SecureRandom();
+        return new EngineHashIndex.Key(random.nextLong(), random.nextLong());
     }
 
     /**
@@ -204,7 +203,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private StoreResult store(boolean root, long parent) {
-        final int parentPosition = root ? NONE : parentPosition(parent);
+        final int parentPosition = root ? NONE : myNames.position(parent);
         if (!root && parentPosition == NONE) {
             return contradictsItself(root, parent)
                     ? StoreResult.INVALID
@@ -232,7 +231,7 @@ public final class PrefixIndex implements AutoCloseable {
             return StoreResult.INVALID;
         }
         releaseConflicting(root, parent);
-        return tryStore(root, root ? NONE : position(parent))
+        return tryStore(root, root ? NONE : myNames.position(parent))
                 ? StoreResult.STORED
                 : StoreResult.CAPACITY;
     }
@@ -240,6 +239,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Stores all or, with {@link #conflict} as the reason, nothing. */
     private boolean tryStore(boolean root, int parent) {
         conflict = false;
+        unsettledCount = 0;
         startAt(root, parent);
         int done = 0;
         while (done < count) {
@@ -269,7 +269,20 @@ public final class PrefixIndex implements AutoCloseable {
             undo(done);
             return false;
         }
+        for (int i = 0; i < unsettledCount; i++) {
+            mine.settle(unsettled[i]);
+        }
         return true;
+    }
+
+    /** Keeps bits that are not needed any more until the store can not be taken back. */
+    private void noteUnsettled() {
+        if (mine.isUnsettled(holding)) {
+            if (unsettledCount == unsettled.length) {
+                unsettled = Arrays.copyOf(unsettled, 2 * unsettledCount);
+            }
+            unsettled[unsettledCount++] = holding;
+        }
     }
 
     /** Goes to where a store begins: behind the parent, or to the root. */
@@ -282,7 +295,6 @@ public final class PrefixIndex implements AutoCloseable {
         }
         holding = HoldingDescriptor.holding(parent);
         final int place = HoldingDescriptor.place(parent);
-        myNames.startsAt(parent + 1);
         run = tree.pieceAt(mine.run(holding), place);
         offset = place - tree.first(run) + 1;
     }
@@ -355,19 +367,19 @@ public final class PrefixIndex implements AutoCloseable {
                 return 0;
             }
         }
-        if (covers.prepare(run, slot, holding, place, blocks)
+        if (covers.prepare(run, slot, holding, place)
                 && mine.putNames(holding, place, names, done, blocks)) {
-            if (!config.checkNames() || areNew(done, blocks)) {
+            final int position = HoldingDescriptor.position(holding, place);
+            final EngineHashIndex.Insertion added = myNames.add(names, done, blocks, position);
+            if (added == EngineHashIndex.Insertion.DONE) {
                 mine.hold(holding, place, blocks);
-                mine.settle(holding);
-                mine.index(holding, place, names, done, blocks);
-                myNames.startsAt(HoldingDescriptor.position(holding, place));
+                noteUnsettled();
                 covers.held(run, blockOffset, blocks, slot, holding);
                 Arrays.fill(outcomes, done, done + blocks, STORED);
                 heldChange += blocks;
                 return blocks;
             }
-            conflict = true;
+            conflict = added == EngineHashIndex.Insertion.KNOWN;
         }
         if (covers.abandon(run, slot, holding)) {
             holding = NONE;
@@ -375,57 +387,33 @@ public final class PrefixIndex implements AutoCloseable {
         return 0;
     }
 
-    /** Whether the slot has none of the next names. */
-    private boolean areNew(int done, int blocks) {
-        for (int i = done; i < done + blocks; i++) {
-            if (position(names[i]) != NONE) {
-                return false;
-            }
-        }
-        return !repeatCheck.repeats(names, count);
-    }
-
     /** Stores a block that the slot holds: one more copy, or one more name. */
     private boolean storeAgain(int done, int position) {
         final long name = names[done];
-        final int known = mine.name(position) == name ? position : position(name);
-        if (known != NONE && known != position) {
+        final int known = mine.name(position) == name ? position : myNames.position(name);
+        if (known == NONE) {
+            if (!myNames.addAlias(name, position)) {
+                return false;
+            }
+            outcomes[done] = STORED;
+            heldChange++;
+            return true;
+        }
+        if (known != position) {
             conflict = true;
             return false;
         }
-        if (known != NONE && refreshHeld) {
-            outcomes[done] = KEPT;
-            return true;
-        }
-        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
-        if (note != EntryChains.NONE) {
-            notes.copies(note, notes.copies(note) + 1);
-            outcomes[done] = COPIED;
-            return true;
-        }
-        if (notes.free() == 0) {
-            return false;
-        }
-        notes.insert(slot, name, position);
-        noted = true;
-        if (known == NONE) {
-            myNames.further(1);
-            heldChange++;
-            outcomes[done] = STORED;
-        } else {
-            notes.copies(notes.find(slot, name), 2);
-            outcomes[done] = COPIED;
-        }
-        return true;
+        outcomes[done] = refreshHeld ? KEPT : COPIED;
+        return refreshHeld || myNames.copies(name, myNames.copies(name) + 1);
     }
 
     /** Takes back the blocks stored so far, last first. */
     private void undo(int done) {
         for (int i = done - 1; i >= 0; i--) {
             if (outcomes[i] == STORED) {
-                release(names[i], position(names[i]));
+                release(names[i], myNames.position(names[i]));
             } else if (outcomes[i] == COPIED) {
-                setCopies(names[i], position(names[i]), copies(names[i]) - 1);
+                myNames.copies(names[i], myNames.copies(names[i]) - 1);
             }
         }
     }
@@ -446,13 +434,15 @@ public final class PrefixIndex implements AutoCloseable {
     private void releaseConflicting(boolean root, long parent) {
         final int traced = trace(root, parent);
         for (int i = 0; i < count; i++) {
-            final int position = position(names[i]);
+            final int position = myNames.position(names[i]);
             final boolean inPlace = i < traced && position == tracedPosition(i);
             outcomes[i] = position == NONE || inPlace ? KEPT : CONFLICTING;
         }
         for (int i = 0; i < count; i++) {
-            if (outcomes[i] == CONFLICTING) {
-                release(names[i], position(names[i]));
+            // letting one go without memory for the hole lets others behind it go too
+            final int position = outcomes[i] == CONFLICTING ? myNames.position(names[i]) : NONE;
+            if (position != NONE) {
+                release(names[i], position);
                 conflictingStores.add(1);
             }
         }
@@ -484,7 +474,7 @@ public final class PrefixIndex implements AutoCloseable {
         if (position != NONE && mine.isHeld(position) && mine.name(position) == names[i]) {
             return true;
         }
-        return (config.checkNames() || myNames.further() > 0) && position(names[i]) != NONE;
+        return myNames.position(names[i]) != NONE;
     }
 
     /** Finds the blocks being stored in the tree, as far as they are there; returns how many. */
@@ -493,7 +483,7 @@ public final class PrefixIndex implements AutoCloseable {
             tracedRuns = new int[count];
             tracedOffsets = new int[count];
         }
-        startAt(root, root ? NONE : position(parent));
+        startAt(root, root ? NONE : myNames.position(parent));
         int traced = 0;
         while (traced < count) {
             if (offset == tree.length(run)) {
@@ -537,14 +527,14 @@ public final class PrefixIndex implements AutoCloseable {
         int unknown = 0;
         int i = 0;
         while (i < count) {
-            final int position = orNoted(names[i], myNames.findExpected(names[i]));
+            final int position = myNames.findExpected(names[i]);
             if (position == NONE) {
                 unknown++;
                 i++;
-            } else if (!noted) {
+            } else if (!myNames.hasRecords()) {
                 i += removeFrom(i, position);
             } else {
-                removeNoted(names[i], position, rule);
+                removeOne(names[i], position, rule);
                 myNames.expect(position - 1);
                 i++;
             }
@@ -561,12 +551,15 @@ public final class PrefixIndex implements AutoCloseable {
         int removed = mine.isSolid(from) ? lastNames(first, from, place) : 0;
         if (removed > 0) {
             final boolean all = removed == mine.held(from);
-            final int last = HoldingDescriptor.position(from, mine.high(from) - 1);
+            final int high = mine.high(from);
+            final int last = HoldingDescriptor.position(from, high - 1);
             final int next = all ? covers.lastBefore(slot, from) : last - removed;
+            myNames.remove(names, first, removed, position, place == high - 1 ? -1 : 1);
             covers.letGoLast(slot, from, removed);
             myNames.expect(next);
         } else {
             removed = 1;
+            myNames.remove(names, first, 1, position, 1);
             letGo(from, place);
             myNames.expect(position - 1, position + 1);
         }
@@ -590,23 +583,23 @@ public final class PrefixIndex implements AutoCloseable {
             return same;
         }
         final int most = high - place;
-        if (most > count - first) {
+        if (most > count - first || first < notLastBefore) {
             return 0;
         }
         while (same < most && mine.name(from, place + same) == names[first + same]) {
             same++;
         }
         if (same < most) {
+            notLastBefore = first + same;
             return 0;
         }
-        myNames.letGoFromStart();
         return same;
     }
 
-    private void removeNoted(long name, int position, CopyRule rule) {
-        final int copies = copies(name);
+    private void removeOne(long name, int position, CopyRule rule) {
+        final int copies = myNames.copies(name);
         if (rule == CopyRule.PHYSICAL && copies > 1) {
-            setCopies(name, position, copies - 1);
+            myNames.copies(name, copies - 1);
         } else {
             release(name, position);
         }
@@ -646,13 +639,13 @@ public final class PrefixIndex implements AutoCloseable {
 
     private void removeToInside(int workerSlot, long engineHash, int remainingCopies) {
         begin(workerSlot, names, 0);
-        final int position = position(engineHash);
+        final int position = myNames.position(engineHash);
         if (position == NONE) {
             unknownRemovals.add(1);
         } else if (remainingCopies <= 0) {
             release(engineHash, position);
         } else {
-            setCopies(engineHash, position, remainingCopies);
+            myNames.copies(engineHash, remainingCopies);
         }
         end();
     }
@@ -675,9 +668,6 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int clearInside(int workerSlot) {
         begin(workerSlot, names, 0);
-        for (int note = notes.firstOf(slot); note != EntryChains.NONE; note = notes.firstOf(slot)) {
-            notes.remove(note);
-        }
         for (int h = 0; h < mine.end(); h++) {
             while (mine.isUsed(h)) {
                 if (mine.isSolid(h)) {
@@ -687,8 +677,7 @@ public final class PrefixIndex implements AutoCloseable {
                 }
             }
         }
-        mine.release();
-        myNames.further(-myNames.further());
+        myNames.clear();
         final int dropped = (int) heldBlocks(slot);
         heldChange = -dropped;
         end();
@@ -700,10 +689,10 @@ public final class PrefixIndex implements AutoCloseable {
         slot = workerSlot;
         mine = slots[workerSlot];
         myNames = slotNames[workerSlot];
-        noted = notes.firstOf(workerSlot) != EntryChains.NONE;
         names = engineHashes;
         count = blockCount;
         heldChange = 0;
+        notLastBefore = 0;
     }
 
     private void end() {
@@ -712,86 +701,12 @@ public final class PrefixIndex implements AutoCloseable {
         heldBlocks.add(heldChange);
     }
 
-    // -- names ------------------------------------------------------------------------------
-
-    /** Position of what a name stands for, or {@link Holdings#NONE}. */
-    private int position(long name) {
-        return orNoted(name, myNames.find(name));
-    }
-
-    /** The position found, or else that of a further name. */
-    private int orNoted(long name, int found) {
-        if (found != NONE || myNames.further() == 0) {
-            return found;
-        }
-        final int note = notes.find(slot, name);
-        return note == EntryChains.NONE ? NONE : notes.position(note);
-    }
-
-    private int parentPosition(long name) {
-        return myNames.further() > 0 ? position(name) : myNames.findParent(name);
-    }
-
-    private int copies(long name) {
-        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
-        return note == EntryChains.NONE ? 1 : notes.copies(note);
-    }
-
-    /** Sets a name's copies, 1 or more; a copy that cannot be noted is not counted. */
-    private void setCopies(long name, int position, int copies) {
-        final int note = notes.find(slot, name);
-        if (note == EntryChains.NONE) {
-            if (copies > 1 && notes.free() > 0) {
-                notes.insert(slot, name, position);
-                notes.copies(notes.find(slot, name), copies);
-            }
-        } else if (copies > 1 || mine.name(position) != name) {
-            notes.copies(note, copies);
-        } else {
-            notes.remove(note);
-        }
-        noted = notes.firstOf(slot) != EntryChains.NONE;
-    }
-
     /** Takes a name away with all its copies; its block goes unless it has another name. */
     private void release(long name, int position) {
-        final boolean further = mine.name(position) != name;
-        final int note = noted ? notes.find(slot, name) : EntryChains.NONE;
-        if (note != EntryChains.NONE) {
-            notes.remove(note);
-        }
         heldChange--;
-        if (further) {
-            myNames.further(-1);
-        } else {
-            final int other = myNames.further() == 0 ? EntryChains.NONE : noteAt(position);
-            if (other == EntryChains.NONE) {
-                letGo(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
-            } else {
-                rename(position, other);
-            }
+        if (!myNames.remove(name)) {
+            letGo(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
         }
-        noted = notes.firstOf(slot) != EntryChains.NONE;
-    }
-
-    /** Makes a further name of a position its name. */
-    private void rename(int position, int note) {
-        mine.name(
-                HoldingDescriptor.holding(position),
-                HoldingDescriptor.place(position),
-                notes.engineHash(note));
-        myNames.further(-1);
-        if (notes.copies(note) == 1) {
-            notes.remove(note);
-        }
-    }
-
-    private int noteAt(int position) {
-        int note = notes.firstOf(slot);
-        while (note != EntryChains.NONE && notes.position(note) != position) {
-            note = notes.nextOfSlot(note);
-        }
-        return note;
     }
 
     // -- any thread -------------------------------------------------------------------------
@@ -851,16 +766,9 @@ public final class PrefixIndex implements AutoCloseable {
             if (!slots[holder].holds(held, place)) {
                 continue;
             }
-            final long name = slots[holder].name(held, place);
             final int position = HoldingDescriptor.position(held, place);
-            final int note = notes.find(holder, name);
-            visitor.block(
-                    holder, name, sequence, note == EntryChains.NONE ? 1 : notes.copies(note));
-            for (int n = notes.firstOf(holder); n != EntryChains.NONE; n = notes.nextOfSlot(n)) {
-                if (notes.position(n) == position && notes.engineHash(n) != name) {
-                    visitor.block(holder, notes.engineHash(n), sequence, notes.copies(n));
-                }
-            }
+            slotNames[holder].forEachOf(
+                    position, (name, copies) -> visitor.block(holder, name, sequence, copies));
         }
     }
 
@@ -934,7 +842,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Off-heap bytes allocated; constant from construction to close. */
     public long bytes() {
-        return arena.bytes() + notes.bytes();
+        return arena.bytes();
     }
 
     /** Bytes of the budget that are in use now. */
@@ -992,9 +900,9 @@ public final class PrefixIndex implements AutoCloseable {
         return slots[workerSlot];
     }
 
-    /** Names of a slot beside the first of a block; for tests. */
-    int furtherNames(int workerSlot) {
-        return slotNames[workerSlot].further();
+    /** Engine hashes of a slot; for tests. */
+    SlotNames names(int workerSlot) {
+        return slotNames[workerSlot];
     }
 
     /** Keeps the memory while callers are inside. */

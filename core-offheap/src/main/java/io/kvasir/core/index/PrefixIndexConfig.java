@@ -3,7 +3,7 @@ package io.kvasir.core.index;
 /**
  * Sizes of a {@link PrefixIndex}; memory for all of it is taken at construction.
  *
- * <p>The budget follows from the limits: 9 bytes for a distinct block and 18 for a held one, which
+ * <p>The budget follows from the limits: 9 bytes for a distinct block and 26 for a held one, which
  * runs of some 50 blocks and more need on average, and 8 KiB for each worker slot; a small index
  * gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter pieces, the
  * memory may end before the limits do; a store is refused then as it is at a limit.
@@ -12,25 +12,16 @@ package io.kvasir.core.index;
  * @param maxBlocks distinct blocks, counted once however many workers hold them, 1..2^30
  * @param maxHeldBlocks (worker slot, engine hash) pairs, 1..2^30
  * @param budgetBytes off-heap bytes for blocks and names, at least 64 KiB
- * @param checkNames whether every new engine hash is looked for among those that the slot holds.
- *     Engines name a block after all that is before it, so a name that is stored for one block
- *     while it stands for another means that the publisher contradicts itself. Unchecked, such a
- *     name stands for both blocks, and each removal of it ends one; checked, the later store wins,
- *     at the price of a search among all runs that the slot holds for every block
  */
 public record PrefixIndexConfig(
-        int maxWorkerSlots,
-        long maxBlocks,
-        long maxHeldBlocks,
-        long budgetBytes,
-        boolean checkNames) {
+        int maxWorkerSlots, long maxBlocks, long maxHeldBlocks, long budgetBytes) {
     /** Largest number of worker slots of one index. */
     public static final int MAX_WORKER_SLOTS = 1 << 16;
 
     private static final long MAX_COUNT = 1L << 30;
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 9;
-    private static final long BYTES_PER_HELD_BLOCK = 18;
+    private static final long BYTES_PER_HELD_BLOCK = 26;
     private static final long BYTES_PER_SLOT = 8 << 10;
     private static final long SHORTEST_RUN_BYTES = 512;
     private static final long SMALL_BUDGET = 4 << 20;
@@ -57,8 +48,7 @@ public record PrefixIndexConfig(
                 maxWorkerSlots,
                 maxBlocks,
                 maxHeldBlocks,
-                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks),
-                false);
+                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks));
     }
 
     /**
@@ -68,12 +58,7 @@ public record PrefixIndexConfig(
      * @throws IllegalArgumentException if the value is outside its limits
      */
     public PrefixIndexConfig withBudgetBytes(long bytes) {
-        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes, checkNames);
-    }
-
-    /** The same sizes, with every engine hash checked. */
-    public PrefixIndexConfig checkingNames() {
-        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, true);
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes);
     }
 
     private static long budget(int slots, long blocks, long held) {

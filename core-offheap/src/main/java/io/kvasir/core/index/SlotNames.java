@@ -2,89 +2,279 @@ package io.kvasir.core.index;
 
 import static io.kvasir.core.index.Holdings.NONE;
 
+import io.kvasir.core.memory.LineArena;
+
 /**
- * Finds the names of one worker slot. Writer thread only.
+ * The engine hashes of one worker slot: which block each stands for, with how many copies, and
+ * which further ones its block has. Each stands for one block. Writer thread only.
  *
- * <p>Engines use names in few patterns: a store goes on behind the last block of one before it;
- * removals take a prompt block by block from its end (vLLM), or what was stored at once from its
- * start (SGLang, a node of its tree). These are followed here, the last one from when it is seen
- * first; any other name is searched for among all holdings.
+ * <p>Most of them stand beside the run that is held ({@link Holdings}) and are only looked up
+ * through the {@link EngineHashIndex}, whose entry is a position; what has more than one copy or an
+ * alias has a record, and its number, with the highest bit set, as its entry.
  */
-final class SlotNames {
+final class SlotNames implements EngineHashIndex.Names {
+    private static final int RECORD = 1 << 31;
+
     private final Holdings holdings;
+    private final EngineHashIndex index;
+    private final EngineHashRecords records;
     private int expected = NONE;
     private int expectedElse = NONE;
-    private boolean letsGoFromStarts;
-    private int further;
+    private int aliases;
 
-    SlotNames(Holdings holdings) {
+    SlotNames(LineArena arena, Holdings holdings, EngineHashIndex.Key key) {
         this.holdings = holdings;
+        this.index = new EngineHashIndex(arena, key, this);
+        this.records = new EngineHashRecords(arena);
     }
 
-    /** Names beside the first of a position; kept by the owner. */
-    int further() {
-        return further;
+    @Override
+    public long name(int entry) {
+        return entry < 0 ? records.engineHash(entry & ~RECORD) : holdings.name(entry);
     }
 
-    /** Adds to {@link #further()}. */
-    void further(int change) {
-        further += change;
-    }
-
-    /** Position of a held name, or {@link Holdings#NONE}. */
-    int find(long name) {
-        final int anchored = holdings.findAnchored(name);
-        return anchored == NONE ? holdings.search(name) : anchored;
-    }
-
-    /** Position of a held name that a store goes on behind; others will do so there. */
-    int findParent(long name) {
-        final int anchored = holdings.findAnchored(name);
-        if (anchored != NONE) {
-            return anchored;
+    /** In three steps, so that the loads of each step overlap. */
+    @Override
+    public void names(int[] entries, int count, long[] names) {
+        for (int i = 0; i < count; i++) {
+            names[i] = entries[i] < 0 ? 0 : holdings.headerOffset(entries[i]);
         }
-        final int found = holdings.search(name);
-        if (found != NONE) {
-            holdings.anchor(name, found);
+        for (int i = 0; i < count; i++) {
+            names[i] = entries[i] < 0 ? 0 : holdings.nameOffsetOf(names[i], entries[i]);
         }
-        return found;
+        for (int i = 0; i < count; i++) {
+            names[i] = entries[i] < 0 ? name(entries[i]) : holdings.nameAt(names[i]);
+        }
     }
 
-    /** Position of a held name, looked for first where {@link #expect} said. */
+    /** Engine hashes beside the first of a block. */
+    int aliases() {
+        return aliases;
+    }
+
+    /** Whether an engine hash has more copies than one, or its block an alias. */
+    boolean hasRecords() {
+        return records.used() > 0;
+    }
+
+    /** Position of what an engine hash stands for, or {@link Holdings#NONE}. */
+    int position(long name) {
+        return positionOf(index.find(name));
+    }
+
+    private int positionOf(int entry) {
+        return entry >= NONE ? entry : records.position(entry & ~RECORD);
+    }
+
+    /** Copies of an engine hash that the slot holds. */
+    int copies(long name) {
+        final int record = record(name);
+        return record == EngineHashRecords.NONE ? 1 : records.copies(record);
+    }
+
+    private int record(long name) {
+        return hasRecords() ? recordOf(index.find(name)) : EngineHashRecords.NONE;
+    }
+
+    private static int recordOf(int entry) {
+        return entry >= NONE ? EngineHashRecords.NONE : entry & ~RECORD;
+    }
+
+    /** Position of an engine hash, looked for first where {@link #expect} said. */
     int findExpected(long name) {
         if (isAt(expected, name)) {
             return expected;
         }
-        return isAt(expectedElse, name) ? expectedElse : find(name);
+        return isAt(expectedElse, name) ? expectedElse : position(name);
     }
 
     private boolean isAt(int position, long name) {
         return position != NONE && holdings.isHeld(position) && holdings.name(position) == name;
     }
 
-    /** Notes where the next name to be removed probably is. */
+    /** Notes where the next engine hash to be removed probably is. */
     void expect(int position) {
         expect(position, NONE);
     }
 
-    /** Notes where the next name to be removed probably is: at one of two places. */
+    /** Notes where the next engine hash to be removed probably is: at one of two positions. */
     void expect(int position, int otherwise) {
         expected = position;
         expectedElse = otherwise;
     }
 
-    /** Notes that what was stored at once has been removed from its start. */
-    void letGoFromStart() {
-        letsGoFromStarts = true;
-    }
-
-    /** Notes a block that what was stored at once begins with, or will begin with after a split. */
-    void startsAt(int position) {
-        if (letsGoFromStarts && holdings.isHeld(position)) {
-            final long name = holdings.name(position);
-            if (holdings.findAnchored(name) == NONE) {
-                holdings.anchor(name, position);
+    /**
+     * Adds the engine hashes of blocks, which stand beside the run already. All or nothing.
+     *
+     * @param position position of the first block; the others follow
+     */
+    EngineHashIndex.Insertion add(long[] names, int from, int count, int position) {
+        for (int i = 0; i < count; i++) {
+            if (i % EngineHashIndex.BATCH == 0) {
+                touch(names, from + i, count - i);
+            }
+            final EngineHashIndex.Insertion added = index.insert(names[from + i], position + i);
+            if (added != EngineHashIndex.Insertion.DONE) {
+                remove(names, from, i, position, 1);
+                return added;
             }
         }
+        return EngineHashIndex.Insertion.DONE;
+    }
+
+    /** Brings near what is needed to find or change the next engine hashes of an event. */
+    private void touch(long[] names, int from, int count) {
+        index.touch(names, from, Math.min(count, EngineHashIndex.BATCH));
+    }
+
+    /**
+     * Takes engine hashes without records away.
+     *
+     * @param position position of the first block
+     * @param step 1 when the others follow, -1 when they are before it
+     */
+    void remove(long[] names, int from, int count, int position, int step) {
+        for (int i = 0; i < count; i++) {
+            if (i % EngineHashIndex.BATCH == 0) {
+                touch(names, from + i, count - i);
+            }
+            index.remove(names[from + i], position + i * step);
+        }
+    }
+
+    /**
+     * Adds an engine hash that is not known as an alias of a block.
+     *
+     * @return false when there is no memory; nothing has changed then
+     */
+    boolean addAlias(long name, int position) {
+        final int first = addRecord(holdings.name(position), position);
+        if (first == EngineHashRecords.NONE) {
+            return false;
+        }
+        final int alias = records.add(name, position);
+        if (alias != EngineHashRecords.NONE) {
+            if (index.insert(name, alias | RECORD) == EngineHashIndex.Insertion.DONE) {
+                records.chain(alias, first);
+                aliases++;
+                return true;
+            }
+            records.remove(alias);
+        }
+        dropRecord(first);
+        return false;
+    }
+
+    /**
+     * Sets the copies of a known engine hash, 1 or more.
+     *
+     * @return false when there is no memory to count them; nothing has changed then
+     */
+    boolean copies(long name, int copies) {
+        final int entry = index.find(name);
+        final int record = recordOf(entry);
+        if (record != EngineHashRecords.NONE) {
+            records.copies(record, copies);
+            dropRecord(record);
+            return true;
+        }
+        if (copies == 1) {
+            return true;
+        }
+        final int added = addRecord(name, entry);
+        if (added == EngineHashRecords.NONE) {
+            return false;
+        }
+        records.copies(added, copies);
+        return true;
+    }
+
+    /** The record of the first engine hash of a block, made when there is none. */
+    private int addRecord(long name, int position) {
+        final int entry = index.find(name);
+        if (entry < 0) {
+            return recordOf(entry);
+        }
+        final int added = records.add(name, position);
+        if (added != EngineHashRecords.NONE) {
+            index.replace(name, entry, added | RECORD);
+        }
+        return added;
+    }
+
+    /** Drops the record of the first engine hash of a block when it says nothing. */
+    private void dropRecord(int record) {
+        if (records.copies(record) == 1
+                && records.previous(record) == EngineHashRecords.NONE
+                && records.next(record) == EngineHashRecords.NONE) {
+            index.replace(records.engineHash(record), record | RECORD, records.position(record));
+            records.remove(record);
+        }
+    }
+
+    /**
+     * Takes a known engine hash away with all its copies. The block of an engine hash without
+     * another one is to be let go by the caller.
+     *
+     * @return whether the block has another engine hash, which stands beside the run now
+     */
+    boolean remove(long name) {
+        final int entry = index.find(name);
+        final int record = recordOf(entry);
+        index.remove(name, entry);
+        if (record == EngineHashRecords.NONE) {
+            return false;
+        }
+        final int previous = records.previous(record);
+        final int next = records.next(record);
+        final int position = records.position(record);
+        records.unchain(record);
+        records.remove(record);
+        if (previous == EngineHashRecords.NONE && next == EngineHashRecords.NONE) {
+            return false;
+        }
+        aliases--;
+        if (previous == EngineHashRecords.NONE) {
+            holdings.name(position, records.engineHash(next));
+            dropRecord(next);
+        } else {
+            dropRecord(previous);
+        }
+        return true;
+    }
+
+    /** Shows each engine hash of a held block with its copies. */
+    void forEachOf(int position, NameVisitor visitor) {
+        final long first = holdings.name(position);
+        int record = record(first);
+        if (record == EngineHashRecords.NONE) {
+            visitor.name(first, 1);
+        }
+        for (; record != EngineHashRecords.NONE; record = records.next(record)) {
+            visitor.name(records.engineHash(record), records.copies(record));
+        }
+    }
+
+    /** Is shown engine hashes. */
+    interface NameVisitor {
+        void name(long name, int copies);
+    }
+
+    /** Forgets all engine hashes; takes time for each segment of memory. */
+    void clear() {
+        index.clear();
+        records.clear();
+        aliases = 0;
+        expect(NONE);
+    }
+
+    /** The table of engine hashes; for tests. */
+    EngineHashIndex index() {
+        return index;
+    }
+
+    /** What is beyond one copy and one engine hash; for tests. */
+    EngineHashRecords records() {
+        return records;
     }
 }

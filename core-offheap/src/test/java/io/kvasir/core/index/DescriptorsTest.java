@@ -50,14 +50,22 @@ class DescriptorsTest {
     }
 
     @Test
-    void fieldsOfANoteFollowEachOther() {
-        assertEquals(4, NoteDescriptor.SLOT_OFFSET);
-        assertEquals(8, NoteDescriptor.ENGINE_HASH_OFFSET);
-        assertEquals(16, NoteDescriptor.POSITION_OFFSET);
-        assertEquals(20, NoteDescriptor.COPIES_OFFSET);
-        assertEquals(24, NoteDescriptor.SLOT_NEXT_OFFSET);
-        assertEquals(28, NoteDescriptor.SLOT_PREVIOUS_OFFSET);
-        assertEquals(32, NoteDescriptor.ENTRY_LENGTH);
+    void fieldsOfARecordOfAnEngineHashFollowEachOther() {
+        assertEquals(0, EngineHashRecordDescriptor.ENGINE_HASH_OFFSET);
+        assertEquals(8, EngineHashRecordDescriptor.POSITION_OFFSET);
+        assertEquals(12, EngineHashRecordDescriptor.COPIES_OFFSET);
+        assertEquals(16, EngineHashRecordDescriptor.NEXT_OFFSET);
+        assertEquals(20, EngineHashRecordDescriptor.PREVIOUS_OFFSET);
+        assertEquals(24, EngineHashRecordDescriptor.LENGTH);
+    }
+
+    @Test
+    void aLineOfTheEngineHashIndexIsALineOfTheArena() {
+        assertEquals(8, EngineHashIndexDescriptor.tagOffset(8));
+        assertEquals(12, EngineHashIndexDescriptor.LINK_OFFSET);
+        assertEquals(16, EngineHashIndexDescriptor.entryOffset(0));
+        assertEquals(60, EngineHashIndexDescriptor.entryOffset(11));
+        assertEquals(64, EngineHashIndexDescriptor.LENGTH);
     }
 
     @ParameterizedTest

@@ -73,6 +73,15 @@ final class IndexInvariants {
         assertEquals(null, before, () -> "two owners of line " + line + ", one is " + owner);
     }
 
+    private void claim(SegmentedLines lines, String owner) {
+        if (lines.directory() != LineArena.NONE) {
+            claim(lines.directory(), "directory of " + owner);
+            for (int line = 0; line < lines.lines(); line += SegmentedLines.SEGMENT_LINES) {
+                claim((int) (lines.offset(line) / LineArena.LINE_LENGTH), owner);
+            }
+        }
+    }
+
     // -- runs -------------------------------------------------------------------------------
 
     private void walkRuns() {
@@ -256,9 +265,6 @@ final class IndexInvariants {
         long heldBlocks = 0;
         for (int slot = 0; slot < index.config().maxWorkerSlots(); slot++) {
             final Holdings held = index.holdings(slot);
-            if (held.anchorTable() != LineArena.NONE) {
-                claim(held.anchorTable(), "anchors of slot " + slot);
-            }
             int used = 0;
             int names = 0;
             for (int holding = 0; holding < held.end(); holding++) {
@@ -269,7 +275,13 @@ final class IndexInvariants {
                 }
             }
             assertEquals(used, held.used(), "holdings");
-            assertEquals(names + index.furtherNames(slot), index.heldBlocks(slot));
+            final SlotNames all = index.names(slot);
+            assertEquals(names + all.aliases(), index.heldBlocks(slot));
+            assertEquals(index.heldBlocks(slot), all.index().size(), "engine hashes");
+            claim(all.index().buckets(), "engine-hash index of slot " + slot);
+            claim(all.index().overflow(), "overflow lines of slot " + slot);
+            claim(all.records().lines(), "records of slot " + slot);
+            claim(held.lines(), "lines of the holdings of slot " + slot);
             heldBlocks += index.heldBlocks(slot);
         }
         assertEquals(heldBlocks, index.heldBlocks());
@@ -280,7 +292,6 @@ final class IndexInvariants {
         final String owner = "holding " + holding + " of slot " + slot;
         final long at = LineArena.offset(held.line(holding));
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
-        final int indexed = memory.getInt(at + HoldingDescriptor.INDEX_OFFSET);
         claim(held.line(holding), owner);
         for (int chunk = 0; chunk < HoldingDescriptor.CHUNKS; chunk++) {
             final int names = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
@@ -291,14 +302,9 @@ final class IndexInvariants {
         if (bits != LineArena.NONE) {
             claim(bits, "bits of " + owner);
         }
-        if (indexed != LineArena.NONE) {
-            claim(indexed, "name index of " + owner);
-            assertEquals(
-                    arena.order(indexed), memory.getInt(at + HoldingDescriptor.INDEX_ORDER_OFFSET));
-        }
         assertTrue(reached.contains(held.run(holding)), "run of " + owner);
         assertTrue(tree.findCover(held.run(holding), slot) >= 0, "run not covered by " + owner);
-        checkPlaces(held, holding, at, owner);
+        checkPlaces(slot, held, holding, at, owner);
         assertEquals(
                 held.held(holding),
                 coveredBlocks.remove(List.of(slot, holding)),
@@ -311,18 +317,18 @@ final class IndexInvariants {
         return place % perChunk < LONGS_PER_LINE << arena.order(names);
     }
 
-    private void checkPlaces(Holdings held, int holding, long at, String owner) {
+    private void checkPlaces(int slot, Holdings held, int holding, long at, String owner) {
         int count = 0;
         final int high = held.high(holding);
         for (int place = held.low(holding); place < high; place++) {
             if (held.holds(holding, place)) {
                 count++;
                 final long name = held.name(holding, place);
-                final int anchored = held.findAnchored(name);
-                final int found = anchored == Holdings.NONE ? held.search(name) : anchored;
                 assertTrue(namesReach(at, place), () -> "no memory of names of " + owner);
-                assertNotEquals(Holdings.NONE, found, () -> "name of " + owner + " not found");
-                assertEquals(name, held.name(found));
+                assertEquals(
+                        HoldingDescriptor.position(holding, place),
+                        index.names(slot).position(name),
+                        () -> "position of an engine hash of " + owner);
             }
         }
         assertEquals(held.held(holding), count, "held places of " + owner);

@@ -69,7 +69,10 @@ class PrefixIndexChurnTest {
             assertEquals(0, index.capacityRefusals());
         }
         for (int cycle = 2; cycle < CYCLES; cycle++) {
-            assertEquals(used[1], used[cycle], () -> "bytes in use " + Arrays.toString(used));
+            // the same but for the overflow lines, which depend on the engine hashes
+            assertTrue(
+                    Math.abs(used[cycle] - used[1]) <= used[1] / 50,
+                    () -> "bytes in use " + Arrays.toString(used));
         }
         assertTrue(
                 resident[CYCLES - 1] - resident[1] < MAX_GROWTH_KIB,

@@ -37,7 +37,7 @@ class PrefixIndexDeepSoakTest {
             throws Exception {
         final long seed = Seeds.next("PrefixIndexDeepSoakTest " + slots + "/" + longest);
         final PrefixIndexConfig config =
-                new PrefixIndexConfig(slots, 1 << 20, 1 << 22, (long) kib << 10, false);
+                new PrefixIndexConfig(slots, 1 << 20, 1 << 22, (long) kib << 10);
         try (PrefixIndex index = new PrefixIndex(config);
                 ExecutorService threads = Executors.newFixedThreadPool(2)) {
             final Churn churn = new Churn(new Random(seed), index, new Prompts(slots, longest));

@@ -36,8 +36,7 @@ class PrefixIndexModelTest {
     void saysWhatTheNaiveIndexSays(int slots, long maxBlocks, long maxHeldBlocks) {
         final long seed = Seeds.next("PrefixIndexModelTest " + slots + "/" + maxBlocks);
         try (PrefixIndex index =
-                new PrefixIndex(
-                        new PrefixIndexConfig(slots, maxBlocks, maxHeldBlocks).checkingNames())) {
+                new PrefixIndex(new PrefixIndexConfig(slots, maxBlocks, maxHeldBlocks))) {
             final Story story = new Story(new Random(seed), index, slots, maxBlocks, maxHeldBlocks);
             for (int i = 0; i < OPERATIONS; i++) {
                 story.step();

@@ -14,8 +14,7 @@ class PrefixIndexTest {
     private static final long[] PROMPT = {10, 20, 30, 40};
     private static final long[] NAMES = {1, 2, 3, 4};
 
-    private final PrefixIndex index =
-            new PrefixIndex(new PrefixIndexConfig(SLOTS, 8, 12).checkingNames());
+    private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(SLOTS, 8, 12));
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
     @AfterEach

@@ -60,7 +60,7 @@ class RunReaderExplorerTest {
         final long seed = Seeds.next("RunReaderExplorerTest " + slots + "/" + kib + "/" + depth);
         final long end = System.nanoTime() + (long) (SECONDS / CASES * 1e9);
         final PrefixIndexConfig config =
-                new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10, false);
+                new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10);
         assumeTrue(order == Order.OPERATIONS || LaggingMemory.isPossible());
         try (WatchedIndex index =
                 order == Order.OPERATIONS

@@ -79,7 +79,7 @@ final class WatchedIndex implements AutoCloseable {
     private long forgotten;
 
     WatchedIndex(int slots, long budgetBytes) {
-        this(new PrefixIndexConfig(slots, 1 << 20, 1 << 20, budgetBytes, false));
+        this(new PrefixIndexConfig(slots, 1 << 20, 1 << 20, budgetBytes));
     }
 
     WatchedIndex(PrefixIndexConfig config) {

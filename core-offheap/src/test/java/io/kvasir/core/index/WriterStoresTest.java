@@ -38,7 +38,7 @@ class WriterStoresTest {
     private static final int MATCHES = 20_000;
 
     private static final PrefixIndexConfig CONFIG =
-            new PrefixIndexConfig(SLOTS, 1 << 20, 1 << 20, 128 << 10, false);
+            new PrefixIndexConfig(SLOTS, 1 << 20, 1 << 20, 128 << 10);
 
     static Stream<Arguments> changes() {
         return Stream.of(

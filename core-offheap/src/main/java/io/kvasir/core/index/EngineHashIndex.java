@@ -1,0 +1,496 @@
+package io.kvasir.core.index;
+
+import static io.kvasir.core.index.EngineHashIndexDescriptor.ENTRIES_PER_LINE;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.LAST_TAGS_OFFSET;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.LINK_OFFSET;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.TAGS_OFFSET;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.entryOffset;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.tagOffset;
+
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
+
+import java.util.Arrays;
+
+/**
+ * Hash table from the engine hashes that one worker slot holds to an int each: where the block is.
+ * Writer thread only.
+ *
+ * <p>The engine hashes themselves are not kept here: an entry whose tag fits is verified against
+ * what the owner has under it ({@link Names}). So a lookup costs one line, a negative one too, and
+ * what the owner reads to verify. The table grows and shrinks by one bucket at a time (linear
+ * hashing), with the changes that make it necessary: no change costs more than the entries of two
+ * buckets. The hash is keyed, so that nobody outside can aim at a bucket.
+ *
+ * @see <a href="https://dl.acm.org/doi/10.5555/1286887.1286911">Litwin 1980</a> for linear hashing
+ */
+final class EngineHashIndex {
+    /** No entry. An entry may have any other value. */
+    static final int NONE = -1;
+
+    /** The engine hash that an entry stands for. */
+    interface Names {
+        long name(int entry);
+
+        /** Those of several entries. */
+        default void names(int[] entries, int count, long[] names) {
+            for (int i = 0; i < count; i++) {
+                names[i] = name(entries[i]);
+            }
+        }
+    }
+
+    /** What became of an insertion. */
+    enum Insertion {
+        DONE,
+        /** The engine hash is there already. */
+        KNOWN,
+        NO_MEMORY
+    }
+
+    /** Keys of the hash of all tables of an index. */
+    record Key(long mask, long factor) {
+        Key {
+            factor |= 1;
+        }
+    }
+
+    /** Engine hashes whose lines {@link #touch} is to be called for at once. */
+    static final int BATCH = 64;
+
+    /** Entries for each bucket above which the table grows. */
+    private static final int GROW_LOAD = 7;
+
+    /** Entries for each bucket below which it shrinks. */
+    private static final int SHRINK_LOAD = 3;
+
+    /** Entries for each bucket that it takes when there is no memory to grow. */
+    private static final int FULL_LOAD = 2 * GROW_LOAD;
+
+    private static final int ALL = (1 << ENTRIES_PER_LINE) - 1;
+    private static final long LOW_BITS = 0x7F7F_7F7F_7F7F_7F7FL;
+    private static final long BYTES = 0x0101_0101_0101_0101L;
+    private static final long LAST_TAGS = 0xFFFF_FFFFL;
+    private static final long GATHER = 0x0102_0408_1020_4080L;
+
+    private final OffHeap memory;
+    private final long keyMask;
+    private final long keyFactor;
+    private final Names names;
+    private final SegmentedLines buckets;
+    private final SegmentedLines overflow;
+
+    private int bucketCount;
+
+    /** Buckets of the last whole doubling, less 1. */
+    private int mask;
+
+    private int size;
+    private int overflowUsed;
+    private int freshOverflow;
+    private int freeOverflow = NONE;
+    private long steps;
+
+    /** Entries of a bucket that is being split or merged. */
+    private int[] movedEntries = new int[2 * ENTRIES_PER_LINE];
+
+    private long[] movedHashes = new long[2 * ENTRIES_PER_LINE];
+
+    @SuppressWarnings("UnusedVariable") // written so that the loads of touch() are not dropped
+    private int lastTouched;
+
+    EngineHashIndex(LineArena arena, Key key, Names names) {
+        this.memory = arena.memory();
+        this.keyMask = key.mask;
+        this.keyFactor = key.factor;
+        this.names = names;
+        this.buckets = new SegmentedLines(arena);
+        this.overflow = new SegmentedLines(arena);
+    }
+
+    /** Entries. */
+    int size() {
+        return size;
+    }
+
+    /**
+     * Lines followed, entries verified and entries moved so far, beyond the one line that each call
+     * needs; for tests of what an event costs.
+     */
+    long steps() {
+        return steps;
+    }
+
+    /** Loads the lines of engine hashes, without a branch, so that the loads overlap. */
+    void touch(long[] hashes, int from, int count) {
+        if (bucketCount > 0) {
+            int touched = 0;
+            for (int i = from; i < from + count; i++) {
+                touched += memory.getInt(line(hash(hashes[i])) + LINK_OFFSET);
+            }
+            lastTouched = touched;
+        }
+    }
+
+    /** Entry of an engine hash, or {@link #NONE}. */
+    int find(long name) {
+        if (bucketCount == 0) {
+            return NONE;
+        }
+        final long hash = hash(name);
+        return find(line(hash), tag(hash), name);
+    }
+
+    private int find(long bucket, int tag, long name) {
+        long line = bucket;
+        while (true) {
+            for (int same = withTag(line, tag); same != 0; same &= same - 1) {
+                final int entry = entry(line, Integer.numberOfTrailingZeros(same));
+                steps++;
+                if (names.name(entry) == name) {
+                    return entry;
+                }
+            }
+            final int next = next(line);
+            if (next == NONE) {
+                return NONE;
+            }
+            line = overflow.offset(next);
+            steps++;
+        }
+    }
+
+    /** Adds an engine hash that is not there; {@link Names} must know it already. */
+    Insertion insert(long name, int entry) {
+        if (size >= bucketCount * GROW_LOAD && !addBucket() && size >= bucketCount * FULL_LOAD) {
+            return Insertion.NO_MEMORY;
+        }
+        final long hash = hash(name);
+        final int tag = tag(hash);
+        final long line = line(hash);
+        final long first = memory.getLong(line + TAGS_OFFSET);
+        final long last = memory.getLong(line + LAST_TAGS_OFFSET);
+        final long pattern = tag * BYTES;
+        final long same = zeroBytes(first ^ pattern) | zeroBytes(last ^ pattern) & LAST_TAGS;
+        final int empty = (gather(zeroBytes(first)) | gather(zeroBytes(last)) << Long.BYTES) & ALL;
+        if (empty == 0 || same != 0) {
+            if (find(line, tag, name) != NONE) {
+                return Insertion.KNOWN;
+            }
+            if (!append(line, tag, entry)) {
+                return Insertion.NO_MEMORY;
+            }
+        } else {
+            put(line, Integer.numberOfTrailingZeros(empty), tag, entry);
+        }
+        size++;
+        return Insertion.DONE;
+    }
+
+    /** Takes an entry away, which must be there. */
+    void remove(long name, int entry) {
+        final long hash = hash(name);
+        final long bucket = line(hash);
+        final long at = find(bucket, tag(hash), entry);
+        memory.putByte(tagOf(at), (byte) 0);
+        if (next(bucket) != NONE) {
+            fill(bucket, at);
+        }
+        size--;
+        if (size < bucketCount * SHRINK_LOAD) {
+            shrink();
+        }
+    }
+
+    /** Gives an engine hash that is there another entry. */
+    void replace(long name, int entry, int replacement) {
+        final long hash = hash(name);
+        memory.putInt(find(line(hash), tag(hash), entry), replacement);
+    }
+
+    /** Gives all memory back; takes time for each segment. */
+    void clear() {
+        buckets.release();
+        overflow.release();
+        bucketCount = 0;
+        mask = 0;
+        size = 0;
+        overflowUsed = 0;
+        freshOverflow = 0;
+        freeOverflow = NONE;
+    }
+
+    /** Lines of buckets; for tests. */
+    SegmentedLines buckets() {
+        return buckets;
+    }
+
+    /** Lines of what did not fit into its bucket; for tests. */
+    SegmentedLines overflow() {
+        return overflow;
+    }
+
+    /** Buckets; for tests. */
+    int bucketCount() {
+        return bucketCount;
+    }
+
+    /** Overflow lines in use; for tests. */
+    int overflowUsed() {
+        return overflowUsed;
+    }
+
+    // -- entries of a bucket ----------------------------------------------------------------
+
+    /** Offset of an entry that is in the bucket. */
+    private long find(long bucket, int tag, int entry) {
+        long line = bucket;
+        while (true) {
+            for (int same = withTag(line, tag); same != 0; same &= same - 1) {
+                final int i = Integer.numberOfTrailingZeros(same);
+                if (entry(line, i) == entry) {
+                    return line + entryOffset(i);
+                }
+            }
+            final int next = next(line);
+            if (next == NONE) {
+                throw new IllegalStateException("engine hash is not indexed: entry=" + entry);
+            }
+            line = overflow.offset(next);
+            steps++;
+        }
+    }
+
+    /** Adds an entry to a bucket of whatever length. */
+    private boolean append(long bucket, int tag, int entry) {
+        for (long line = bucket; ; ) {
+            final int empty = withTag(line, 0);
+            if (empty != 0) {
+                put(line, Integer.numberOfTrailingZeros(empty), tag, entry);
+                return true;
+            }
+            final int next = next(line);
+            if (next == NONE) {
+                break;
+            }
+            line = overflow.offset(next);
+            steps++;
+        }
+        final int added = takeOverflow();
+        if (added == NONE) {
+            return false;
+        }
+        final long line = overflow.offset(added);
+        memory.zero(line, LineArena.LINE_LENGTH);
+        put(line, 0, tag, entry);
+        memory.putInt(line + LINK_OFFSET, next(bucket) + 1);
+        memory.putInt(bucket + LINK_OFFSET, added + 1);
+        return true;
+    }
+
+    /** Fills an entry that has become empty from an overflow line, and frees that when empty. */
+    private void fill(long bucket, long at) {
+        final int first = next(bucket);
+        final long source = overflow.offset(first);
+        final long line = at & -LineArena.LINE_LENGTH;
+        if (line == bucket) {
+            final int last = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(taken(source));
+            memory.putInt(at, entry(source, last));
+            memory.putByte(tagOf(at), memory.getByte(source + tagOffset(last)));
+            memory.putByte(source + tagOffset(last), (byte) 0);
+            unlinkIfEmpty(bucket, first);
+            return;
+        }
+        long before = bucket;
+        while (overflow.offset(next(before)) != line) {
+            before = overflow.offset(next(before));
+            steps++;
+        }
+        unlinkIfEmpty(before, next(before));
+    }
+
+    private void unlinkIfEmpty(long before, int number) {
+        final long line = overflow.offset(number);
+        if (taken(line) == 0) {
+            memory.putInt(before + LINK_OFFSET, next(line) + 1);
+            freeOverflow(number);
+        }
+    }
+
+    private void put(long line, int i, int tag, int entry) {
+        memory.putInt(line + entryOffset(i), entry);
+        memory.putByte(line + tagOffset(i), (byte) tag);
+    }
+
+    private int takeOverflow() {
+        final int taken;
+        if (freeOverflow != NONE) {
+            taken = freeOverflow;
+            freeOverflow = next(overflow.offset(taken));
+        } else if (freshOverflow < overflow.lines() || overflow.grow()) {
+            taken = freshOverflow++;
+        } else {
+            return NONE;
+        }
+        overflowUsed++;
+        return taken;
+    }
+
+    private void freeOverflow(int number) {
+        overflowUsed--;
+        if (overflowUsed == 0) {
+            overflow.release();
+            freshOverflow = 0;
+            freeOverflow = NONE;
+            return;
+        }
+        memory.putInt(overflow.offset(number) + LINK_OFFSET, freeOverflow + 1);
+        freeOverflow = number;
+    }
+
+    // -- growing and shrinking --------------------------------------------------------------
+
+    /** Adds a bucket and moves what belongs there; false when there is no memory for it. */
+    private boolean addBucket() {
+        if (bucketCount == buckets.lines() && !buckets.grow()) {
+            return false;
+        }
+        final int added = bucketCount;
+        final long line = buckets.offset(added);
+        memory.zero(line, LineArena.LINE_LENGTH);
+        if (added > 0) {
+            final int split = added - Integer.highestOneBit(added);
+            split(buckets.offset(split), line, Integer.highestOneBit(added));
+        }
+        bucketCount++;
+        mask = Integer.highestOneBit(bucketCount) - 1;
+        return true;
+    }
+
+    /** Moves those entries of a bucket whose hash has the bit; needs no memory. */
+    private void split(long from, long to, int bit) {
+        final int count = takeAll(from);
+        names.names(movedEntries, count, movedHashes);
+        for (int i = 0; i < count; i++) {
+            final long hash = hash(movedHashes[i]);
+            final boolean added = append((hash & bit) == 0 ? from : to, tag(hash), movedEntries[i]);
+            assert added : "a split needs no more lines than there were";
+        }
+    }
+
+    /** Empties a bucket into the scratch arrays: entries, and tags in the place of hashes. */
+    private int takeAll(long bucket) {
+        int count = 0;
+        long line = bucket;
+        int number = NONE;
+        while (true) {
+            if (count + ENTRIES_PER_LINE > movedEntries.length) {
+                movedEntries = Arrays.copyOf(movedEntries, 2 * movedEntries.length);
+                movedHashes = Arrays.copyOf(movedHashes, movedEntries.length);
+            }
+            for (int taken = taken(line); taken != 0; taken &= taken - 1) {
+                final int i = Integer.numberOfTrailingZeros(taken);
+                movedHashes[count] = memory.getByte(line + tagOffset(i));
+                movedEntries[count++] = entry(line, i);
+            }
+            final int next = next(line);
+            if (number != NONE) {
+                freeOverflow(number);
+            }
+            if (next == NONE) {
+                break;
+            }
+            number = next;
+            line = overflow.offset(next);
+        }
+        memory.putLong(bucket + TAGS_OFFSET, 0);
+        memory.putLong(bucket + LAST_TAGS_OFFSET, 0);
+        steps += count;
+        return count;
+    }
+
+    /** Merges a bucket, as far as there is room, or gives all memory back. */
+    private void shrink() {
+        if (size == 0) {
+            clear();
+        } else if (bucketCount > 1) {
+            mergeLast();
+        }
+    }
+
+    /** Merges the last bucket with the one that it was split from, unless they are too full. */
+    private void mergeLast() {
+        final int last = bucketCount - 1;
+        final long from = buckets.offset(last);
+        final long to = buckets.offset(last - Integer.highestOneBit(last));
+        if (next(from) != NONE
+                || next(to) != NONE
+                || Integer.bitCount(taken(from)) + Integer.bitCount(taken(to)) > ENTRIES_PER_LINE) {
+            return;
+        }
+        final int count = takeAll(from);
+        for (int i = 0; i < count; i++) {
+            append(to, (int) movedHashes[i], movedEntries[i]);
+        }
+        bucketCount--;
+        mask = Integer.highestOneBit(bucketCount) - 1;
+        buckets.shrinkTo(bucketCount);
+    }
+
+    // -- hashing ----------------------------------------------------------------------------
+
+    private long hash(long name) {
+        final long keyed = name ^ keyMask;
+        return keyed * keyFactor ^ Math.unsignedMultiplyHigh(keyed, keyFactor);
+    }
+
+    /** Without a branch: one that depends on a hash is mispredicted every other time. */
+    private long line(long hash) {
+        final int wide = (int) hash & (2 * mask + 1);
+        final int beyond = (bucketCount - 1 - wide) >> 31 & (mask + 1);
+        return buckets.offset(wide - beyond);
+    }
+
+    private static int tag(long hash) {
+        final int tag = (int) (hash >>> 56);
+        return tag + ((tag - 1) >>> 31);
+    }
+
+    /** One bit for each entry of a line that has the tag; 0 = is empty. */
+    private int withTag(long line, int tag) {
+        final long pattern = tag * BYTES;
+        final long first = zeroBytes(memory.getLong(line + TAGS_OFFSET) ^ pattern);
+        final long last = zeroBytes(memory.getLong(line + LAST_TAGS_OFFSET) ^ pattern);
+        return (gather(first) | gather(last) << Long.BYTES) & ALL;
+    }
+
+    /** One bit for each entry of a line. */
+    private int taken(long line) {
+        return withTag(line, 0) ^ ALL;
+    }
+
+    /** Sets the highest bit of each byte that is 0; exact. */
+    private static long zeroBytes(long value) {
+        return ~(((value & LOW_BITS) + LOW_BITS) | value | LOW_BITS);
+    }
+
+    /** Puts the highest bits of the bytes beside each other. */
+    private static int gather(long highestBits) {
+        return (int) ((highestBits >>> 7) * GATHER >>> 56);
+    }
+
+    /** Overflow line behind a line, or {@link #NONE}. */
+    private int next(long line) {
+        return memory.getInt(line + LINK_OFFSET) - 1;
+    }
+
+    private int entry(long line, int i) {
+        return memory.getInt(line + entryOffset(i));
+    }
+
+    /** Offset of the tag of an entry. */
+    private static long tagOf(long at) {
+        final long line = at & -LineArena.LINE_LENGTH;
+        return line + tagOffset((int) (at - line - EngineHashIndexDescriptor.ENTRIES_OFFSET) >> 2);
+    }
+}

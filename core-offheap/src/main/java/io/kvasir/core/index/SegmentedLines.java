@@ -1,0 +1,156 @@
+package io.kvasir.core.index;
+
+import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.OffHeap;
+
+/**
+ * Lines of the arena, numbered from 0, that grow and shrink at their end. Writer thread only.
+ *
+ * <p>A segment is 16 lines, 1 KiB; a directory of line numbers says where each segment is, so no
+ * growth moves what is there. The first segment alone is smaller while that is enough, and is
+ * copied when it grows.
+ *
+ * <pre>
+ *   directory   [ segment 0:32 | segment 1:32 | … ]     line of each segment
+ *   segment 0   2^n lines, n up to 4; every other one 16 lines
+ * </pre>
+ */
+final class SegmentedLines {
+    private static final int SEGMENT_ORDER = 4;
+
+    /** Lines of a whole segment. */
+    static final int SEGMENT_LINES = 1 << SEGMENT_ORDER;
+
+    private static final int SEGMENTS_PER_LINE = LineArena.LINE_LENGTH / Integer.BYTES;
+
+    private final LineArena arena;
+    private final OffHeap memory;
+    private int directory = LineArena.NONE;
+    private long directoryOffset;
+    private int lines;
+
+    SegmentedLines(LineArena arena) {
+        this.arena = arena;
+        this.memory = arena.memory();
+    }
+
+    /** Lines that there are. */
+    int lines() {
+        return lines;
+    }
+
+    /** Byte offset of a line in the arena. */
+    long offset(int line) {
+        return LineArena.offset(segment(line >>> SEGMENT_ORDER))
+                + (long) (line & (SEGMENT_LINES - 1)) * LineArena.LINE_LENGTH;
+    }
+
+    /**
+     * Adds lines with whatever bytes they have.
+     *
+     * @return false when there is no memory for them; nothing has changed then
+     */
+    boolean grow() {
+        return lines < SEGMENT_LINES ? growFirst() : addSegment();
+    }
+
+    private boolean growFirst() {
+        if (directory == LineArena.NONE && !growDirectory(0)) {
+            return false;
+        }
+        final int order = lines == 0 ? 0 : Integer.numberOfTrailingZeros(lines) + 1;
+        final int grown = arena.allocate(order);
+        if (grown == LineArena.NONE) {
+            if (lines == 0) {
+                release();
+            }
+            return false;
+        }
+        if (lines > 0) {
+            final int first = segment(0);
+            memory.copy(
+                    LineArena.offset(first),
+                    LineArena.offset(grown),
+                    (long) lines * LineArena.LINE_LENGTH);
+            arena.free(first);
+        }
+        segment(0, grown);
+        lines = 1 << order;
+        return true;
+    }
+
+    private boolean addSegment() {
+        final int segments = lines >>> SEGMENT_ORDER;
+        final int order = arena.order(directory);
+        if (segments == SEGMENTS_PER_LINE << order && !growDirectory(order + 1)) {
+            return false;
+        }
+        final int added = arena.allocate(SEGMENT_ORDER);
+        if (added == LineArena.NONE) {
+            return false;
+        }
+        segment(segments, added);
+        lines += SEGMENT_LINES;
+        return true;
+    }
+
+    private boolean growDirectory(int order) {
+        final int grown = order > LineArena.MAX_ORDER ? LineArena.NONE : arena.allocate(order);
+        if (grown == LineArena.NONE) {
+            return false;
+        }
+        if (directory != LineArena.NONE) {
+            memory.copy(
+                    directoryOffset,
+                    LineArena.offset(grown),
+                    (long) LineArena.LINE_LENGTH << arena.order(directory));
+            arena.free(directory);
+        }
+        directory = grown;
+        directoryOffset = LineArena.offset(grown);
+        return true;
+    }
+
+    /** Gives lines at the end back that are not needed, as far as a segment can be. */
+    void shrinkTo(int needed) {
+        while (lines > SEGMENT_LINES && lines - SEGMENT_LINES >= needed) {
+            lines -= SEGMENT_LINES;
+            arena.free(segment(lines >>> SEGMENT_ORDER));
+        }
+        while (lines <= SEGMENT_LINES && lines > 1 && lines >> 1 >= needed) {
+            lines >>= 1;
+            arena.shrink(segment(0), Integer.numberOfTrailingZeros(lines));
+        }
+        final int segments = (lines + SEGMENT_LINES - 1) >>> SEGMENT_ORDER;
+        final int order = LineArena.orderFor((long) segments * Integer.BYTES);
+        if (order < arena.order(directory)) {
+            arena.shrink(directory, order);
+        }
+    }
+
+    /** Gives all memory back. */
+    void release() {
+        if (directory == LineArena.NONE) {
+            return;
+        }
+        for (int first = 0; first < lines; first += SEGMENT_LINES) {
+            arena.free(segment(first >>> SEGMENT_ORDER));
+        }
+        arena.free(directory);
+        directory = LineArena.NONE;
+        lines = 0;
+    }
+
+    /** Line of the arena where the directory is, {@link LineArena#NONE} = none; for tests. */
+    int directory() {
+        return directory;
+    }
+
+    private int segment(int segment) {
+        return memory.getInt(directoryOffset + (long) segment * Integer.BYTES);
+    }
+
+    private void segment(int segment, int line) {
+        memory.putInt(directoryOffset + (long) segment * Integer.BYTES, line);
+    }
+}
