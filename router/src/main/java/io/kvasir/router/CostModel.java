@@ -24,7 +24,8 @@ public interface CostModel {
      * @param decodeBlocks blocks in use on this worker if the prompt ran there; a prefix that is
      *     already in use there counts once
      * @param activeRequests requests booked on this worker now
-     * @return the cost in blocks; must not be NaN
+     * @return the cost in blocks; an infinite one counts as a quarter of the largest number, and
+     *     NaN as the dearest
      */
     double cost(double overlapWeight, double prefillBlocks, long decodeBlocks, long activeRequests);
 }

@@ -19,6 +19,8 @@ import java.util.Locale;
  * reuse one: a new decision copies all loads, a reused one what has changed.
  */
 public final class Decision {
+    private static final double MAX_COST = Double.MAX_VALUE / 4;
+
     /** Why a worker was not a candidate. */
     public enum Exclusion {
         /** It was a candidate. */
@@ -144,9 +146,14 @@ public final class Decision {
         }
         matched.listed().settleAll(loads, roster, candidates, degradedCredit);
         for (int slot = 0; slot < roster.slotEnd(); slot++) {
-            costs[slot] = isEligible(slot) ? cost(model, slot) : Double.NaN;
+            costs[slot] = isEligible(slot) ? bounded(cost(model, slot)) : Double.NaN;
         }
         priced = true;
+    }
+
+    /** What a model says, as a number whose distance from any other is one too. */
+    private static double bounded(double cost) {
+        return Double.isNaN(cost) ? MAX_COST : Math.clamp(cost, -MAX_COST, MAX_COST);
     }
 
     private double cost(CostModel model, int slot) {

@@ -24,6 +24,7 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
@@ -46,6 +47,9 @@ import java.util.concurrent.locks.LockSupport;
 public final class KvRouter implements AutoCloseable {
     private static final long READY_POLL_MS = 1;
     private static final long DRAIN_PAUSE_NS = 1_000_000;
+
+    /** Weights beyond it choose the same: costs stay far from the largest number. */
+    private static final double MAX_WEIGHT = 1e100;
 
     private final Settings settings;
     private final int blockSize;
@@ -141,7 +145,7 @@ public final class KvRouter implements AutoCloseable {
      * @param changed the mode from now on
      */
     public void mode(RoutingMode changed) {
-        mode = changed;
+        mode = Objects.requireNonNull(changed, "mode");
     }
 
     /**
@@ -322,6 +326,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public RouteRequest newRequest() {
         return new RouteRequest(
+                this,
                 blockSize,
                 hashSeed,
                 settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
@@ -414,12 +419,13 @@ public final class KvRouter implements AutoCloseable {
     }
 
     private void begin(RouteRequest request, Decision out) {
+        request.checkMadeFor(this);
         request.hash();
         out.begin(
                 request,
                 blockSize,
                 request.mode() == null ? mode : request.mode(),
-                request.overlapWeightOr(overlapWeight),
+                Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight)),
                 request.temperatureOr(temperature));
     }
 
@@ -814,7 +820,7 @@ public final class KvRouter implements AutoCloseable {
          * @return this
          */
         public Builder costModel(CostModel model) {
-            costModel = model;
+            costModel = Objects.requireNonNull(model, "costModel");
             return this;
         }
 
@@ -825,7 +831,7 @@ public final class KvRouter implements AutoCloseable {
          * @return this
          */
         public Builder random(RandomSource source) {
-            random = source;
+            random = Objects.requireNonNull(source, "random");
             return this;
         }
 

@@ -80,8 +80,12 @@ public final class Lease implements AutoCloseable {
      * tracks output blocks. One thread at a time.
      *
      * @param total tokens generated so far, not since the last call
+     * @throws IllegalArgumentException if it is negative
      */
     public void outputTokens(int total) {
+        if (total < 0) {
+            throw new IllegalArgumentException("output tokens=" + total + " are negative");
+        }
         if (router == null) {
             return;
         }

@@ -14,7 +14,7 @@ final class Picker {
     /**
      * Lowest cost, ties uniformly at random; with a temperature, sampled by softmax over the costs.
      *
-     * @param costs [count]
+     * @param costs [count]; not infinite, and no further apart than the largest number
      * @return the slot; -1 when none can be chosen
      */
     int cheapest(double[] costs, int count, double temperature) {
@@ -45,18 +45,18 @@ final class Picker {
      * temperature means the same whatever the size of the prompts.
      */
     private int sample(double[] costs, int count, double min, double max, double temperature) {
-        final double scale = 1 / ((max - min) * temperature);
+        final double range = max - min;
         double total = 0;
         for (int i = 0; i < count; i++) {
             if (!Double.isNaN(costs[i])) {
-                total += Math.exp((min - costs[i]) * scale);
+                total += Math.exp((min - costs[i]) / range / temperature); // -infinite at worst
             }
         }
         double left = random.nextDouble() * total;
         int last = -1;
         for (int i = 0; i < count && left >= 0; i++) {
             if (!Double.isNaN(costs[i])) {
-                left -= Math.exp((min - costs[i]) * scale);
+                left -= Math.exp((min - costs[i]) / range / temperature);
                 last = i;
             }
         }

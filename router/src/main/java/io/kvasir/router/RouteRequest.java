@@ -17,6 +17,7 @@ import java.util.Objects;
 public final class RouteRequest {
     private static final int[] NO_TOKENS = {};
 
+    private final KvRouter maker;
     private final int blockSize;
     private final long hashSeed;
     private final int maxBlocks;
@@ -39,13 +40,32 @@ public final class RouteRequest {
     int blockCount;
     private boolean hashed;
 
-    RouteRequest(int blockSize, long hashSeed, int maxBlocks, int maxSlots, boolean predicts) {
+    RouteRequest(
+            KvRouter maker,
+            int blockSize,
+            long hashSeed,
+            int maxBlocks,
+            int maxSlots,
+            boolean predicts) {
+        this.maker = maker;
         this.blockSize = blockSize;
         this.hashSeed = hashSeed;
         this.maxBlocks = maxBlocks;
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
         this.routed = predicts ? new OverlapScores(maxSlots) : null;
+    }
+
+    /** Refuses to be routed by another router, whose blocks or hashes are others. */
+    void checkMadeFor(KvRouter router) {
+        if (maker != router) {
+            throw new IllegalArgumentException(
+                    "the request was made by another router: its block size="
+                            + blockSize
+                            + ", this router's="
+                            + router.blockSize()
+                            + "; make requests with newRequest() of the router that routes them");
+        }
     }
 
     /**

@@ -20,6 +20,9 @@ public record WorkerSpec(long id, String name, String url, int dpRank, SourceCon
     public WorkerSpec {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(url, "url");
+        if (name.isBlank()) {
+            throw new IllegalArgumentException("worker id=" + id + " has no name; give it one");
+        }
         if (dpRank < 0) {
             throw new IllegalArgumentException(
                     "dpRank=" + dpRank + " of worker " + name + " is negative");
