@@ -5,18 +5,16 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
-import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.memory.ClosedException;
-import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * The way of engine events into the index: many sources, one ring, one writer thread. From its
@@ -28,12 +26,13 @@ import java.util.concurrent.locks.LockSupport;
  * <p>All methods may be called by any thread.
  */
 public final class EventPipeline implements AutoCloseable {
-    private static final long PARK_NS = 200_000;
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
     private final SpareBatches spares;
     private final WriterThread thread;
+    private final WriterMailbox mailbox = new WriterMailbox();
+    private final AtomicIntegerArray generations; // of the streams that are opened now
     private final IndexWriter writer;
     private final Disruptor<KvEvent> disruptor;
     private final RingBuffer<KvEvent> ring;
@@ -58,14 +57,15 @@ public final class EventPipeline implements AutoCloseable {
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
         this.thread = new WriterThread("kvasir-index-writer", index.writer());
         try {
-            this.writer = new IndexWriter(index, spares, thread);
+            this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
+            this.writer = new IndexWriter(index, spares, thread, mailbox);
             this.disruptor =
                     new Disruptor<>(
                             KvEvent::new,
                             config.ringSize(),
                             thread,
                             ProducerType.MULTI,
-                            config.waitMode().strategy());
+                            mailbox.watchedBy(config.waitMode().strategy()));
             disruptor.setDefaultExceptionHandler(writer);
             disruptor.handleEventsWith(writer);
             this.ring = disruptor.start();
@@ -92,7 +92,7 @@ public final class EventPipeline implements AutoCloseable {
         if (zmq == null) {
             zmq = new ZmqTransport(config.zmq());
         }
-        final ZmqSource opened = zmq.open(new EngineStream(source, sink()));
+        final ZmqSource opened = zmq.open(new EngineStream(source, sink(source.slot())));
         sources.add(opened);
         return opened;
     }
@@ -107,7 +107,7 @@ public final class EventPipeline implements AutoCloseable {
     public synchronized EngineStream openDirect(SourceConfig source) {
         checkOpen();
         forgetClosedSources();
-        final EngineStream opened = new EngineStream(source, sink());
+        final EngineStream opened = new EngineStream(source, sink(source.slot()));
         sources.add(opened);
         return opened;
     }
@@ -128,10 +128,20 @@ public final class EventPipeline implements AutoCloseable {
 
     /** Takes batches into the ring; refuses what does not fit. */
     public KvEventSink sink() {
-        return this::offer;
+        return batch -> offer(batch, generation(batch.slot()));
     }
 
-    private boolean offer(KvBatch batch) {
+    /** The same for one slot as long as its tenant of now has it. */
+    private KvEventSink sink(int slot) {
+        final int generation = generation(slot);
+        return batch -> offer(batch, generation);
+    }
+
+    private int generation(int slot) {
+        return slot < generations.length() ? generations.get(slot) : 0; // the writer refuses it
+    }
+
+    private boolean offer(KvBatch batch, int generation) {
         if (!ring.hasAvailableCapacity(1)) {
             refused.getAndIncrement();
             return false;
@@ -144,7 +154,9 @@ public final class EventPipeline implements AutoCloseable {
             refused.getAndIncrement();
             return false;
         }
-        ring.get(sequence).batch = copy;
+        final KvEvent event = ring.get(sequence);
+        event.generation = generation;
+        event.batch = copy;
         ring.publish(sequence);
         published.getAndIncrement();
         return true;
@@ -162,37 +174,35 @@ public final class EventPipeline implements AutoCloseable {
     }
 
     /**
-     * Empties a slot behind every event published for it before. Close its source first. Waits
-     * while the ring is full.
+     * Empties a slot and begins its next generation: what streams opened before this call have
+     * published, or publish later, means nothing any more. Never waits, also when the ring is full.
      *
      * @param slot worker slot
      * @param whenSwept called on the writer thread once no reader can find a block of the slot any
      *     more; must not wait
      * @throws ClosedException if the pipeline is closed
-     * @throws IllegalStateException on the writer thread itself
+     * @throws IndexOutOfBoundsException if the index has no such slot
      */
     public void retire(int slot, Runnable whenSwept) {
         Objects.requireNonNull(whenSwept, "whenSwept");
-        if (thread.isCurrent()) {
-            throw new IllegalStateException(
-                    "retire must not be called on the writer thread: slot=" + slot);
+        checkOpen();
+        generations.incrementAndGet(slot);
+        mailbox.put(() -> writer.retire(slot, whenSwept));
+        wakeWriter();
+    }
+
+    private void wakeWriter() {
+        final long sequence = claim();
+        if (sequence >= 0) {
+            ring.publish(sequence); // without a batch
         }
-        final KvBatch order = spares.take();
-        order.reset(slot, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
-        long sequence = claim();
-        while (sequence < 0) {
-            checkOpen();
-            LockSupport.parkNanos(PARK_NS);
-            sequence = claim();
-        }
-        try {
-            final KvEvent event = ring.get(sequence);
-            event.batch = order;
-            event.whenSwept = whenSwept;
-            event.retire = true;
-        } finally {
-            ring.publish(sequence);
-        }
+    }
+
+    /**
+     * Whether the writer thread runs; false once closed. If it dies otherwise, nothing is applied.
+     */
+    public boolean isWriterAlive() {
+        return thread.isAlive();
     }
 
     /** Messages taken into the ring. */
@@ -215,7 +225,7 @@ public final class EventPipeline implements AutoCloseable {
         return writer.failures();
     }
 
-    /** Messages skipped because their slot was set aside after an error. */
+    /** Messages skipped: their slot was set aside after an error, or has another tenant. */
     public long skipped() {
         return writer.skipped();
     }

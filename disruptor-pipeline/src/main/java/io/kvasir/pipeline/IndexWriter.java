@@ -26,17 +26,22 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     private final IndexApplier applier;
     private final SpareBatches spares;
     private final WriterThread thread;
+    private final WriterMailbox mailbox;
+    private final int[] generations; // per slot: tenants that are gone
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong skipped = new AtomicLong();
     private volatile int quarantinedSlots;
 
-    IndexWriter(PrefixIndex index, SpareBatches spares, WriterThread thread) {
+    IndexWriter(
+            PrefixIndex index, SpareBatches spares, WriterThread thread, WriterMailbox mailbox) {
         this.index = index;
         this.applier = new IndexApplier(index);
         this.spares = spares;
         this.thread = thread;
+        this.mailbox = mailbox;
+        this.generations = new int[index.config().maxWorkerSlots()];
     }
 
     @Override
@@ -44,19 +49,37 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         if (thread.isStopping()) {
             return;
         }
-        if (event.retire) {
-            retire(event);
-        } else {
-            apply(event.batch);
+        mailbox.run();
+        if (thread.isStopping()) {
+            return;
+        }
+        if (event.batch != null) {
+            apply(event);
         }
         event.release(spares);
     }
 
-    private void retire(KvEvent event) {
-        index.clear(event.batch.slot());
-        index.eventApplied(event.batch.slot(), KvBatch.NO_SEQUENCE);
-        release(event.batch.slot());
-        event.whenSwept.run();
+    /** Empties a slot for its next tenant. Runs from the mailbox, so nothing is thrown. */
+    void retire(int slot, Runnable whenSwept) {
+        generations[slot]++;
+        try {
+            index.clear(slot);
+            index.eventApplied(slot, KvBatch.NO_SEQUENCE);
+            release(slot);
+            whenSwept.run();
+        } catch (Throwable error) {
+            setAside(slot, error); // and its slot is not given out again
+            failures.getAndIncrement();
+        }
+    }
+
+    private void apply(KvEvent event) {
+        final int slot = event.batch.slot();
+        if (slot < generations.length && event.generation != generations[slot]) {
+            skipped.getAndIncrement(); // of a worker that is removed
+            return;
+        }
+        apply(event.batch);
     }
 
     private void apply(KvBatch batch) {
@@ -78,24 +101,39 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         quarantinedSlots = quarantined.cardinality();
     }
 
+    /** Nothing may be thrown here, whatever is left of the heap: it would end the thread. */
     @Override
     public void handleEventException(Throwable error, long sequence, KvEvent event) {
-        final int slot = event.batch.slot();
-        LOG.error(
-                "slot {} is set aside: applying message {} failed",
-                slot,
-                event.batch.sequence(),
-                error);
-        quarantined.set(slot);
-        quarantinedSlots = quarantined.cardinality();
-        event.batch.listener().failed();
-        event.release(spares);
+        final KvBatch batch = event.batch;
         try {
-            index.clear(slot);
-        } catch (RuntimeException | AssertionError again) {
-            LOG.error("slot {} could not be emptied either", slot, again);
+            if (batch != null) {
+                setAside(batch.slot(), error);
+                batch.listener().failed();
+            }
+        } catch (Throwable again) {
+            failures.getAndIncrement();
+        }
+        try {
+            event.release(spares);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // one spare less
         }
         failures.getAndIncrement(); // last: what is counted has been dealt with
+    }
+
+    private void setAside(int slot, Throwable error) {
+        try {
+            quarantined.set(slot);
+            quarantinedSlots = quarantined.cardinality();
+            index.clear(slot);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // not emptied either, and set aside
+        }
+        try {
+            LOG.error("slot {} is set aside: applying its events failed", slot, error);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // the counter has to do
+        }
     }
 
     @Override

@@ -2,17 +2,17 @@ package io.kvasir.pipeline;
 
 import io.kvasir.pipeline.wire.KvBatch;
 
-/** One record of the event ring: a batch, or the order to retire a slot. */
+/** One record of the event ring: a batch of one slot generation, or nothing, to wake the writer. */
 final class KvEvent {
-    KvBatch batch; // null while the record is not in use
-    boolean retire;
-    Runnable whenSwept;
+    KvBatch batch; // null in a record that wakes the writer, or is not in use
+    int generation;
 
-    /** Lets go of the batch. */
+    /** Lets go of the batch, if there is one. */
     void release(SpareBatches spares) {
-        spares.give(batch);
+        final KvBatch spare = batch;
         batch = null;
-        retire = false;
-        whenSwept = null;
+        if (spare != null) {
+            spares.give(spare);
+        }
     }
 }

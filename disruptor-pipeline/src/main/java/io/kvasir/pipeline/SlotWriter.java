@@ -200,10 +200,8 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         for (WorkerEnd end = workerEnds.poll(); end != null; end = workerEnds.poll()) {
             try {
                 workerGone(end);
-            } catch (RuntimeException
-                    | AssertionError e) { // the others have no record of their own
-                failures.getAndIncrement();
-                LOG.error("ending the worker of slot {} failed", end.slot, e);
+            } catch (Throwable error) { // the others have no record of their own
+                failed("ending the worker of slot", end.slot, error);
             }
         }
     }
@@ -238,8 +236,17 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
 
     @Override
     public void handleEventException(Throwable error, long sequence, LifeEvent event) {
+        failed(event.kind, event.index, error);
+    }
+
+    /** Nothing may be thrown here, whatever is left of the heap: it would end the thread. */
+    private void failed(Object step, int where, Throwable error) {
         failures.getAndIncrement();
-        LOG.error("{} {} failed", event.kind, event.index, error);
+        try {
+            LOG.error("{} {} failed", step, where, error);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // the counter has to do
+        }
     }
 
     @Override

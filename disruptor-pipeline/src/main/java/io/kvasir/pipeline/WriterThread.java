@@ -25,6 +25,7 @@ final class WriterThread implements ThreadFactory {
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile Thread thread;
     private volatile boolean stopping;
+    private volatile boolean running = true;
 
     /**
      * @param lanes of what the thread writes; pinned from now on
@@ -57,8 +58,12 @@ final class WriterThread implements ThreadFactory {
         try {
             work.run();
         } finally {
+            running = false;
             unpin(lanes.length);
             ended.countDown();
+            if (!stopping) {
+                LOG.error("{} has died: nothing is applied any more", name);
+            }
         }
     }
 
@@ -76,6 +81,11 @@ final class WriterThread implements ThreadFactory {
     /** Whether the writer is to leave the events that it has not begun. */
     boolean isStopping() {
         return stopping;
+    }
+
+    /** Whether the thread is there, or about to begin. */
+    boolean isAlive() {
+        return running;
     }
 
     /** Whether the caller is this thread. */

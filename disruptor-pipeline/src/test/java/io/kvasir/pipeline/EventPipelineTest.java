@@ -137,44 +137,88 @@ class EventPipelineTest {
     }
 
     @Test
-    void retiringASlotComesBehindItsEvents() throws InterruptedException {
+    void aRetiredSlotIsEmptyAndTakesNothingFromItsFormerStreams() throws InterruptedException {
         final CountDownLatch swept = new CountDownLatch(1);
-        final AtomicReference<Long> held = new AtomicReference<>();
         try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
             final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             for (int i = 0; i < 30; i++) {
                 stream.onMessage(i, store(i + 1));
             }
-            stream.close();
-            pipeline.retire(
-                    1,
-                    () -> {
-                        held.set(index.heldBlocks(1));
-                        swept.countDown();
-                    });
+            pipeline.retire(1, swept::countDown);
             assertTrue(swept.await(10, TimeUnit.SECONDS));
-            assertEquals(0L, held.get());
+            stream.onMessage(30, store(31));
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(0, index.heldBlocks(1));
             assertEquals(PrefixIndex.NO_EVENT, index.appliedSequence(1));
-            assertEquals(30, pipeline.applied());
+
+            final EngineStream next = pipeline.openDirect(SourceConfig.of("v", 1, BLOCK, ""));
+            next.onMessage(0, store(40));
+            await(() -> index.heldBlocks(1) == 1);
+            assertEquals(31, pipeline.applied() - 1 + pipeline.skipped());
         }
     }
 
     @Test
-    void retiringOnTheWriterThreadIsRefused() throws InterruptedException {
-        final CountDownLatch done = new CountDownLatch(1);
-        final AtomicReference<Throwable> thrown = new AtomicReference<>();
+    void aSlotIsRetiredWithoutRoomInTheRing() throws InterruptedException {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        final CountDownLatch swept = new CountDownLatch(1);
         try (EventPipeline pipeline = new EventPipeline(small(8), index)) {
+            final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             pipeline.retire(
-                    1,
+                    5,
                     () -> {
-                        thrown.set(
-                                assertThrows(
-                                        IllegalStateException.class,
-                                        () -> pipeline.retire(2, () -> {})));
-                        done.countDown();
+                        blocked.countDown();
+                        awaitQuietly(release);
                     });
-            assertTrue(done.await(10, TimeUnit.SECONDS));
-            assertTrue(thrown.get().getMessage().contains("writer thread"));
+            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            for (int i = 0; i < 12; i++) {
+                stream.onMessage(i, store(i + 1));
+            }
+            assertTrue(pipeline.refused() > 0);
+            pipeline.retire(1, swept::countDown); // returns, although nothing fits
+            release.countDown();
+            assertTrue(swept.await(10, TimeUnit.SECONDS));
+            await(() -> pipeline.backlog() == 0);
+            assertEquals(0, index.heldBlocks(1));
+        }
+    }
+
+    @Test
+    void everyRetirementIsRunHoweverItMeetsAWaitingWriter() throws InterruptedException {
+        try (EventPipeline pipeline = new EventPipeline(small(2), index)) {
+            for (int i = 0; i < 5_000; i++) {
+                final CountDownLatch swept = new CountDownLatch(1);
+                pipeline.retire(i % 16, swept::countDown);
+                if (i % 50 == 0) {
+                    assertTrue(swept.await(20, TimeUnit.SECONDS), "retirement " + i);
+                }
+            }
+        }
+    }
+
+    @Test
+    void anErrorWhileAnErrorIsHandledDoesNotEndTheWriter() {
+        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+            final ApplyListener broken =
+                    new ApplyListener() {
+                        @Override
+                        public void applied(int operations) {
+                            throw new OutOfMemoryError("made up by the test");
+                        }
+
+                        @Override
+                        public void failed() {
+                            throw new OutOfMemoryError("made up by the test, again");
+                        }
+                    };
+            offer(pipeline, 1, broken, false);
+            await(() -> pipeline.quarantinedSlots() == 1);
+            final EngineStream good = pipeline.openDirect(SourceConfig.of("good", 2, BLOCK, ""));
+            good.onMessage(0, store(3));
+            await(() -> index.heldBlocks(2) == 1);
+            assertTrue(pipeline.isWriterAlive());
+            assertTrue(pipeline.failures() >= 2);
         }
     }
 

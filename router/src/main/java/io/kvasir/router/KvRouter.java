@@ -84,7 +84,6 @@ public final class KvRouter implements AutoCloseable {
         mode = settings.get(RouterSettings.MODE);
         final PrefixIndexConfig sizes = RouterSettings.index(settings);
         tenancies = new int[sizes.maxWorkerSlots()];
-        index = new PrefixIndex(sizes, gate);
         board = new LoadBoard(sizes.maxWorkerSlots());
         chooser =
                 new Chooser(
@@ -92,24 +91,35 @@ public final class KvRouter implements AutoCloseable {
                         builder.randomSource(settings),
                         board,
                         settings.get(RouterSettings.DEGRADED_CREDIT));
-        slotTable =
-                new SlotTable(
-                        new SlotTableConfig(
-                                sizes.maxWorkerSlots(),
-                                maxActiveRequests,
-                                sizes.maxBlocks(),
-                                settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
-                        board,
-                        gate);
-        events = new EventPipeline(EventPipelineConfig.defaults(), index);
-        final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
-        routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
-        life =
-                new LifePipeline(
-                        LifePipelineConfig.of(maxActiveRequests)
-                                .withWaitMode(settings.get(RouterSettings.BOOKING_WAIT)),
-                        slotTable,
-                        routed);
+        EventPipeline started = null;
+        try {
+            index = new PrefixIndex(sizes, gate);
+            slotTable =
+                    new SlotTable(
+                            new SlotTableConfig(
+                                    sizes.maxWorkerSlots(),
+                                    maxActiveRequests,
+                                    sizes.maxBlocks(),
+                                    settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
+                            board,
+                            gate);
+            final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
+            routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
+            started = new EventPipeline(EventPipelineConfig.defaults(), index);
+            life =
+                    new LifePipeline(
+                            LifePipelineConfig.of(maxActiveRequests)
+                                    .withWaitMode(settings.get(RouterSettings.BOOKING_WAIT)),
+                            slotTable,
+                            routed);
+            events = started;
+        } catch (Throwable t) {
+            gate.close();
+            if (started != null) {
+                started.close();
+            }
+            throw t;
+        }
     }
 
     /**
@@ -181,20 +191,35 @@ public final class KvRouter implements AutoCloseable {
             }
             usedSlots.set(slot);
         }
-        board.reset(slot);
-        final Worker worker =
-                new Worker(
-                        spec,
-                        slot,
-                        tenancies[slot],
-                        board,
-                        index,
-                        routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
-        if (spec.events() != null) {
-            worker.source(events.openZmq(spec.events().withSlot(slot).withHashSeed(hashSeed)));
+        EventSource source = null;
+        try {
+            board.reset(slot);
+            if (spec.events() != null) {
+                source = events.openZmq(spec.events().withSlot(slot).withHashSeed(hashSeed));
+            }
+            final Worker worker =
+                    new Worker(
+                            spec,
+                            slot,
+                            tenancies[slot],
+                            board,
+                            index,
+                            routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
+            worker.source(source);
+            roster = roster.with(worker);
+            return worker;
+        } catch (Throwable t) {
+            board.open(slot, false);
+            if (source == null) { // nothing can have been published or booked
+                synchronized (usedSlots) {
+                    usedSlots.clear(slot);
+                }
+            } else {
+                source.close();
+                giveBack(slot);
+            }
+            throw t;
         }
-        roster = roster.with(worker);
-        return worker;
     }
 
     /**
@@ -202,12 +227,24 @@ public final class KvRouter implements AutoCloseable {
      * was registered without an event endpoint. From then on nothing is predicted of it.
      *
      * @param worker a registered worker
-     * @param source block size, removal rule and name of the stream; its slot is set here
+     * @param source block size, removal rule and name of the stream; its slot is set here. A stream
+     *     or source that the worker has already is closed
      * @return the stream; one thread at a time may push messages into it
-     * @throws IllegalArgumentException if the source's block size is not the router's
+     * @throws IllegalArgumentException if the source's block size is not the router's, or the
+     *     worker is not registered (any more)
+     * @throws ClosedException if the router is closed
      */
-    public EngineStream openDirect(Worker worker, SourceConfig source) {
+    public synchronized EngineStream openDirect(Worker worker, SourceConfig source) {
+        checkOpen();
         checkBlockSize(source);
+        if (roster.at(worker.slot()) != worker) {
+            throw new IllegalArgumentException(
+                    "worker " + worker + " is not registered; it may have been removed");
+        }
+        final EventSource before = worker.source();
+        if (before != null) {
+            before.close();
+        }
         final EngineStream stream =
                 events.openDirect(source.withSlot(worker.slot()).withHashSeed(hashSeed));
         worker.source(stream);
@@ -236,20 +273,31 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param worker the worker
      */
-    public synchronized void removeWorker(Worker worker) {
+    public void removeWorker(Worker worker) {
+        if (takeOut(worker)) {
+            final EventSource source = worker.source();
+            if (source != null) {
+                source.close(); // may wait; what it still says is of an earlier slot generation
+            }
+        }
+    }
+
+    private synchronized boolean takeOut(Worker worker) {
         if (roster.at(worker.slot()) != worker) {
-            return;
+            return false;
         }
         roster = roster.without(worker);
         worker.markRemoved();
-        final EventSource source = worker.source();
-        if (source != null) {
-            source.close();
-        }
-        tenancies[worker.slot()]++;
-        final Runnable swept = whenBothSwept(worker.slot());
-        life.workerGone(worker.slot(), swept);
-        events.retire(worker.slot(), swept);
+        giveBack(worker.slot());
+        return true;
+    }
+
+    /** Has the writers sweep a slot; the next worker gets it then. */
+    private void giveBack(int slot) {
+        tenancies[slot]++;
+        final Runnable swept = whenBothSwept(slot);
+        life.workerGone(slot, swept);
+        events.retire(slot, swept);
     }
 
     /** Gives a slot to the next worker at the second call: index and bookings are swept. */

@@ -66,11 +66,22 @@ public final class OffHeap implements AutoCloseable {
      *
      * @param length bytes, at least 1
      * @throws IllegalArgumentException if {@code length} is not positive
-     * @throws OutOfMemoryError if the operating system refuses
+     * @throws OutOfMemoryError if the operating system refuses, or the process would have more than
+     *     {@code -Dkvasir.memory.limit} bytes
      */
     public static OffHeap allocate(long length) {
         if (length <= 0) {
             throw new IllegalArgumentException("length must be positive: length=" + length);
+        }
+        final long limit = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
+        if (length > limit - ALLOCATED.get()) {
+            throw new OutOfMemoryError(
+                    "off-heap memory beyond kvasir.memory.limit: length="
+                            + length
+                            + ", allocated="
+                            + ALLOCATED.get()
+                            + ", limit="
+                            + limit);
         }
         final Optional<MemorySegment> mapped = HugePages.map(length);
         if (mapped.isPresent() && !CHECKED) {

@@ -1,0 +1,151 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceConfig;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+
+/** What remains of workers and routers that fail, are replaced, or are taken out. */
+class LifecycleTest {
+    private static final int BLOCK = 16;
+    private static final int[] PROMPT = new int[8 * BLOCK];
+
+    private static KvRouter.Builder small() {
+        return KvRouter.builder().maxWorkers(8).maxBlocks(4_096, 8_192).maxActiveRequests(64);
+    }
+
+    @Test
+    void workersThatCannotBeRegisteredKeepNoSlot() {
+        try (KvRouter router = small().build()) {
+            for (int i = 0; i < 64; i++) {
+                final WorkerSpec bad =
+                        new WorkerSpec(
+                                i,
+                                "bad" + i,
+                                "http://w",
+                                0,
+                                SourceConfig.of("bad", 0, BLOCK, "no address"));
+                assertThrows(IllegalArgumentException.class, () -> router.addWorker(bad));
+            }
+            assertEquals(0, router.workers().size());
+            for (int i = 0; i < 2; i++) {
+                router.addWorker(WorkerSpec.of(i, "good" + i, "http://w"));
+            }
+            assertEquals(2, router.workers().size());
+        }
+    }
+
+    @Test
+    void aRouterThatCannotBeBuiltLeavesNoMemoryAndNoThread() {
+        final long bytes = OffHeap.allocatedBytes();
+        final Set<Thread> threads = threads(); // those of other tests may end meanwhile
+        final KvRouter.Builder builder = small().routedPrefixes(RoutedPrefixesConfig.of(8));
+        builder.build().close();
+        final KvRouter whole = builder.build();
+        final long needed = OffHeap.allocatedBytes() - bytes;
+        whole.close();
+        try {
+            for (int step = 0; step < 20; step++) { // each is refused at another of its parts
+                System.setProperty(
+                        "kvasir.memory.limit", Long.toString(bytes + needed * step / 20));
+                assertThrows(OutOfMemoryError.class, builder::build);
+                assertEquals(bytes, OffHeap.allocatedBytes());
+            }
+        } finally {
+            System.clearProperty("kvasir.memory.limit");
+        }
+        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        builder.build().close();
+    }
+
+    private static Set<Thread> threads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("kvasir-"))
+                .collect(Collectors.toSet());
+    }
+
+    @Test
+    void aWorkerIsTakenOutAndAnotherAddedWhileTheRingIsFull() throws Exception {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        try (KvRouter router = small().build()) {
+            final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            final EngineStream stream =
+                    router.openDirect(worker, EngineMessages.source("w", BLOCK));
+            router.eventPipeline()
+                    .retire(
+                            7,
+                            () -> {
+                                blocked.countDown();
+                                awaitQuietly(release);
+                            });
+            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            final byte[] message = EngineMessages.stored(PROMPT, 1, BLOCK, 1);
+            for (int i = 0; router.eventPipeline().refused() == 0; i++) {
+                stream.onMessage(i, message);
+            }
+            router.removeWorker(worker); // neither waits for the writer
+            final Worker next = router.addWorker(WorkerSpec.of(2, "v", "http://v"));
+            release.countDown();
+            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            assertEquals(0, next.indexedBlocks());
+            assertEquals(0, router.index().heldBlocks());
+        }
+    }
+
+    private static void awaitQuietly(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(20, TimeUnit.SECONDS));
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aStreamBelongsToItsWorkerAlone() {
+        try (KvRouter router = small().build()) {
+            final Worker first = router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            final EngineStream stale = router.openDirect(first, EngineMessages.source("w", BLOCK));
+            router.removeWorker(first);
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> router.openDirect(first, EngineMessages.source("w", BLOCK)));
+            Worker next = router.addWorker(WorkerSpec.of(2, "v0", "http://v"));
+            for (int i = 1; next.slot() != first.slot(); i++) {
+                router.removeWorker(next);
+                next = router.addWorker(WorkerSpec.of(2, "v" + i, "http://v"));
+            }
+            stale.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
+            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            assertEquals(0, next.indexedBlocks());
+        }
+    }
+
+    @Test
+    void aSecondStreamOfAWorkerEndsTheFirst() {
+        try (KvRouter router = small().build()) {
+            final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            final EngineStream first = router.openDirect(worker, EngineMessages.source("w", BLOCK));
+            final EngineStream second =
+                    router.openDirect(worker, EngineMessages.source("w", BLOCK));
+            assertEquals(IndexState.GONE, first.state());
+            first.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
+            second.onMessage(0, EngineMessages.stored(PROMPT, 2, BLOCK, 1));
+            EngineMessages.await(() -> worker.indexedBlocks() > 0, "nothing indexed");
+            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            assertEquals(2, worker.indexedBlocks());
+        }
+    }
+}
