@@ -26,6 +26,7 @@ class SettingDocumentsTest {
     private static final String END = "<!-- settings end -->\n";
 
     /** Values for the example where there is no default that can be written. */
+    @SuppressWarnings("StringConcatToTextBlock") // the indentation counts
     private static final Map<Setting<?>, String> SHOWN =
             Map.of(
                     GatewaySettings.MODEL,

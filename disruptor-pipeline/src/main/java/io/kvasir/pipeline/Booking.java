@@ -48,6 +48,7 @@ final class Booking {
         }
     }
 
+    @SuppressWarnings("UnusedVariable") // read and written through WORD
     private long word;
 
     int next; // index + 1 of the next free entry, 0 at the end

@@ -108,7 +108,7 @@ final class BookingTable {
     /** Opens a booking whose entry is filled; never {@link Outcome#LATE}. */
     Outcome open(long number, boolean predicted) {
         final Booking booking = at((int) number);
-        final long to = number & GENERATION_MASK | OPEN | QUEUED | (predicted ? PREDICTED : 0);
+        final long to = (number & GENERATION_MASK) | OPEN | QUEUED | (predicted ? PREDICTED : 0);
         while (true) {
             final long word = booking.wordAcquire();
             if (booking.changeWord(word, to)) {
@@ -152,7 +152,7 @@ final class BookingTable {
                 return Outcome.LATE;
             }
             final long sum = Math.min(MAX_OUTPUT, (long) Booking.outputBlocks(word) + blocks);
-            final long to = word & ~OUTPUT_MASK | sum << OUTPUT_SHIFT | QUEUED;
+            final long to = (word & ~OUTPUT_MASK) | sum << OUTPUT_SHIFT | QUEUED;
             if (booking.changeWord(word, to)) {
                 return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
             }
@@ -168,7 +168,7 @@ final class BookingTable {
                 return Outcome.LATE;
             }
             if (Booking.is(word, BOOKED)) {
-                if (booking.changeWord(word, word & ~OPEN | QUEUED)) {
+                if (booking.changeWord(word, (word & ~OPEN) | QUEUED)) {
                     open.decrementAndGet();
                     return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
                 }

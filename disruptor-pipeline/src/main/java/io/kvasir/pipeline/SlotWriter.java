@@ -137,7 +137,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
         }
         booking.handle =
                 table.book(
-                        word & GENERATION_MASK | index,
+                        (word & GENERATION_MASK) | index,
                         slot,
                         hashes,
                         count,
@@ -180,7 +180,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
 
     private boolean end(int index, long word) {
         table.freeAt(bookings.at(index).handle);
-        bookings.endBooked(word & GENERATION_MASK | index);
+        bookings.endBooked((word & GENERATION_MASK) | index);
         return false; // the record is done with when the next look finds the entry free
     }
 

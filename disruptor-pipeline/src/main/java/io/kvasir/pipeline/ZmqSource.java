@@ -22,6 +22,7 @@ final class ZmqSource implements EventSource {
     private static final int BURST = 256;
 
     /** A live message that waits for the end of a replay. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Waiting(long sequence, byte[] payload) {}
 
     private final EngineStream stream;

@@ -389,7 +389,7 @@ class EngineStreamTruthTest {
     void theOwnRankIsKnownHoweverItIsWritten(int rank) {
         final EngineStream stream = stream(c -> c.withDpRank(rank));
         for (int i = 0; i < 3; i++) {
-            stream.onMessage(2 * i, storeOfRank(i + 1, rank));
+            stream.onMessage(2L * i, storeOfRank(i + 1, rank));
             stream.onMessage(2 * i + 1, storeOfRank(100 * i + 50, null));
         }
 

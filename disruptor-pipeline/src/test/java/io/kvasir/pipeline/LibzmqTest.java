@@ -80,7 +80,7 @@ class LibzmqTest {
                 new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         commands = new PrintStream(process.getOutputStream(), true, StandardCharsets.US_ASCII);
         final BufferedReader out = process.inputReader(StandardCharsets.US_ASCII);
-        final String[] words = out.readLine().split(" ");
+        final String[] words = out.readLine().split(" ", 2);
         endpoint = words[0];
         replayEndpoint = words[1];
     }

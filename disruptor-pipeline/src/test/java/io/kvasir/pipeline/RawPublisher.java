@@ -79,7 +79,7 @@ final class RawPublisher implements AutoCloseable {
 
     /** Writes bytes to all connections. */
     void send(byte[] bytes) {
-        for (SocketChannel connection : connections) {
+        for (SocketChannel connection : List.copyOf(connections)) {
             try {
                 write(connection, bytes);
             } catch (IOException e) {
@@ -90,7 +90,7 @@ final class RawPublisher implements AutoCloseable {
 
     /** Writes bytes to all connections and leaves them open; what follows goes to newer ones. */
     void sendAndForget(byte[] bytes) {
-        for (SocketChannel connection : connections) {
+        for (SocketChannel connection : List.copyOf(connections)) {
             connections.remove(connection);
             try {
                 write(connection, bytes);
@@ -102,7 +102,7 @@ final class RawPublisher implements AutoCloseable {
 
     /** Closes the connections; new ones are accepted. */
     void drop() {
-        for (SocketChannel connection : connections) {
+        for (SocketChannel connection : List.copyOf(connections)) {
             connections.remove(connection);
             try {
                 connection.close();

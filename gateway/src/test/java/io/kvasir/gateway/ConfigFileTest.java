@@ -128,6 +128,7 @@ class ConfigFileTest {
         }
     }
 
+    @SuppressWarnings("StringConcatToTextBlock") // one line for each case
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -38,6 +38,8 @@ public enum Cliff {
 
     private final int workers;
     private final double room;
+
+    @SuppressWarnings("ImmutableEnumChecker") // a method
     private final Content content;
 
     Cliff(int workers, double room, Content content) {

@@ -50,7 +50,10 @@ class BesidePeerTest {
                                 + "\necho '{\"evblock_cpu_ns\":40.5,\"q_wall\":{\"mean\":9},"
                                 + "\"q_nopreempt\":{\"n\":3,\"mean\":2000},\"mismatch\":0,"
                                 + "\"heap_per_pair\":60.0}'");
-        assertEquals(0, run(program.toString(), stream.toString(), "--turns", "2"), err.toString());
+        assertEquals(
+                0,
+                run(program.toString(), stream.toString(), "--turns", "2"),
+                err.toString(StandardCharsets.UTF_8));
         final String printed = out.toString(StandardCharsets.UTF_8);
         assertTrue(printed.contains("small                  apply ns/block"), printed);
         assertTrue(printed.contains("40.5 (40.5-40.5)"), printed);

@@ -42,7 +42,11 @@ class WriterStoresTest {
 
     static Stream<Arguments> changes() {
         return Stream.of(
-                change("split of a list", "abcdefgh", i -> i.store(0, "abcdefgh"), SPLIT),
+                change(
+                        "split of a list",
+                        "abcdefgh",
+                        i -> i.store(0, "abcdefgh"),
+                        WriterStoresTest::split),
                 change(
                         "split of a list, holder of the upper part",
                         "abcdefgh",
@@ -50,12 +54,12 @@ class WriterStoresTest {
                             i.store(0, "abcdefgh");
                             i.store(1, "abcd");
                         },
-                        SPLIT),
+                        WriterStoresTest::split),
                 change(
                         "split of a map",
                         "abcdefgh",
                         WriterStoresTest::mapAndOneThatHoldsHalf,
-                        SPLIT),
+                        WriterStoresTest::split),
                 change(
                         "split of a run with children",
                         "abcdefghijk",
@@ -64,7 +68,7 @@ class WriterStoresTest {
                             i.store(1, "abcdefghIJ");
                             i.store(2, "abcdef");
                         },
-                        SPLIT),
+                        WriterStoresTest::split),
                 change(
                         "split, its rest given up, other blocks stored",
                         "abcdefgh",
@@ -174,7 +178,7 @@ class WriterStoresTest {
                             i.store(0, "abs");
                         },
                         i -> {
-                            for (char c = 'a'; c < 'r'; c += 3) {
+                            for (char c = 'a'; c < 'r'; c = (char) (c + 3)) {
                                 i.drop(0, "ab" + c, 2);
                             }
                             i.store(0, "abt");
@@ -248,7 +252,9 @@ class WriterStoresTest {
                         }));
     }
 
-    private static final Consumer<WatchedIndex> SPLIT = i -> i.store(41, "abcdXYZ");
+    private static void split(WatchedIndex index) {
+        index.store(41, "abcdXYZ");
+    }
 
     private static Arguments change(
             String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
@@ -299,7 +305,7 @@ class WriterStoresTest {
             final RunTree tree = index.index().tree();
             final long run = RunDescriptor.headerOffset(tree.child(tree.root(), 'a'));
             index.lag().clear();
-            SPLIT.accept(index);
+            split(index);
             final List<Store> stores = new ArrayList<>(index.lag().log());
             final int extent = indexOf(stores, run + RunDescriptor.EXTENT_OFFSET);
             final int version = indexOf(stores, run + RunDescriptor.VERSION_OFFSET);

@@ -28,6 +28,7 @@ class ActivePathsStoresTest {
     private static final int MATCHES = 6_000;
     private static final int DEPTH = 12;
 
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Path(int slot, long[] hashes, int array, int place) {}
 
     private final ActivePaths paths = new ActivePaths(SLOTS, 1 << 16, 96 << 10);

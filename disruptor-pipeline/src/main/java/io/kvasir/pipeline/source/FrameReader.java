@@ -112,7 +112,7 @@ final class FrameReader {
     private static long longSize(byte[] data, int at) {
         long size = 0;
         for (int i = 0; i < Long.BYTES; i++) {
-            size = size << 8 | data[at + i] & 0xff;
+            size = size << 8 | (data[at + i] & 0xff);
         }
         return size;
     }

@@ -64,7 +64,8 @@ public final class SocketPoller implements AutoCloseable {
     private final Thread thread;
     private final Queue<Runnable> tasks = new ConcurrentLinkedQueue<>();
     private final PriorityQueue<Timer> timers = new PriorityQueue<>();
-    private final ByteBuffer readBuffer = ByteBuffer.allocate(READ_BYTES);
+    private final byte[] readBytes = new byte[READ_BYTES];
+    private final ByteBuffer readBuffer = ByteBuffer.wrap(readBytes);
     private volatile boolean closed;
 
     /**
@@ -118,6 +119,11 @@ public final class SocketPoller implements AutoCloseable {
     /** Buffer for one read, empty; its content lasts until the handler returns. */
     ByteBuffer readBuffer() {
         return readBuffer.clear();
+    }
+
+    /** What the buffer reads into. */
+    byte[] readBytes() {
+        return readBytes;
     }
 
     private void run() {

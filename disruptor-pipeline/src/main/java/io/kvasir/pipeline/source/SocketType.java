@@ -9,6 +9,7 @@ public enum SocketType {
     /** Asks for replays. */
     DEALER(Set.of("ROUTER", "REP", "DEALER"));
 
+    @SuppressWarnings("ImmutableEnumChecker") // of Set.of: it cannot change
     private final Set<String> peers;
 
     SocketType(Set<String> peers) {

@@ -64,8 +64,8 @@ final class ZmtpCodec {
 
     /** Checks as much of a peer's greeting as has arrived. */
     static void checkGreeting(byte[] bytes, int length) throws ZmtpException {
-        if (length > 0 && (bytes[0] & 0xff) != 0xff
-                || length > SIGNATURE_END && bytes[SIGNATURE_END] != 0x7f) {
+        final boolean badStart = length > 0 && (bytes[0] & 0xff) != 0xff;
+        if (badStart || (length > SIGNATURE_END && bytes[SIGNATURE_END] != 0x7f)) {
             throw new ZmtpException("speaks no ZMTP: its first bytes are " + shown(bytes, length));
         }
         if (length > MAJOR_OFFSET && (bytes[MAJOR_OFFSET] & 0xff) < MAJOR) {

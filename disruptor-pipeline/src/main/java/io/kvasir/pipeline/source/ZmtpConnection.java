@@ -172,8 +172,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
     }
 
     private void read() throws IOException, ZmtpException {
-        final ByteBuffer buffer = poller.readBuffer();
-        final int count = channel.read(buffer);
+        final int count = channel.read(poller.readBuffer());
         if (count < 0) {
             fail(
                     state == State.OPEN
@@ -183,9 +182,9 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         }
         int from = 0;
         if (state == State.GREETING) {
-            from = readGreeting(buffer.array(), count);
+            from = readGreeting(poller.readBytes(), count);
         }
-        if (from < count && !reader.read(buffer.array(), from, count, this)) {
+        if (from < count && !reader.read(poller.readBytes(), from, count, this)) {
             pause();
         }
     }

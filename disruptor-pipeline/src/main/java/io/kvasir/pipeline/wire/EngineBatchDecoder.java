@@ -169,7 +169,9 @@ public final class EngineBatchDecoder {
             // the last byte is the last element, and that is the rank: no need to skip the events
             return tail == NIL ? NO_RANK : tail;
         }
-        if (!batch.skip() || !batch.skip() || batch.peek() != MsgpackReader.Kind.INTEGER) {
+        final boolean behindTime = batch.skip();
+        final boolean behindEvents = behindTime && batch.skip();
+        if (!behindEvents || batch.peek() != MsgpackReader.Kind.INTEGER) {
             return NO_RANK;
         }
         final long rank = batch.readLong();
