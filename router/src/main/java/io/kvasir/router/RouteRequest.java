@@ -182,7 +182,7 @@ public final class RouteRequest {
      * @return this
      */
     public RouteRequest exclude(Worker worker) {
-        excluded.add(worker);
+        excluded.add(Objects.requireNonNull(worker, "worker"));
         return this;
     }
 

@@ -92,6 +92,7 @@ class AcceptedInputTest {
         try (KvRouter router = withLoad(CostModel.LINEAR);
                 KvRouter other = KvRouter.builder().blockSize(32).build()) {
             assertRefused("mode", () -> router.mode(null));
+            assertRefused("worker", () -> router.newRequest().exclude(null));
             final RouteRequest foreign = other.newRequest().tokens(new int[64], 64);
             assertRefused("block size=32", () -> router.select(foreign, decision));
             final Lease lease =
