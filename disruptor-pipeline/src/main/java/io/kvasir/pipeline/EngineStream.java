@@ -379,7 +379,7 @@ public final class EngineStream implements EventSource {
             held.hold(sequence, payload, offset, length);
             wantMissing(tracker.last() < 0);
         } else {
-            lose(sequence, sequence, "the event ring is full; raise pipeline.ringSize");
+            lose(sequence, sequence, "the event ring is full; raise event-ring-size");
             advance(sequence, payload, offset, length);
         }
     }
@@ -393,7 +393,7 @@ public final class EngineStream implements EventSource {
         final int before = batch.operations();
         decoder.decode(payload, offset, length, batch);
         if (!offerBatch()) {
-            status.problem = "the event ring is full; raise pipeline.ringSize";
+            status.problem = "the event ring is full; raise event-ring-size";
             return false;
         }
         clearPending = false;

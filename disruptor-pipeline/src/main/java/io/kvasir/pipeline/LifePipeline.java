@@ -327,6 +327,11 @@ public final class LifePipeline implements AutoCloseable {
         return writer.failures();
     }
 
+    /** Records that fit into the ring. */
+    public int ringSize() {
+        return ring.getBufferSize();
+    }
+
     /** Records waiting in the ring. */
     public long backlog() {
         return ring.getBufferSize() - ring.remainingCapacity();

@@ -48,8 +48,8 @@ final class StreamCounters implements ApplyListener {
                 capacityRefusals.getAndIncrement();
                 removedWhenFull = blocksRemoved.get();
                 impairment =
-                        "the index is full: stores were refused; raise index.maxBlocks and"
-                                + " index.maxHeldBlocks";
+                        "the index is full: stores were refused; raise max-blocks and"
+                                + " max-held-blocks, or index-bytes";
             }
             case INVALID -> {
                 invalidStores.getAndIncrement();

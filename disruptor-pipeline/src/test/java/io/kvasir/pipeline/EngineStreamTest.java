@@ -418,7 +418,8 @@ class EngineStreamTest {
         assertEquals(List.of(1L, 3L), held());
         assertEquals(IndexState.DEGRADED, stream.state());
         assertEquals(1, stream.status().lostMessages());
-        assertTrue(stream.status().problem().contains("ringSize"), stream.status().problem());
+        assertTrue(
+                stream.status().problem().contains("event-ring-size"), stream.status().problem());
     }
 
     @Test

@@ -4,6 +4,7 @@ import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterStatus;
 import io.kvasir.router.Worker;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
@@ -15,8 +16,16 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
 
 /**
  * What {@code GET /metrics} shows. Counters and histograms are written by the requests; what the
@@ -37,6 +46,9 @@ final class GatewayMetrics {
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
     private final PrometheusTextFormatWriter writer = PrometheusTextFormatWriter.create();
+    private final Set<String> names = new TreeSet<>();
+    private Runnable take = () -> {};
+    private volatile Snapshot snapshot;
     private final Counter requests;
     private final Counter attempts;
     private final Counter disconnects;
@@ -132,7 +144,7 @@ final class GatewayMetrics {
                         ROUTING);
         hitRate =
                 Histogram.builder()
-                        .name("router_kv_hit_rate")
+                        .name(named("router_kv_hit_rate"))
                         .help("Part of a prompt predicted as cached, when it was routed")
                         .classicOnly()
                         .classicLinearUpperBounds(0, 0.05, 21)
@@ -140,12 +152,12 @@ final class GatewayMetrics {
     }
 
     private Counter counter(String name, String help, String... labels) {
-        return Counter.builder().name(name).help(help).labelNames(labels).register(registry);
+        return Counter.builder().name(named(name)).help(help).labelNames(labels).register(registry);
     }
 
     private Histogram histogram(String name, String help, double[] bounds, String... labels) {
         return Histogram.builder()
-                .name(name)
+                .name(named(name))
                 .help(help)
                 .labelNames(labels)
                 .classicOnly()
@@ -153,171 +165,259 @@ final class GatewayMetrics {
                 .register(registry);
     }
 
-    /** Adds what is read from workers when the page is asked for. */
-    void watch(Fleet fleet) {
-        gauge(fleet, "active_requests", "Requests booked and not released", Worker::activeRequests);
-        gauge(fleet, "prefill_tokens", "Tokens still to be prefilled", Worker::prefillTokens);
-        gauge(fleet, "active_blocks", "Blocks in use by running requests", Worker::activeBlocks);
-        gauge(
-                fleet,
-                "index_blocks",
-                "Blocks the index holds for the worker",
-                Worker::indexedBlocks);
-        gauge(fleet, "event_sequence", "Number of the last event applied", Worker::eventSequence);
-        gauge(
-                fleet,
-                "event_age_seconds",
-                "Time since the last event message, NaN before the first",
-                GatewayMetrics::eventAgeSeconds);
+    private String named(String name) {
+        names.add(name);
+        return name;
+    }
+
+    /** Every metric that the page may show, as it is spelled there. */
+    Set<String> names() {
+        return names;
+    }
+
+    /** A gauge that is read when the page is asked for. */
+    private void gauge(String name, String help, Consumer<Point> points, String... labels) {
         GaugeWithCallback.builder()
-                .name("kvasir_worker_up")
-                .help("1 if requests may be sent to the worker")
-                .labelNames("worker", "dp_rank")
-                .callback(
-                        out -> {
-                            for (Worker w : fleet.workers()) {
-                                out.call(w.available() ? 1 : 0, w.name(), rank(w));
-                            }
-                        })
-                .register(registry);
-        GaugeWithCallback.builder()
-                .name("kvasir_worker_index_state")
-                .help("1 for the state that the worker's index is in")
-                .labelNames("worker", "dp_rank", "state")
-                .callback(
-                        out -> {
-                            for (Worker w : fleet.workers()) {
-                                final IndexState current = w.state();
-                                for (IndexState state : IndexState.values()) {
-                                    out.call(
-                                            state == current ? 1 : 0,
-                                            w.name(),
-                                            rank(w),
-                                            lower(state));
-                                }
-                            }
-                        })
-                .register(registry);
-        GaugeWithCallback.builder()
-                .name("kvasir_worker_tokenizer")
-                .help("1 for the result of comparing the gateway's tokens with the engine's")
-                .labelNames("worker", "result")
-                .callback(
-                        out -> {
-                            for (Upstream u : fleet.upstreams()) {
-                                for (Upstream.TokenizerCheck c : Upstream.TokenizerCheck.values()) {
-                                    out.call(u.tokenizer() == c ? 1 : 0, u.name(), c.spelling());
-                                }
-                            }
-                        })
-                .register(registry);
-        CounterWithCallback.builder()
-                .name("kvasir_event_messages_total")
-                .help("Event messages received")
-                .labelNames("worker", "dp_rank")
-                .callback(
-                        out -> {
-                            for (Worker w : fleet.workers()) {
-                                final SourceStatus status = w.sourceStatus();
-                                out.call(
-                                        status == null ? 0.0 : (double) status.messages(),
-                                        w.name(),
-                                        rank(w));
-                            }
-                        })
-                .register(registry);
-        CounterWithCallback.builder()
-                .name("kvasir_events_dropped_total")
-                .help("Events that were not applied, by reason")
-                .labelNames("worker", "dp_rank", "reason")
-                .callback(
-                        out -> {
-                            for (Worker w : fleet.workers()) {
-                                final SourceStatus status = w.sourceStatus();
-                                if (status != null) {
-                                    status.drops()
-                                            .forEach(
-                                                    (reason, count) ->
-                                                            out.call(
-                                                                    (double) count,
-                                                                    w.name(),
-                                                                    rank(w),
-                                                                    reason));
-                                }
-                            }
-                        })
+                .name(named(name))
+                .help(help)
+                .labelNames(labels)
+                .callback(out -> points.accept(out::call))
                 .register(registry);
     }
 
-    /** Adds what is read from the router when the page is asked for. */
-    void watch(KvRouter router) {
+    /** A counter that is read when the page is asked for. */
+    private void count(String name, String help, Consumer<Point> points, String... labels) {
         CounterWithCallback.builder()
-                .name("kvasir_bookings_expired_total")
-                .help("Bookings that booking-timeout-ms has ended")
-                .callback(out -> out.call((double) router.expiredLeases()))
+                .name(named(name))
+                .help(help)
+                .labelNames(labels)
+                .callback(out -> points.accept(out::call))
                 .register(registry);
-        CounterWithCallback.builder()
-                .name("kvasir_bookings_pathless_total")
-                .help(
-                        "Requests that counted all their blocks as their own, for want of room to"
-                                + " say which they share")
-                .callback(out -> out.call((double) router.slotTable().pathlessBookings()))
-                .register(registry);
-        CounterWithCallback.builder()
-                .name("kvasir_load_corrections_total")
-                .help("How often a worker's load was not what is booked on it, and was corrected")
-                .callback(out -> out.call((double) router.slotTable().corrections()))
-                .register(registry);
+    }
+
+    /** Takes one value of a metric and its labels. */
+    private interface Point {
+        void call(double value, String... labels);
+    }
+
+    /** What all metrics of one page are read from. */
+    private record Snapshot(RouterStatus router, List<Worker> workers, List<SourceStatus> sources) {
+        static Snapshot of(KvRouter router, List<Worker> workers) {
+            return new Snapshot(
+                    router.status(),
+                    workers,
+                    workers.stream().map(Worker::sourceStatus).filter(Objects::nonNull).toList());
+        }
+    }
+
+    /** Adds what is read from router and workers when the page is asked for. */
+    void watch(KvRouter router, Fleet fleet) {
+        take = () -> snapshot = Snapshot.of(router, fleet.workers());
+        take.run();
+        watchRouter();
+        watchWorkers();
+        watchSources();
+        gauge(
+                "kvasir_worker_tokenizer",
+                "1 for the result of comparing the gateway's tokens with the engine's",
+                out -> {
+                    for (Upstream u : fleet.upstreams()) {
+                        for (Upstream.TokenizerCheck c : Upstream.TokenizerCheck.values()) {
+                            out.call(u.tokenizer() == c ? 1 : 0, u.name(), c.spelling());
+                        }
+                    }
+                },
+                "worker",
+                "result");
         if (router.routedPrefixes() != null) {
             watch(router.routedPrefixes());
         }
     }
 
+    private void watchRouter() {
+        gauge(
+                "kvasir_resource_used",
+                "How much of a limit is used",
+                out ->
+                        snapshot.router
+                                .usages()
+                                .forEach(u -> out.call((double) u.used(), u.resource())),
+                "resource");
+        gauge(
+                "kvasir_resource_limit",
+                "The limit; kvasir_resource_used beside it",
+                out ->
+                        snapshot.router
+                                .usages()
+                                .forEach(u -> out.call((double) u.limit(), u.resource())),
+                "resource");
+        count(
+                "kvasir_refused_total",
+                "What was not taken, by cause",
+                out -> {
+                    final RouterStatus.Refusals refused = snapshot.router.refusals();
+                    out.call((double) refused.indexFull(), "index-full");
+                    out.call((double) refused.unknownParents(), "unknown-parent");
+                    out.call((double) refused.invalidStores(), "invalid-store");
+                    out.call((double) refused.conflictingStores(), "conflicting-store");
+                    out.call((double) refused.unknownRemovals(), "unknown-removal");
+                    out.call((double) refused.eventRingFull(), "event-ring-full");
+                    out.call((double) refused.bookingRingFull(), "booking-ring-full");
+                    out.call((double) refused.bookingsFull(), "bookings-full");
+                },
+                "cause");
+        count(
+                "kvasir_failures_total",
+                "Events and bookings that could not be applied because of an error",
+                out -> out.call((double) snapshot.router.failures()));
+        count(
+                "kvasir_bookings_expired_total",
+                "Bookings that booking-timeout-ms has ended",
+                out -> out.call((double) snapshot.router.expiredLeases()));
+        count(
+                "kvasir_bookings_pathless_total",
+                "Requests that count with all their blocks, for want of room for what they share",
+                out -> out.call((double) snapshot.router.pathlessBookings()));
+        count(
+                "kvasir_load_corrections_total",
+                "How often a worker's load was not what is booked on it, and was corrected",
+                out -> out.call((double) snapshot.router.loadCorrections()));
+    }
+
+    private void watchWorkers() {
+        worker("active_requests", "Requests booked and not released", Worker::activeRequests);
+        worker("prefill_tokens", "Tokens still to be prefilled", Worker::prefillTokens);
+        worker("active_blocks", "Blocks in use by running requests", Worker::activeBlocks);
+        worker("index_blocks", "Blocks the index holds for the worker", Worker::indexedBlocks);
+        worker("event_sequence", "Number of the last event applied", Worker::eventSequence);
+        worker("up", "1 if requests may be sent to the worker", w -> w.available() ? 1 : 0);
+        gauge(
+                "kvasir_worker_index_state",
+                "1 for the state that the worker's index is in",
+                out -> {
+                    for (Worker w : snapshot.workers) {
+                        final IndexState current = w.state();
+                        for (IndexState state : IndexState.values()) {
+                            out.call(state == current ? 1 : 0, w.name(), rank(w), lower(state));
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "state");
+    }
+
+    private void worker(String name, String help, ToDoubleFunction<Worker> value) {
+        gauge(
+                "kvasir_worker_" + name,
+                help,
+                out -> {
+                    for (Worker w : snapshot.workers) {
+                        out.call(value.applyAsDouble(w), w.name(), rank(w));
+                    }
+                },
+                "worker",
+                "dp_rank");
+    }
+
+    private void watchSources() {
+        gauge(
+                "kvasir_worker_event_age_seconds",
+                "Time since the last live event message; absent before the first",
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        if (s.lastEventAgeNs() >= 0) {
+                            out.call(s.lastEventAgeNs() / NANOS, s.name(), rank(s));
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank");
+        source("event_messages", "Event messages received", SourceStatus::messages);
+        source("lost_event_messages", "Event messages lost for good", SourceStatus::lostMessages);
+        source("event_replays", "Replays answered to the end", SourceStatus::replays);
+        source("engine_restarts", "Engines seen to have started anew", SourceStatus::restarts);
+        sourceBy(
+                "event_connections",
+                "Changes of event connections: lost, restored, failed to open",
+                "change",
+                s ->
+                        Map.of(
+                                "lost", s.disconnects(),
+                                "restored", s.reconnects(),
+                                "failed", s.connectFailures()));
+        sourceBy(
+                "events_dropped",
+                "Events that were not applied, by reason",
+                "reason",
+                SourceStatus::drops);
+        sourceBy(
+                "events_refused",
+                "Stores and removals that the index did not take, by cause",
+                "cause",
+                s ->
+                        Map.of(
+                                "index-full", s.capacityRefusals(),
+                                "unknown-parent", s.unknownParents(),
+                                "invalid-store", s.invalidStores(),
+                                "unknown-removal", s.unknownRemovals(),
+                                "event-ring-full", s.refused()));
+    }
+
+    private void source(String name, String help, ToLongFunction<SourceStatus> value) {
+        count(
+                "kvasir_" + name + "_total",
+                help,
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        out.call((double) value.applyAsLong(s), s.name(), rank(s));
+                    }
+                },
+                "worker",
+                "dp_rank");
+    }
+
+    private void sourceBy(
+            String name,
+            String help,
+            String label,
+            Function<SourceStatus, Map<String, Long>> values) {
+        count(
+                "kvasir_" + name + "_total",
+                help,
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        values.apply(s).forEach((key, n) -> out.call(n, s.name(), rank(s), key));
+                    }
+                },
+                "worker",
+                "dp_rank",
+                label);
+    }
+
     private void watch(RoutedPrefixes routed) {
-        GaugeWithCallback.builder()
-                .name("kvasir_routed_blocks")
-                .help("Blocks that workers without events are taken to hold")
-                .callback(out -> out.call((double) routed.blocks()))
-                .register(registry);
-        GaugeWithCallback.builder()
-                .name("kvasir_routed_prompts")
-                .help("Routed prompts that these blocks are of")
-                .callback(out -> out.call((double) routed.visits()))
-                .register(registry);
-        CounterWithCallback.builder()
-                .name("kvasir_routed_prompts_dropped_total")
-                .help(
-                        "Routed prompts that do not count any more: expired, pruned for want of"
-                                + " room; or never counted: refused")
-                .labelNames("reason")
-                .callback(
-                        out -> {
-                            out.call((double) routed.expired(), "expired");
-                            out.call((double) routed.pruned(), "pruned");
-                            out.call((double) routed.refused(), "refused");
-                        })
-                .register(registry);
+        gauge(
+                "kvasir_routed_blocks",
+                "Blocks that workers without events are taken to hold",
+                out -> out.call((double) routed.blocks()));
+        gauge(
+                "kvasir_routed_prompts",
+                "Routed prompts that these blocks are of",
+                out -> out.call((double) routed.visits()));
+        count(
+                "kvasir_routed_prompts_dropped_total",
+                "Routed prompts that do not count any more: expired, pruned for want of room; or"
+                        + " never counted: refused",
+                out -> {
+                    out.call((double) routed.expired(), "expired");
+                    out.call((double) routed.pruned(), "pruned");
+                    out.call((double) routed.refused(), "refused");
+                },
+                "reason");
     }
 
-    private void gauge(Fleet fleet, String name, String help, ToDoubleFunction<Worker> value) {
-        GaugeWithCallback.builder()
-                .name("kvasir_worker_" + name)
-                .help(help)
-                .labelNames("worker", "dp_rank")
-                .callback(
-                        out -> {
-                            for (Worker w : fleet.workers()) {
-                                out.call(value.applyAsDouble(w), w.name(), rank(w));
-                            }
-                        })
-                .register(registry);
-    }
-
-    private static double eventAgeSeconds(Worker worker) {
-        final SourceStatus status = worker.sourceStatus();
-        return status == null || status.lastEventAgeNs() < 0
-                ? Double.NaN
-                : status.lastEventAgeNs() / NANOS;
+    private static String rank(SourceStatus source) {
+        return Integer.toString(source.dpRank());
     }
 
     private static String rank(Worker worker) {
@@ -386,8 +486,9 @@ final class GatewayMetrics {
                 .inc();
     }
 
-    /** The page, in Prometheus' text format. */
-    byte[] text() throws IOException {
+    /** The page, in Prometheus' text format; one at a time, all of one snapshot. */
+    synchronized byte[] text() throws IOException {
+        take.run();
         final ByteArrayOutputStream out = new ByteArrayOutputStream(16_384);
         writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
         return out.toByteArray();

@@ -67,8 +67,7 @@ public final class GatewayServer implements AutoCloseable {
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
         final Fleet fleet = new Fleet(config, router);
-        metrics.watch(fleet);
-        metrics.watch(router);
+        metrics.watch(router, fleet);
         final AnsweredConnections answered = new AnsweredConnections();
         final ProxyExchange.Shared shared =
                 new ProxyExchange.Shared(

@@ -12,7 +12,6 @@ import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.EventPipeline;
-import io.kvasir.pipeline.EventPipelineConfig;
 import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.LifePipeline;
@@ -66,6 +65,7 @@ public final class KvRouter implements AutoCloseable {
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final EventPipeline events;
     private final LifePipeline life;
+    private final FillWatch fillWatch = new FillWatch();
     private final BitSet usedSlots = new BitSet();
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
@@ -105,7 +105,7 @@ public final class KvRouter implements AutoCloseable {
                             gate);
             final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
             routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
-            started = new EventPipeline(EventPipelineConfig.defaults(), index);
+            started = new EventPipeline(RouterSettings.events(settings), index);
             life =
                     new LifePipeline(
                             LifePipelineConfig.of(maxActiveRequests)
@@ -605,6 +605,60 @@ public final class KvRouter implements AutoCloseable {
      */
     public void tick(long nowNs) {
         life.tick(nowNs);
+        fillWatch.look(nowNs, this::status);
+    }
+
+    /**
+     * What is used of every limit, and what was refused; reads some thirty counters.
+     *
+     * @return as of now
+     */
+    public RouterStatus status() {
+        return new RouterStatus(
+                List.of(
+                        new RouterStatus.Usage(
+                                "index-blocks",
+                                RouterSettings.MAX_BLOCKS,
+                                index.blocks(),
+                                index.config().maxBlocks()),
+                        new RouterStatus.Usage(
+                                "index-held-blocks",
+                                RouterSettings.MAX_HELD_BLOCKS,
+                                index.heldBlocks(),
+                                index.config().maxHeldBlocks()),
+                        new RouterStatus.Usage(
+                                "index-bytes",
+                                RouterSettings.INDEX_BYTES,
+                                index.usedBytes(),
+                                index.config().budgetBytes()),
+                        new RouterStatus.Usage(
+                                "event-ring",
+                                RouterSettings.EVENT_RING_SIZE,
+                                events.backlog(),
+                                events.ringSize()),
+                        new RouterStatus.Usage(
+                                "booking-ring",
+                                RouterSettings.MAX_ACTIVE_REQUESTS,
+                                life.backlog(),
+                                life.ringSize()),
+                        new RouterStatus.Usage(
+                                "active-requests",
+                                RouterSettings.MAX_ACTIVE_REQUESTS,
+                                slotTable.activeRequests(),
+                                maxActiveRequests)),
+                new RouterStatus.Refusals(
+                        index.capacityRefusals(),
+                        index.unknownParents(),
+                        index.invalidStores(),
+                        index.conflictingStores(),
+                        index.unknownRemovals(),
+                        events.refused(),
+                        life.refused(),
+                        slotTable.refusals()),
+                slotTable.pathlessBookings(),
+                slotTable.expiredLeases(),
+                slotTable.corrections(),
+                events.failures() + life.failures());
     }
 
     /**

@@ -3,7 +3,9 @@ package io.kvasir.router;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.pipeline.EventPipelineConfig;
 import io.kvasir.pipeline.WaitMode;
+import io.kvasir.pipeline.ZmqConfig;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -220,7 +222,71 @@ public final class RouterSettings {
                                     0,
                                     1,
                                     "Approximate: part of these that is left then.")
-                            .except(0.0));
+                            .where(ratio -> ratio > 0, "above 0"));
+
+    /** Event messages that may wait for the index writer. */
+    public static final Setting<Integer> EVENT_RING_SIZE =
+            row(
+                    Setting.integer(
+                                    "event-ring-size",
+                                    16_384,
+                                    2,
+                                    1 << 24,
+                                    "Event messages that may wait for the index; about 1 KiB each."
+                                            + " What does not fit is asked for again.")
+                            .where(n -> Integer.bitCount(n) == 1, "a power of two"));
+
+    /** Threads that receive events; 0 takes the number from the processors. */
+    public static final Setting<Integer> EVENT_POLLERS =
+            row(
+                    Setting.integer(
+                            "event-pollers",
+                            0,
+                            0,
+                            64,
+                            "Threads that receive events. 0 = one, or two from 16 processors on."));
+
+    /** Largest event message accepted, in bytes. */
+    public static final Setting<Long> MAX_EVENT_BYTES =
+            row(
+                    Setting.number(
+                            "max-event-bytes",
+                            64L << 20,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Largest event message accepted."));
+
+    /**
+     * Bytes of incomplete and waiting event messages of all sources; 0 takes them from the heap.
+     */
+    public static final Setting<Long> EVENT_RECEIVE_BYTES =
+            row(
+                    Setting.number(
+                            "event-receive-bytes",
+                            0L,
+                            0,
+                            Long.MAX_VALUE,
+                            "Bytes of incomplete and waiting event messages of all workers. 0 = an"
+                                    + " eighth of the heap, at most 256 MiB."));
+
+    /** Longest silence of a replay endpoint. */
+    public static final Setting<Duration> REPLAY_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "replay-timeout-ms",
+                            2_000,
+                            1,
+                            "Longest silence of an engine that was asked for missing events."));
+
+    /** How often a replay is asked for before it is given up. */
+    public static final Setting<Integer> REPLAY_ATTEMPTS =
+            row(
+                    Setting.integer(
+                            "replay-attempts",
+                            3,
+                            1,
+                            1000,
+                            "How often missing events are asked for before they count as lost."));
 
     /** All of them. */
     public static final SettingTable TABLE = new SettingTable(ROWS);
@@ -247,6 +313,27 @@ public final class RouterSettings {
         return s.get(INDEX_BYTES) == BY_LIMITS
                 ? byLimits
                 : byLimits.withBudgetBytes(s.get(INDEX_BYTES));
+    }
+
+    /** Sizes and times of the event pipeline. */
+    static EventPipelineConfig events(Settings s) {
+        final ZmqConfig usual = ZmqConfig.defaults();
+        final int pollers = s.get(EVENT_POLLERS);
+        final long receiveBytes = s.get(EVENT_RECEIVE_BYTES);
+        return EventPipelineConfig.defaults()
+                .withRingSize(s.get(EVENT_RING_SIZE))
+                .withZmq(
+                        usual.withPollers(pollers == 0 ? usual.pollers() : pollers)
+                                .withLimits(
+                                        s.get(MAX_EVENT_BYTES),
+                                        usual.waitingMessages(),
+                                        usual.waitingBytes(),
+                                        receiveBytes == 0 ? usual.receiveBytes() : receiveBytes)
+                                .withReplays(
+                                        usual.replays(),
+                                        (int) s.get(REPLAY_TIMEOUT).toMillis(),
+                                        s.get(REPLAY_ATTEMPTS),
+                                        usual.tailCheckMs()));
     }
 
     /** What is predicted of workers without events; null for nothing. */

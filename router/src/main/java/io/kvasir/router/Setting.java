@@ -187,14 +187,14 @@ public final class Setting<T> {
                 variables);
     }
 
-    /** The same without one of the allowed values. */
-    public Setting<T> except(T value) {
+    /** The same with one more condition, which {@code words} say. */
+    public Setting<T> where(Predicate<T> condition, String words) {
         return new Setting<>(
                 name,
                 format,
                 usual,
-                allowed.and(Predicate.not(Predicate.isEqual(value))),
-                range + " but not " + format.print.apply(value),
+                allowed.and(condition),
+                range + ", " + words,
                 doc,
                 aliases,
                 variables);

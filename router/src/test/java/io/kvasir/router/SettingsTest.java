@@ -34,11 +34,13 @@ class SettingsTest {
                 "temperature | NaN | temperature=NaN is out of range; range: 0 or more, finite",
                 "temperature | Infinity | temperature=Infinity is out of range; range: 0 or more,"
                         + " finite",
-                "prune-target-ratio | 0 | prune-target-ratio=0 is out of range; range: 0..1 but not"
+                "prune-target-ratio | 0 | prune-target-ratio=0 is out of range; range: 0..1, above"
                         + " 0",
                 "ttl-secs | 0 | ttl-secs=0 is out of range; range: 1 or more",
                 "ttl-secs | 9e9 | ttl-secs=9e9 is not a number; range: 1 or more",
                 "index-bytes | 1 | index-bytes=1 is out of range; range: 0 or 65536..137438953344",
+                "event-ring-size | 1000 | event-ring-size=1000 is out of range; range: 2..16777216,"
+                        + " a power of two",
                 "blok-size | 1 | unknown setting 'blok-size'; the nearest is 'block-size'",
                 "maxWorkers | 1 | unknown setting 'maxWorkers'; the nearest is 'max-workers'",
             })
@@ -131,10 +133,12 @@ class SettingsTest {
                 .set(RouterSettings.APPROXIMATE, true)
                 .set(RouterSettings.MAX_TREE_SIZE, 100L)
                 .set(RouterSettings.MAX_BLOCKS, 1000L)
+                .set(RouterSettings.EVENT_RING_SIZE, 64)
                 .set(RouterSettings.SEED, 5L);
         try (KvRouter router = KvRouter.builder().settings(builder.build()).build()) {
             assertEquals(2000, router.index().config().maxHeldBlocks(), "twice max-blocks");
             assertEquals(0, router.routedPrefixes().blocks());
+            assertEquals(64, router.eventPipeline().ringSize());
             assertEquals(5L, router.settings().get(RouterSettings.SEED));
         }
     }

@@ -126,7 +126,7 @@ final class FrameReader {
                             + Long.toUnsignedString(size)
                             + " bytes where at most "
                             + most
-                            + " are accepted; raise maxMessageBytes if it is right");
+                            + " are accepted; raise max-event-bytes if it is right");
         }
         if (message.frames() >= MAX_FRAMES) {
             throw new ZmtpException("sent a message of more than " + MAX_FRAMES + " frames");
@@ -155,7 +155,7 @@ final class FrameReader {
                             + " bytes of it: all incomplete and waiting messages together may"
                             + " have "
                             + budget.limit()
-                            + "; raise it (receiveBytes)");
+                            + "; raise event-receive-bytes");
         }
         kept = Arrays.copyOf(kept, capacity);
     }

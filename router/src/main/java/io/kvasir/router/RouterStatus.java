@@ -1,0 +1,64 @@
+package io.kvasir.router;
+
+import java.util.List;
+
+/**
+ * What a router has used of its limits and what it has refused, as of one moment; see {@link
+ * KvRouter#status}. How well the index is for one worker is {@link Worker#sourceStatus}.
+ *
+ * @param usages every limit that can be reached
+ * @param refusals what was not taken, by cause
+ * @param pathlessBookings bookings that weigh their own blocks, for want of room for their paths
+ * @param expiredLeases bookings that their deadline has ended
+ * @param loadCorrections times that a load was not what is booked, and was corrected
+ * @param failures records of both rings that could not be applied because of an error
+ */
+public record RouterStatus(
+        List<Usage> usages,
+        Refusals refusals,
+        long pathlessBookings,
+        long expiredLeases,
+        long loadCorrections,
+        long failures) {
+    /** Copies the list. */
+    public RouterStatus {
+        usages = List.copyOf(usages);
+    }
+
+    /**
+     * How full something is.
+     *
+     * @param resource its name: words joined by dashes
+     * @param setting what raises the limit
+     * @param used of it, now
+     * @param limit of it
+     */
+    public record Usage(String resource, Setting<?> setting, long used, long limit) {
+        /** Part of the limit that is used, 0..1. */
+        public double fraction() {
+            return (double) used / limit;
+        }
+    }
+
+    /**
+     * What was not taken since the start.
+     *
+     * @param indexFull stores, because the index was full
+     * @param unknownParents stores, because the index did not know their parent
+     * @param invalidStores stores that are no stores
+     * @param conflictingStores stores that give a block another name or a name another block
+     * @param unknownRemovals removals of blocks that the index did not know
+     * @param eventRingFull event messages, because the event ring was full
+     * @param bookingRingFull steps of requests, because the booking ring was full
+     * @param bookingsFull bookings, because the table of running requests was full
+     */
+    public record Refusals(
+            long indexFull,
+            long unknownParents,
+            long invalidStores,
+            long conflictingStores,
+            long unknownRemovals,
+            long eventRingFull,
+            long bookingRingFull,
+            long bookingsFull) {}
+}
