@@ -55,8 +55,33 @@ final class EngineHashIndex {
         }
     }
 
-    /** Engine hashes whose lines {@link #touch} is to be called for at once. */
-    static final int BATCH = 64;
+    /**
+     * Where the entries of a batch belong, while no bucket is added or merged. All tables of an
+     * index share one, which so stays in the nearest cache.
+     */
+    static final class Batch {
+        /** Most engine hashes of one. */
+        static final int LENGTH = 64;
+
+        private static final int TAG_SHIFT = 56;
+
+        private final long[] entries = new long[LENGTH];
+
+        @SuppressWarnings("UnusedVariable") // written so that loads which only bring near stay
+        private int lastTouched;
+
+        private void set(int i, long line, int tag) {
+            entries[i] = line | (long) tag << TAG_SHIFT;
+        }
+
+        private long line(int i) {
+            return entries[i] & ((1L << TAG_SHIFT) - 1);
+        }
+
+        private int tag(int i) {
+            return (int) (entries[i] >>> TAG_SHIFT);
+        }
+    }
 
     /** Entries for each bucket above which the table grows. */
     private static final int GROW_LOAD = 7;
@@ -70,12 +95,14 @@ final class EngineHashIndex {
     private static final int ALL = (1 << ENTRIES_PER_LINE) - 1;
     private static final long LOW_BITS = 0x7F7F_7F7F_7F7F_7F7FL;
     private static final long BYTES = 0x0101_0101_0101_0101L;
-    private static final long LAST_TAGS = 0xFFFF_FFFFL;
+    private static final long HIGH_BITS = ~LOW_BITS;
+    private static final long NO_TAGS = 0xFFFF_FFFFL << Integer.SIZE;
     private static final long GATHER = 0x0102_0408_1020_4080L;
 
     private final OffHeap memory;
     private final long keyMask;
     private final long keyFactor;
+    private final Batch batch;
     private final Names names;
     private final SegmentedLines buckets;
     private final SegmentedLines overflow;
@@ -96,13 +123,11 @@ final class EngineHashIndex {
 
     private long[] movedHashes = new long[2 * ENTRIES_PER_LINE];
 
-    @SuppressWarnings("UnusedVariable") // written so that the loads of touch() are not dropped
-    private int lastTouched;
-
-    EngineHashIndex(LineArena arena, Key key, Names names) {
+    EngineHashIndex(LineArena arena, Key key, Batch batch, Names names) {
         this.memory = arena.memory();
         this.keyMask = key.mask;
         this.keyFactor = key.factor;
+        this.batch = batch;
         this.names = names;
         this.buckets = new SegmentedLines(arena);
         this.overflow = new SegmentedLines(arena);
@@ -121,15 +146,20 @@ final class EngineHashIndex {
         return steps;
     }
 
-    /** Loads the lines of engine hashes, without a branch, so that the loads overlap. */
-    void touch(long[] hashes, int from, int count) {
-        if (bucketCount > 0) {
-            int touched = 0;
-            for (int i = from; i < from + count; i++) {
-                touched += memory.getInt(line(hash(hashes[i])) + LINK_OFFSET);
-            }
-            lastTouched = touched;
+    /**
+     * Computes the lines of engine hashes, then loads them: two loops without a branch, so that as
+     * many loads as the processor can have under way overlap.
+     */
+    private void prepare(long[] hashes, int from, int count) {
+        for (int i = 0; i < count; i++) {
+            final long hash = hash(hashes[from + i]);
+            batch.set(i, line(hash), tag(hash));
         }
+        int touched = 0;
+        for (int i = 0; i < count; i++) {
+            touched += memory.getInt(batch.line(i) + LINK_OFFSET);
+        }
+        batch.lastTouched = touched;
     }
 
     /** Entry of an engine hash, or {@link #NONE}. */
@@ -166,22 +196,53 @@ final class EngineHashIndex {
             return Insertion.NO_MEMORY;
         }
         final long hash = hash(name);
-        final int tag = tag(hash);
-        final long line = line(hash);
+        return insert(line(hash), tag(hash), name, entry);
+    }
+
+    /**
+     * Adds engine hashes that are not there, all or none; {@link Names} must know them already.
+     *
+     * @param count at most {@link Batch#LENGTH}
+     * @param entry entry of the first; each other one's is larger by 1
+     */
+    Insertion insert(long[] hashes, int from, int count, int entry) {
+        boolean grown = true;
+        while (grown && size + count > bucketCount * GROW_LOAD) {
+            grown = addBucket();
+        }
+        if (size + count > bucketCount * FULL_LOAD) {
+            shrink(count);
+            return Insertion.NO_MEMORY;
+        }
+        prepare(hashes, from, count);
+        for (int i = 0; i < count; i++) {
+            final Insertion added =
+                    insert(batch.line(i), batch.tag(i), hashes[from + i], entry + i);
+            if (added != Insertion.DONE) {
+                for (int done = 0; done < i; done++) {
+                    remove(batch.line(done), batch.tag(done), entry + done);
+                }
+                shrink(count);
+                return added;
+            }
+        }
+        return Insertion.DONE;
+    }
+
+    /** Mostly one of the first 8 entries of the bucket's own line is empty, and no tag is alike. */
+    private Insertion insert(long line, int tag, long name, int entry) {
+        final long pattern = tag * BYTES;
         final long first = memory.getLong(line + TAGS_OFFSET);
         final long last = memory.getLong(line + LAST_TAGS_OFFSET);
-        final long pattern = tag * BYTES;
-        final long same = zeroBytes(first ^ pattern) | zeroBytes(last ^ pattern) & LAST_TAGS;
-        final int empty = (gather(zeroBytes(first)) | gather(zeroBytes(last)) << Long.BYTES) & ALL;
-        if (empty == 0 || same != 0) {
-            if (find(line, tag, name) != NONE) {
-                return Insertion.KNOWN;
-            }
-            if (!append(line, tag, entry)) {
-                return Insertion.NO_MEMORY;
-            }
-        } else {
-            put(line, Integer.numberOfTrailingZeros(empty), tag, entry);
+        final long same =
+                someZeroBytes(first ^ pattern) | someZeroBytes((last ^ pattern) | NO_TAGS);
+        final long empty = someZeroBytes(first);
+        if (same == 0 && empty != 0) {
+            put(line, Long.numberOfTrailingZeros(empty) / Byte.SIZE, tag, entry);
+        } else if (find(line, tag, name) != NONE) {
+            return Insertion.KNOWN;
+        } else if (!append(line, tag, entry)) {
+            return Insertion.NO_MEMORY;
         }
         size++;
         return Insertion.DONE;
@@ -190,16 +251,39 @@ final class EngineHashIndex {
     /** Takes an entry away, which must be there. */
     void remove(long name, int entry) {
         final long hash = hash(name);
-        final long bucket = line(hash);
-        final long at = find(bucket, tag(hash), entry);
-        memory.putByte(tagOf(at), (byte) 0);
-        if (next(bucket) != NONE) {
-            fill(bucket, at);
+        remove(line(hash), tag(hash), entry);
+        shrink(1);
+    }
+
+    /**
+     * Takes entries away, which must be there.
+     *
+     * @param count at most {@link Batch#LENGTH}
+     * @param entry entry of the first
+     * @param step by how much each other one's is larger
+     */
+    void remove(long[] hashes, int from, int count, int entry, int step) {
+        prepare(hashes, from, count);
+        for (int i = 0; i < count; i++) {
+            remove(batch.line(i), batch.tag(i), entry + i * step);
+        }
+        shrink(count);
+    }
+
+    /** Mostly it is one of the first 8 entries of a bucket of one line. */
+    private void remove(long line, int tag, int entry) {
+        final long same = someZeroBytes(memory.getLong(line + TAGS_OFFSET) ^ tag * BYTES);
+        final int i = Long.numberOfTrailingZeros(same) / Byte.SIZE;
+        if (same != 0 && next(line) == NONE && entry(line, i) == entry) {
+            memory.putByte(line + tagOffset(i), (byte) 0);
+        } else {
+            final long at = find(line, tag, entry);
+            memory.putByte(tagOf(at), (byte) 0);
+            if (next(line) != NONE) {
+                fill(line, at);
+            }
         }
         size--;
-        if (size < bucketCount * SHRINK_LOAD) {
-            shrink();
-        }
     }
 
     /** Gives an engine hash that is there another entry. */
@@ -409,11 +493,13 @@ final class EngineHashIndex {
         return count;
     }
 
-    /** Merges a bucket, as far as there is room, or gives all memory back. */
-    private void shrink() {
+    /** Merges as many buckets at most, as far as there is room, or gives all memory back. */
+    private void shrink(int most) {
         if (size == 0) {
             clear();
-        } else if (bucketCount > 1) {
+            return;
+        }
+        for (int i = 0; i < most && size < bucketCount * SHRINK_LOAD && bucketCount > 1; i++) {
             mergeLast();
         }
     }
@@ -474,9 +560,14 @@ final class EngineHashIndex {
         return ~(((value & LOW_BITS) + LOW_BITS) | value | LOW_BITS);
     }
 
+    /** Not 0 when a byte is 0; the lowest bit says which one is the first. */
+    private static long someZeroBytes(long value) {
+        return (value - BYTES) & ~value & HIGH_BITS;
+    }
+
     /** Puts the highest bits of the bytes beside each other. */
     private static int gather(long highestBits) {
-        return (int) ((highestBits >>> 7) * GATHER >>> 56);
+        return (int) (((highestBits >>> 7) * GATHER) >>> 56);
     }
 
     /** Overflow line behind a line, or {@link #NONE}. */

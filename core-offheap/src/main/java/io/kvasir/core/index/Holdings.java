@@ -403,7 +403,7 @@ final class Holdings {
         for (int p = from; p < to; p = (p | Long.SIZE - 1) + 1) {
             final long beyond = to > (p | Long.SIZE - 1) ? 0 : -1L << to;
             final long word = bitWord(bits, p);
-            memory.putLong(word, memory.getLong(word) | -1L << p & ~beyond);
+            memory.putLong(word, memory.getLong(word) | ((-1L << p) & ~beyond));
         }
     }
 

@@ -123,7 +123,8 @@ public final class PrefixIndex implements AutoCloseable {
         this.slotNames = new SlotNames[config.maxWorkerSlots()];
         Arrays.setAll(slots, s -> new Holdings(arena));
         final EngineHashIndex.Key key = newKey();
-        Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key));
+        final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
+        Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
         this.covers = new Covers(tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         for (int s = 0; s < config.maxWorkerSlots(); s++) {

@@ -22,9 +22,13 @@ final class SlotNames implements EngineHashIndex.Names {
     private int expectedElse = NONE;
     private int aliases;
 
-    SlotNames(LineArena arena, Holdings holdings, EngineHashIndex.Key key) {
+    SlotNames(
+            LineArena arena,
+            Holdings holdings,
+            EngineHashIndex.Key key,
+            EngineHashIndex.Batch batch) {
         this.holdings = holdings;
-        this.index = new EngineHashIndex(arena, key, this);
+        this.index = new EngineHashIndex(arena, key, batch, this);
         this.records = new EngineHashRecords(arena);
     }
 
@@ -109,22 +113,16 @@ final class SlotNames implements EngineHashIndex.Names {
      * @param position position of the first block; the others follow
      */
     EngineHashIndex.Insertion add(long[] names, int from, int count, int position) {
-        for (int i = 0; i < count; i++) {
-            if (i % EngineHashIndex.BATCH == 0) {
-                touch(names, from + i, count - i);
-            }
-            final EngineHashIndex.Insertion added = index.insert(names[from + i], position + i);
+        for (int done = 0; done < count; done += EngineHashIndex.Batch.LENGTH) {
+            final int next = Math.min(count - done, EngineHashIndex.Batch.LENGTH);
+            final EngineHashIndex.Insertion added =
+                    index.insert(names, from + done, next, position + done);
             if (added != EngineHashIndex.Insertion.DONE) {
-                remove(names, from, i, position, 1);
+                remove(names, from, done, position, 1);
                 return added;
             }
         }
         return EngineHashIndex.Insertion.DONE;
-    }
-
-    /** Brings near what is needed to find or change the next engine hashes of an event. */
-    private void touch(long[] names, int from, int count) {
-        index.touch(names, from, Math.min(count, EngineHashIndex.BATCH));
     }
 
     /**
@@ -134,11 +132,9 @@ final class SlotNames implements EngineHashIndex.Names {
      * @param step 1 when the others follow, -1 when they are before it
      */
     void remove(long[] names, int from, int count, int position, int step) {
-        for (int i = 0; i < count; i++) {
-            if (i % EngineHashIndex.BATCH == 0) {
-                touch(names, from + i, count - i);
-            }
-            index.remove(names[from + i], position + i * step);
+        for (int done = 0; done < count; done += EngineHashIndex.Batch.LENGTH) {
+            final int next = Math.min(count - done, EngineHashIndex.Batch.LENGTH);
+            index.remove(names, from + done, next, position + done * step, step);
         }
     }
 

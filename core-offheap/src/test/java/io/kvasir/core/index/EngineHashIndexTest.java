@@ -28,7 +28,8 @@ class EngineHashIndexTest {
     private final Map<Long, Integer> entries = new HashMap<>();
     private final Map<Integer, Long> names = new HashMap<>();
     private final List<Long> known = new ArrayList<>();
-    private final EngineHashIndex index = new EngineHashIndex(arena, KEY, names::get);
+    private final EngineHashIndex index =
+            new EngineHashIndex(arena, KEY, new EngineHashIndex.Batch(), names::get);
     private int lastEntry;
 
     @AfterEach
