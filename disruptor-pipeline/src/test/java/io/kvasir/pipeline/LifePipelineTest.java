@@ -267,9 +267,10 @@ class LifePipelineTest {
             final Future<?> ticks =
                     pool.submit(
                             () -> {
-                                for (long now = 1_000_000; !over.get(); now += 1_000_000) {
+                                // slow time: bookings under way for 10 s count as lost
+                                for (long now = 2_000_000; !over.get(); now += 1_000) {
                                     pipeline.tick(now);
-                                    pipeline.forgetPredicted((int) (now / 1_000_000 % 8));
+                                    pipeline.forgetPredicted((int) (now / 1_000 % 8));
                                     Thread.onSpinWait();
                                 }
                             });

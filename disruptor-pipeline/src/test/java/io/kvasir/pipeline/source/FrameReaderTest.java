@@ -128,7 +128,7 @@ class FrameReaderTest {
                 assertThrows(
                         ZmtpException.class,
                         () -> third.read(start, 0, start.length, new Taker(null)));
-        assertTrue(error.getMessage().contains("receiveBytes"), error.getMessage());
+        assertTrue(error.getMessage().contains("event-receive-bytes"), error.getMessage());
         first.release();
         new FrameReader(MAX, budget).read(start, 0, start.length, new Taker(null));
     }
