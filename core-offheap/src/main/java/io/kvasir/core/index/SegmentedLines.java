@@ -12,11 +12,11 @@ import io.kvasir.core.memory.OffHeap;
  *
  * <pre>
  *   directory   [ segment 0:32 | segment 1:32 | … ]     line of each segment
- *   segment 0   2^n lines, n up to 4; every other one 16 lines
+ *   segment 0   2^n lines, n up to 2; every other one 4 lines
  * </pre>
  */
 final class SegmentedLines {
-    private static final int SEGMENT_ORDER = 4;
+    private static final int SEGMENT_ORDER = 2;
 
     /** Lines of a whole segment. */
     static final int SEGMENT_LINES = 1 << SEGMENT_ORDER;
