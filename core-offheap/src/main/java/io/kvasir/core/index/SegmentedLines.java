@@ -6,7 +6,7 @@ import io.kvasir.core.memory.OffHeap;
 /**
  * Lines of the arena, numbered from 0, that grow and shrink at their end. Writer thread only.
  *
- * <p>A segment is 16 lines, 1 KiB; a directory of line numbers says where each segment is, so no
+ * <p>A segment is 4 lines, 256 bytes; a directory of line numbers says where each segment is, so no
  * growth moves what is there. The first segment alone is smaller while that is enough, and is
  * copied when it grows.
  *

@@ -42,7 +42,7 @@ class PrefixIndexRefusalTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {64, 80, 128})
+    @ValueSource(ints = {64, 72, 80})
     void storesWithRepeatedNamesInTooLittleMemoryChangeNothingOrAll(int kib) {
         final Random random = new Random(Seeds.next("PrefixIndexRefusalTest " + kib));
         final PrefixIndexConfig config =
