@@ -33,7 +33,7 @@ class Race {
     static final String LIKE_COVERS = "\u0400".repeat(7);
 
     private static final PrefixIndexConfig CONFIG =
-            new PrefixIndexConfig(SLOTS, 4_096, 4_096, 64 << 10, false);
+            new PrefixIndexConfig(SLOTS, 4_096, 4_096, 64 << 10);
     private static final Queue<PrefixIndex> POOL = new ConcurrentLinkedQueue<>();
 
     private final PrefixIndex index;
