@@ -21,23 +21,25 @@ final class FillWatch {
     private static final double CALM_BELOW = 0.7;
     private static final long PERIOD_NS = TimeUnit.SECONDS.toNanos(1);
 
+    private final Supplier<RouterStatus> status;
     private final Consumer<String> warn;
     private final Consumer<String> info;
     private final AtomicLong nextNs = new AtomicLong(Long.MIN_VALUE); // before the first look
     private final Set<String> full = new HashSet<>(); // guarded by this
 
-    FillWatch() {
-        this(LOG::warn, LOG::info);
+    FillWatch(Supplier<RouterStatus> status) {
+        this(status, LOG::warn, LOG::info);
     }
 
     /** For tests that read the lines. */
-    FillWatch(Consumer<String> warn, Consumer<String> info) {
+    FillWatch(Supplier<RouterStatus> status, Consumer<String> warn, Consumer<String> info) {
+        this.status = status;
         this.warn = warn;
         this.info = info;
     }
 
     /** Looks, unless that was done less than a second ago. */
-    void look(long nowNs, Supplier<RouterStatus> status) {
+    void look(long nowNs) {
         final long next = nextNs.get();
         if ((next == Long.MIN_VALUE || nowNs - next >= 0)
                 && nextNs.compareAndSet(next, nowNs + PERIOD_NS)) {
@@ -45,8 +47,8 @@ final class FillWatch {
         }
     }
 
-    private synchronized void look(RouterStatus status) {
-        for (RouterStatus.Usage usage : status.usages()) {
+    private synchronized void look(RouterStatus now) {
+        for (RouterStatus.Usage usage : now.usages()) {
             if (usage.fraction() >= WARN_FROM && full.add(usage.resource())) {
                 warn.accept(describe(usage) + "; raise " + usage.setting());
             } else if (usage.fraction() < CALM_BELOW && full.remove(usage.resource())) {

@@ -65,7 +65,7 @@ public final class KvRouter implements AutoCloseable {
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final EventPipeline events;
     private final LifePipeline life;
-    private final FillWatch fillWatch = new FillWatch();
+    private final FillWatch fillWatch = new FillWatch(this::status);
     private final BitSet usedSlots = new BitSet();
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
@@ -605,7 +605,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public void tick(long nowNs) {
         life.tick(nowNs);
-        fillWatch.look(nowNs, this::status);
+        fillWatch.look(nowNs);
     }
 
     /**

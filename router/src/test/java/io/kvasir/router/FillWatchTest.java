@@ -11,12 +11,17 @@ class FillWatchTest {
     private static final long SECOND = 1_000_000_000L;
 
     private final List<String> lines = new ArrayList<>();
+    private RouterStatus status;
     private final FillWatch watch =
-            new FillWatch(line -> lines.add("WARN " + line), line -> lines.add("INFO " + line));
+            new FillWatch(
+                    () -> status,
+                    line -> lines.add("WARN " + line),
+                    line -> lines.add("INFO " + line));
     private long nowNs = Long.MAX_VALUE - 3 * SECOND; // the clock runs over
 
     private void look(long used) {
-        watch.look(nowNs, () -> status(used));
+        status = status(used);
+        watch.look(nowNs);
     }
 
     private static RouterStatus status(long used) {
@@ -71,8 +76,8 @@ class FillWatchTest {
             while (router.status().usages().getLast().used() < 4 && System.nanoTime() < endNs) {
                 Thread.onSpinWait();
             }
-            final RouterStatus status = router.status();
-            watch.look(nowNs, () -> status);
+            status = router.status();
+            watch.look(nowNs);
             assertEquals(
                     List.of(
                             "WARN active-requests is 100 % full: 4 of 4; raise"
