@@ -21,10 +21,8 @@ import io.kvasir.pipeline.WaitMode;
 
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -47,6 +45,9 @@ public final class KvRouter implements AutoCloseable {
     private static final long READY_POLL_MS = 1;
     private static final long DRAIN_PAUSE_NS = 1_000_000;
 
+    /** How long a new worker may wait for the slot of a removed one to be swept. */
+    private static final long SLOT_WAIT_NS = 5_000_000_000L;
+
     /** Weights beyond it choose the same: costs stay far from the largest number. */
     private static final double MAX_WEIGHT = 1e100;
 
@@ -66,7 +67,7 @@ public final class KvRouter implements AutoCloseable {
     private final EventPipeline events;
     private final LifePipeline life;
     private final FillWatch fillWatch = new FillWatch(this::status);
-    private final BitSet usedSlots = new BitSet();
+    private final WorkerSlots slots;
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
     private volatile Roster roster = Roster.EMPTY;
@@ -83,6 +84,7 @@ public final class KvRouter implements AutoCloseable {
         trackOutputBlocks = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
         mode = settings.get(RouterSettings.MODE);
         final PrefixIndexConfig sizes = RouterSettings.index(settings);
+        slots = new WorkerSlots(sizes.maxWorkerSlots());
         tenancies = new int[sizes.maxWorkerSlots()];
         board = new LoadBoard(sizes.maxWorkerSlots());
         chooser =
@@ -159,7 +161,9 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Registers a worker (one data-parallel rank) and opens its event source.
+     * Registers a worker (one data-parallel rank) and opens its event source. Where all slots are
+     * taken and some of them are those of removed workers, waits without a lock until one has been
+     * swept, at most five seconds.
      *
      * @param spec what is known of it
      * @return the registered worker
@@ -168,7 +172,21 @@ public final class KvRouter implements AutoCloseable {
      * @throws IllegalArgumentException if a worker of that name and rank is registered already, or
      *     its events are of another block size than the router's
      */
-    public synchronized Worker addWorker(WorkerSpec spec) {
+    public Worker addWorker(WorkerSpec spec) {
+        checkNew(spec);
+        final int slot = slots.take(SLOT_WAIT_NS);
+        if (slot < 0) {
+            throw new IllegalStateException(
+                    "no slot left for worker "
+                            + spec.name()
+                            + ": max-workers="
+                            + slots.count()
+                            + "; raise max-workers");
+        }
+        return addWorker(spec, slot);
+    }
+
+    private synchronized void checkNew(WorkerSpec spec) {
         checkOpen();
         if (spec.events() != null) {
             checkBlockSize(spec.events());
@@ -178,21 +196,12 @@ public final class KvRouter implements AutoCloseable {
                 throw new IllegalArgumentException("worker " + other + " is registered already");
             }
         }
-        final int slot;
-        synchronized (usedSlots) {
-            slot = usedSlots.nextClearBit(0);
-            if (slot >= tenancies.length) {
-                throw new IllegalStateException(
-                        "no slot left for worker "
-                                + spec.name()
-                                + ": max-workers="
-                                + tenancies.length
-                                + "; raise max-workers");
-            }
-            usedSlots.set(slot);
-        }
+    }
+
+    private synchronized Worker addWorker(WorkerSpec spec, int slot) {
         EventSource source = null;
         try {
+            checkNew(spec); // again: the wait was without the lock
             board.reset(slot);
             if (spec.events() != null) {
                 source = events.openZmq(spec.events().withSlot(slot).withHashSeed(hashSeed));
@@ -211,9 +220,7 @@ public final class KvRouter implements AutoCloseable {
         } catch (Throwable t) {
             board.open(slot, false);
             if (source == null) { // nothing can have been published or booked
-                synchronized (usedSlots) {
-                    usedSlots.clear(slot);
-                }
+                slots.giveBack(slot);
             } else {
                 source.close();
                 giveBack(slot);
@@ -292,24 +299,12 @@ public final class KvRouter implements AutoCloseable {
         return true;
     }
 
-    /** Has the writers sweep a slot; the next worker gets it then. */
+    /** Has both writers sweep a slot; the next worker gets it then. */
     private void giveBack(int slot) {
         tenancies[slot]++;
-        final Runnable swept = whenBothSwept(slot);
+        final Runnable swept = slots.sweep(slot, 2);
         life.workerGone(slot, swept);
         events.retire(slot, swept);
-    }
-
-    /** Gives a slot to the next worker at the second call: index and bookings are swept. */
-    private Runnable whenBothSwept(int slot) {
-        final AtomicInteger left = new AtomicInteger(2);
-        return () -> {
-            if (left.decrementAndGet() == 0) {
-                synchronized (usedSlots) {
-                    usedSlots.clear(slot);
-                }
-            }
-        };
     }
 
     /**
@@ -766,6 +761,7 @@ public final class KvRouter implements AutoCloseable {
         }
         closed = true;
         gate.close();
+        slots.close();
         for (Worker worker : roster.workers()) {
             worker.markRemoved();
             final EventSource source = worker.source();

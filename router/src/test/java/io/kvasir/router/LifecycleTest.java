@@ -1,9 +1,11 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.pipeline.EngineStream;
@@ -12,8 +14,12 @@ import io.kvasir.pipeline.SourceConfig;
 
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
@@ -131,6 +137,51 @@ class LifecycleTest {
             EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
             assertEquals(0, next.indexedBlocks());
         }
+    }
+
+    @Test
+    void aNewWorkerWaitsForTheSlotOfARemovedOne() throws Exception {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        try (KvRouter router = small().build()) {
+            final List<Worker> workers = new ArrayList<>();
+            for (int i = 0; i < 8; i++) {
+                workers.add(router.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));
+            }
+            final WorkerSpec spec = WorkerSpec.of(8, "v", "http://v");
+            assertThrows(IllegalStateException.class, () -> router.addWorker(spec));
+            router.lifePipeline()
+                    .workerGone(
+                            0,
+                            () -> {
+                                blocked.countDown();
+                                awaitQuietly(release);
+                            });
+            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            router.removeWorker(workers.get(3));
+            final FutureTask<Worker> added = new FutureTask<>(() -> router.addWorker(spec));
+            final Thread caller = Thread.ofPlatform().daemon().start(added);
+            EngineMessages.await(
+                    () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
+            router.workers(); // the lock is free
+            release.countDown();
+            assertEquals(workers.get(3).slot(), added.get(10, TimeUnit.SECONDS).slot());
+        }
+    }
+
+    @Test
+    void closingEndsTheWaitForASlot() throws Exception {
+        final WorkerSlots slots = new WorkerSlots(1);
+        slots.sweep(slots.take(0), 2);
+        final FutureTask<Integer> taken =
+                new FutureTask<>(() -> slots.take(TimeUnit.HOURS.toNanos(1)));
+        final Thread caller = Thread.ofPlatform().daemon().start(taken);
+        EngineMessages.await(
+                () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
+        slots.close();
+        final ExecutionException ended =
+                assertThrows(ExecutionException.class, () -> taken.get(10, TimeUnit.SECONDS));
+        assertInstanceOf(ClosedException.class, ended.getCause());
     }
 
     @Test
