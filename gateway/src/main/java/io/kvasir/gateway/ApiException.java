@@ -132,12 +132,26 @@ final class ApiException extends Exception {
                 "the gateway is shutting down");
     }
 
+    /** The router was closed under a running gateway; another gateway may serve the request. */
+    static ApiException routerClosed() {
+        return new ApiException(
+                503,
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.ROUTER,
+                "closed",
+                null,
+                true,
+                "the router is closed");
+    }
+
     static ApiException route(RouteException cause) {
         final int status =
                 switch (cause.kind()) {
                     case INVALID -> 400;
                     case OVERLOADED -> 429;
-                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE, CLOSED -> 503;
+                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
                 };
         return new ApiException(
                 status,

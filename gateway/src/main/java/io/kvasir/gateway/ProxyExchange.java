@@ -1,7 +1,6 @@
 package io.kvasir.gateway;
 
 import io.kvasir.router.Lease;
-import io.kvasir.router.RouteException;
 import io.kvasir.router.Worker;
 
 import org.eclipse.jetty.client.BytesRequestContent;
@@ -135,13 +134,12 @@ final class ProxyExchange {
     private void next(ApiException failure) {
         try {
             begin(reserve());
-        } catch (RouteException e) {
-            LOG.debug("{}: not routed: {}", requestId, e.getMessage());
-            respond(failure == null ? ApiException.route(e) : failure);
+        } catch (ApiException e) {
+            respond(failure == null ? e : failure);
         }
     }
 
-    private RoutingDesk.Booking reserve() throws RouteException {
+    private RoutingDesk.Booking reserve() throws ApiException {
         return shared.desk.reserve(
                 prompt, excluded, requestId, inference.route.label, attempts + 1);
     }
@@ -288,7 +286,7 @@ final class ProxyExchange {
                     begin(other);
                     abort(new EOFException("tried elsewhere")); // this one is history by now
                     return;
-                } catch (RouteException e) {
+                } catch (ApiException e) {
                     LOG.debug("{}: nobody else can take it: {}", requestId, e.getMessage());
                 }
             }

@@ -1,11 +1,15 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.memory.ClosedException;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.time.Duration;
 import java.time.InstantSource;
@@ -16,6 +20,8 @@ import java.util.concurrent.ArrayBlockingQueue;
  * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
  */
 final class RoutingDesk {
+    private static final Logger LOG = LoggerFactory.getLogger(RoutingDesk.class);
+
     /** A worker booked for one attempt. */
     record Booking(Lease lease, DecisionRecord decision) {}
 
@@ -50,11 +56,11 @@ final class RoutingDesk {
      * Decides and books.
      *
      * @param excluded workers that failed this request before
-     * @throws RouteException if no worker can be chosen
+     * @throws ApiException if no worker can be chosen, or the router is closed
      */
     Booking reserve(
             RoutedPrompt prompt, List<Worker> excluded, String requestId, String route, int attempt)
-            throws RouteException {
+            throws ApiException {
         final long begin = System.nanoTime();
         Scratch scratch = free.poll();
         if (scratch == null) {
@@ -72,6 +78,11 @@ final class RoutingDesk {
             log.add(decision);
             metrics.routed(decision, System.nanoTime() - begin);
             return new Booking(lease, decision);
+        } catch (RouteException e) {
+            LOG.debug("{}: not routed: {}", requestId, e.getMessage());
+            throw ApiException.route(e);
+        } catch (ClosedException e) {
+            throw ApiException.routerClosed();
         } finally {
             scratch.request.reset();
             free.offer(scratch);

@@ -66,6 +66,24 @@ class GatewayFaultsTest {
     }
 
     @Test
+    void aRequestToAGatewayWhoseRouterIsClosedIsRefusedByName() throws Exception {
+        start(both());
+        Gateways.awaitContact(gateway);
+        gateway.router().close();
+        for (String body : new String[] {WHOLE, STREAM}) {
+            final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", body);
+            assertEquals(503, answer.statusCode());
+            final JsonNode error = Json.MAPPER.readTree(answer.body()).path("error");
+            assertEquals("service_unavailable", error.path("code").asText());
+            assertEquals("server_error", error.path("type").asText());
+            assertEquals("router", error.path("kvasir").path("leg").asText());
+            assertEquals("closed", error.path("kvasir").path("kind").asText());
+            assertTrue(error.path("kvasir").path("retryable").asBoolean());
+        }
+        assertEquals(200, Gateways.get(gateway, "/metrics").statusCode());
+    }
+
+    @Test
     void aWorkerThatComesBackIsUsedAgain() throws Exception {
         start(both());
         final int port = bad.port();

@@ -36,12 +36,14 @@ import java.util.concurrent.locks.LockSupport;
  * <p>All state belongs to this object: several routers live side by side in one process.
  *
  * <p>{@link #close} may be called at any time, by any thread, with callers inside. From then on
- * {@link #select} and {@link #reserve} answer {@link RouteException.Kind#CLOSED}; methods that
- * register or open something throw {@link ClosedException}; leases, gauges and counters, those of
- * {@link Worker} too, may be used as before and keep their last values. The off-heap memory is
- * given back when the last caller is out and the writer threads have ended.
+ * {@link #select}, {@link #reserve}, {@link #awaitReady} and methods that register or open
+ * something throw {@link ClosedException}; leases, gauges and counters, those of {@link Worker}
+ * too, may be used as before and keep their last values. The off-heap memory is given back when the
+ * last caller is out and the writer threads have ended.
  */
 public final class KvRouter implements AutoCloseable {
+    static final String NAME = "the router";
+
     private static final long READY_POLL_MS = 1;
     private static final long DRAIN_PAUSE_NS = 1_000_000;
 
@@ -58,7 +60,7 @@ public final class KvRouter implements AutoCloseable {
     private final double overlapWeight;
     private final double temperature;
     private final boolean trackOutputBlocks;
-    private final MemoryGate gate = new MemoryGate("the router");
+    private final MemoryGate gate = new MemoryGate(NAME);
     private final Chooser chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
@@ -348,17 +350,20 @@ public final class KvRouter implements AutoCloseable {
      * @return false if the limit passed, a worker being not ready yet: {@link Worker#state} and
      *     {@link Worker#sourceStatus} say why
      * @throws InterruptedException if the waiting thread is interrupted
+     * @throws ClosedException if the router is closed, or is closed meanwhile
      */
     public boolean awaitReady(Duration limit) throws InterruptedException {
         final long deadline = System.nanoTime() + limit.toNanos();
         for (Worker worker : roster.workers()) {
             while (!worker.ready()) {
+                checkOpen();
                 if (System.nanoTime() - deadline >= 0) {
                     return false;
                 }
                 Thread.sleep(READY_POLL_MS);
             }
         }
+        checkOpen(); // a closed router has no workers that are not ready
         return true;
     }
 
@@ -382,22 +387,18 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons; on an exception with what was looked at
-     * @throws RouteException if no worker can be chosen, or the router is closed
+     * @throws RouteException if no worker can be chosen
+     * @throws ClosedException if the router is closed
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
         begin(request, out);
-        final int lane = gate.enter();
-        if (lane == MemoryGate.CLOSED) {
-            throw closedToRequests();
-        }
+        final int lane = gate.enterOrThrow();
         try {
             look(request, out);
         } finally {
             gate.exit(lane);
         }
-        if (gate.isClosed()) {
-            throw closedToRequests(); // the workers may have been taken out meanwhile
-        }
+        checkTakesRequests(); // the workers may have been taken out meanwhile
         chooser.choose(out);
     }
 
@@ -426,21 +427,21 @@ public final class KvRouter implements AutoCloseable {
      * @param cached leading blocks that each worker slot holds
      * @param active leading blocks that running requests of each worker slot use
      * @param out filled with the choice and its reasons; on an exception with what was looked at
-     * @throws RouteException if no worker can be chosen, or the router is closed
+     * @throws RouteException if no worker can be chosen
+     * @throws ClosedException if the router is closed
      */
     public void select(
             RouteRequest request, OverlapScores cached, OverlapScores active, Decision out)
             throws RouteException {
         begin(request, out);
-        if (gate.isClosed()) {
-            throw closedToRequests();
-        }
+        checkTakesRequests();
         Roster seen;
         do {
             seen = roster;
             out.noEventSequences(seen);
             chooser.look(request, cached, active, out);
         } while (seen != roster);
+        checkTakesRequests();
         chooser.choose(out);
     }
 
@@ -479,8 +480,9 @@ public final class KvRouter implements AutoCloseable {
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
      * @return the booking; close it when the request has ended, whatever its outcome
-     * @throws RouteException if no worker can be chosen, {@code maxActiveRequests} are booked
-     *     already, or the router is closed
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
+     *     already
+     * @throws ClosedException if the router is closed
      */
     public Lease reserve(RouteRequest request, Decision out) throws RouteException {
         final Lease lease = new Lease();
@@ -494,8 +496,9 @@ public final class KvRouter implements AutoCloseable {
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons
      * @param lease takes the booking; close it when the request has ended, whatever its outcome
-     * @throws RouteException if no worker can be chosen, {@code maxActiveRequests} are booked
-     *     already, or the router is closed; the lease is then as it was
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
+     *     already; the lease is then as it was
+     * @throws ClosedException if the router is closed; the lease is then as it was
      * @throws IllegalStateException if the lease still holds an open booking
      */
     public void reserve(RouteRequest request, Decision out, Lease lease) throws RouteException {
@@ -506,12 +509,14 @@ public final class KvRouter implements AutoCloseable {
                             + "; close it before it takes another booking");
         }
         if (life.isFull()) {
-            throw gate.isClosed() ? closedToRequests() : overloaded();
+            checkTakesRequests();
+            throw overloaded();
         }
         select(request, out);
         final long number = book(request, out);
         if (number == LifePipeline.NONE) {
-            throw gate.isClosed() ? closedToRequests() : overloaded();
+            checkTakesRequests();
+            throw overloaded();
         }
         lease.hold(
                 this,
@@ -535,8 +540,11 @@ public final class KvRouter implements AutoCloseable {
                 isPredicted(worker));
     }
 
-    private static RouteException closedToRequests() {
-        return new RouteException(RouteException.Kind.CLOSED, "the router is closed");
+    /** Before {@link #checkOpen} fails: a close with time refuses requests first. */
+    private void checkTakesRequests() {
+        if (gate.isClosed()) {
+            throw new ClosedException(NAME);
+        }
     }
 
     private RouteException overloaded() {
@@ -722,7 +730,7 @@ public final class KvRouter implements AutoCloseable {
 
     private void checkOpen() {
         if (closed) {
-            throw new ClosedException("the router");
+            throw new ClosedException(NAME);
         }
     }
 

@@ -15,9 +15,7 @@ public final class RouteException extends Exception {
         /** The router's own limit of booked requests is reached. */
         OVERLOADED(true),
         /** The request itself cannot be routed: direct mode without a pinned worker. */
-        INVALID(false),
-        /** The router is closed, or is being closed. Another router may serve the request. */
-        CLOSED(false);
+        INVALID(false);
 
         private final boolean retryable;
 

@@ -95,7 +95,7 @@ final class CloseRounds {
         }
     }
 
-    /** Calls until the round is over; nothing but the two named refusals may come out. */
+    /** Calls until the round is over; nothing but the named refusals may come out. */
     private void repeat(Call call) {
         while (!over) {
             try {
@@ -103,8 +103,7 @@ final class CloseRounds {
             } catch (ClosedException e) {
                 // the named refusal
             } catch (RouteException e) {
-                if (e.kind() != RouteException.Kind.CLOSED
-                        && e.kind() != RouteException.Kind.OVERLOADED) {
+                if (e.kind() != RouteException.Kind.OVERLOADED) {
                     unexpected.add(e.toString());
                 }
             } catch (Throwable t) {

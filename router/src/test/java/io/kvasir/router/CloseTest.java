@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,7 +15,11 @@ import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -51,20 +56,12 @@ class CloseTest {
         router.close();
         router.close();
 
-        assertEquals(
-                RouteException.Kind.CLOSED,
-                assertThrows(RouteException.class, () -> router.select(request, decision)).kind());
-        final RouteException refused =
-                assertThrows(RouteException.class, () -> router.reserve(request, decision));
-        assertEquals(RouteException.Kind.CLOSED, refused.kind());
-        assertFalse(refused.kind().retryable());
+        assertThrows(ClosedException.class, () -> router.select(request, decision));
+        assertThrows(ClosedException.class, () -> router.reserve(request, decision));
+        assertThrows(ClosedException.class, () -> router.reserve(request, decision, new Lease()));
         final OverlapScores none = new OverlapScores(8);
-        assertEquals(
-                RouteException.Kind.CLOSED,
-                assertThrows(
-                                RouteException.class,
-                                () -> router.select(request, none, none, decision))
-                        .kind());
+        assertThrows(ClosedException.class, () -> router.select(request, none, none, decision));
+        assertThrows(ClosedException.class, () -> router.awaitReady(Duration.ZERO));
         assertThrows(
                 ClosedException.class, () -> router.addWorker(WorkerSpec.of(2, "v", "http://v")));
         assertThrows(
@@ -88,6 +85,43 @@ class CloseTest {
         assertEquals(-1, worker.eventSequence());
         assertEquals(0, router.activeLeases());
         assertEquals(0, router.workers().size());
+    }
+
+    @Test
+    void callersThatTryAgainAfterEveryRefusalAreEndedByTheClose() throws Exception {
+        for (int round = 0; round < 20; round++) {
+            final KvRouter router = router();
+            router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            final CountDownLatch begun = new CountDownLatch(3);
+            final List<FutureTask<Void>> callers = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                callers.add(new FutureTask<>(() -> reserveForEver(router, begun)));
+                Thread.ofPlatform().daemon().start(callers.getLast());
+            }
+            assertTrue(begun.await(20, TimeUnit.SECONDS));
+            router.close();
+            for (FutureTask<Void> caller : callers) {
+                final ExecutionException end =
+                        assertThrows(
+                                ExecutionException.class, () -> caller.get(20, TimeUnit.SECONDS));
+                assertInstanceOf(ClosedException.class, end.getCause());
+            }
+        }
+    }
+
+    private static Void reserveForEver(KvRouter router, CountDownLatch begun) {
+        final RouteRequest request = router.newRequest().tokens(new int[64], 64);
+        final Decision decision = new Decision();
+        final Lease lease = new Lease();
+        begun.countDown();
+        while (true) {
+            try {
+                router.reserve(request, decision, lease);
+                lease.close();
+            } catch (RouteException e) {
+                Thread.onSpinWait(); // and again
+            }
+        }
     }
 
     @Test
@@ -139,7 +173,7 @@ class CloseTest {
         while (!router.index().gate().isClosed()) {
             LockSupport.parkNanos(1_000_000);
         }
-        assertThrows(RouteException.class, () -> router.select(request, decision));
+        assertThrows(ClosedException.class, () -> router.select(request, decision));
         assertTrue(closer.isAlive());
         lease.close();
         closer.join();
