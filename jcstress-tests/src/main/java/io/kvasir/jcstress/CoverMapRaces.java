@@ -307,4 +307,88 @@ public class CoverMapRaces {
             end();
         }
     }
+
+    /** A run is split where a slot of its map ends; another holds all of it. */
+    @JCStressTest
+    @Outcome(
+            id = "4, (4|8), 0",
+            expect = Expect.ACCEPTABLE,
+            desc = "never more than it held; the split may hide the rest for a moment")
+    @State
+    public static class SplitWhereAHolderEnds extends Race {
+        /** Stores what is there before the race. */
+        public SplitWhereAHolderEnds() {
+            store(0, MANY, "abcdefgh");
+            drop(7, "abcdefgh", 4);
+        }
+
+        /** Writes. */
+        @Actor
+        public void write() {
+            store(MANY, "abcd-");
+        }
+
+        /** Reads. */
+        @Actor
+        public void read(III_Result r) {
+            r.r1 = 0;
+            r.r2 = 8;
+            r.r3 = 0;
+            for (int i = 0; i < LOOKS; i++) {
+                match("abcdefgh");
+                r.r1 = Math.max(r.r1, depth(7));
+                r.r2 = Math.min(r.r2, depth(8));
+                r.r3 += depth(MANY) > 4 ? 1 : 0;
+            }
+        }
+
+        /** Gives the index back. */
+        @Arbiter
+        public void over(III_Result r) {
+            end();
+        }
+    }
+
+    /** The split is undone, where slots hold all, the upper part, or the lower part of the run. */
+    @JCStressTest
+    @Outcome(
+            id = "(4|6), (4|8), 0",
+            expect = Expect.ACCEPTABLE,
+            desc = "never more than it held; the join may hide the rest for a moment")
+    @State
+    public static class SplitUndoneUnderAMap extends Race {
+        /** Stores what is there before the race. */
+        public SplitUndoneUnderAMap() {
+            store(0, MANY, "abcdefgh");
+            store(MANY, "abcd-");
+            drop(7, "abcdefgh", 6);
+            drop(6, "abcdefgh", 0, 4);
+        }
+
+        /** Writes. */
+        @Actor
+        public void write() {
+            drop(MANY, "abcd-", 4);
+        }
+
+        /** Reads. */
+        @Actor
+        public void read(III_Result r) {
+            r.r1 = 0;
+            r.r2 = 8;
+            r.r3 = 0;
+            for (int i = 0; i < LOOKS; i++) {
+                match("abcdefgh");
+                r.r1 = Math.max(r.r1, depth(7));
+                r.r2 = Math.min(r.r2, depth(8));
+                r.r3 += depth(6) > 0 || depth(MANY) > 4 ? 1 : 0;
+            }
+        }
+
+        /** Gives the index back. */
+        @Arbiter
+        public void over(III_Result r) {
+            end();
+        }
+    }
 }

@@ -2,6 +2,7 @@ package io.kvasir.core.index;
 
 import static io.kvasir.core.index.Holdings.NONE;
 
+import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.WriterCounter;
 
 /**
@@ -13,8 +14,13 @@ import io.kvasir.core.memory.WriterCounter;
  * unless it has children: what nobody holds any more behind that is given back at once.
  */
 final class Covers {
+    /** Covers of the lower piece of a split that are added one by one. */
+    private static final int FEW_COVERS = 64;
+
     private final RunTree tree;
     private final Holdings[] slots;
+    private final HolderCounts holders;
+    private final CoverJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
     /** Where a slot was found last: one event asks for the same cover again and again. */
@@ -22,14 +28,23 @@ final class Covers {
 
     private int seenCover;
 
-    Covers(RunTree tree, Holdings[] slots) {
+    private long asked;
+
+    Covers(LineArena arena, RunTree tree, Holdings[] slots) {
         this.tree = tree;
         this.slots = slots;
+        this.holders = new HolderCounts(arena, tree);
+        this.joined = new CoverJoin(tree, slots.length);
     }
 
     /** Distinct blocks that a slot holds; any thread. */
     long blocks() {
         return blocks.get();
+    }
+
+    /** Covers and blocks asked one by one since the beginning; for tests. */
+    long steps() {
+        return asked;
     }
 
     /** Notes that blocks were appended to a run that nobody holds yet. */
@@ -55,13 +70,20 @@ final class Covers {
         if (cover >= 0) {
             return tree.coverTag(run, cover);
         }
+        int first = run;
         for (int r = tree.previousPiece(run); r != RunTree.NONE; r = tree.previousPiece(r)) {
+            asked++;
             final int found = cover(r, slot);
             if (found >= 0) {
                 return tree.coverTag(r, found);
             }
+            first = r;
+        }
+        if (!tree.isHeadless(first)) {
+            return NONE; // every slot that holds a block of the array covers its first piece
         }
         for (int r = tree.nextPiece(run); r != RunTree.NONE; r = tree.nextPiece(r)) {
+            asked++;
             final int found = cover(r, slot);
             if (found >= 0) {
                 return tree.coverTag(r, found);
@@ -81,9 +103,23 @@ final class Covers {
     }
 
     private boolean addCover(int run, int slot, int holding) {
+        seenRun = RunTree.NONE;
+        if (tree.covers(run) >= HolderCounts.FEW && !holders.has(run) && !count(run)) {
+            return false;
+        }
         seenCover = tree.addCover(run, slot, 0, holding);
-        seenRun = seenCover == RunTree.NO_COVER ? RunTree.NONE : run;
-        return seenCover != RunTree.NO_COVER;
+        if (seenCover == RunTree.NO_COVER) {
+            return false;
+        }
+        seenRun = run;
+        final Holdings mine = slots[slot];
+        if (tree.first(run) < tree.first(mine.run(holding))) {
+            mine.run(holding, run); // the first one that it covers
+        }
+        if (mine.held(holding) == 0 && tree.previousPiece(run) != RunTree.NONE) {
+            tree.markHeadless(tree.pieceAt(run, 0));
+        }
+        return true;
     }
 
     /**
@@ -97,21 +133,50 @@ final class Covers {
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         if (cover >= 0 && mine.next(holding, first, end, true) == end) {
-            tree.removeCover(run, cover);
-            tree.fitCovers(run);
+            removeCover(run, cover, mine, holding);
         }
         return freeIfEmpty(mine, holding);
     }
 
     /** Brings a run up to date after the slot's holding got blocks that it did not have. */
     void held(int run, int offset, int count, int slot, int holding) {
-        final int unheld = tree.unheld(run);
-        if (unheld > 0) {
-            final int regained = count - heldByOthers(run, offset, offset + count, slot);
-            tree.unheld(run, unheld - regained);
-            blocks.add(regained);
-        }
+        final int regained = gain(run, offset, offset + count, slot);
+        tree.unheld(run, tree.unheld(run) - regained);
+        blocks.add(regained);
         tree.setCover(run, cover(run, slot), slot, leading(run, slots[slot], holding), holding);
+    }
+
+    /** Counts a slot among the holders of blocks; says how many of them had none. */
+    private int gain(int run, int from, int to, int slot) {
+        if (holders.has(run)) {
+            return holders.add(run, from, to);
+        }
+        return tree.unheld(run) == 0 ? 0 : to - from - heldByOthers(run, from, to, slot);
+    }
+
+    /** Counts the holders of an array; false when there is no memory for it. */
+    private boolean count(int run) {
+        if (!holders.make(run)) {
+            return false;
+        }
+        for (int piece = tree.pieceAt(run, 0); piece != RunTree.NONE; ) {
+            final int first = tree.first(piece);
+            final int end = first + tree.length(piece);
+            for (int cover = tree.lastCover(piece);
+                    cover != RunTree.NO_COVER;
+                    cover = tree.previousCover(piece, cover)) {
+                final Holdings held = slots[tree.coverSlot(piece, cover)];
+                final int holding = tree.coverTag(piece, cover);
+                int place = held.next(holding, first, end, true);
+                while (place < end) {
+                    final int next = held.next(holding, place, end, false);
+                    holders.add(piece, place - first, next - first);
+                    place = held.next(holding, next, end, true);
+                }
+            }
+            piece = tree.nextPiece(piece);
+        }
+        return true;
     }
 
     /** Last held place of what a slot holds before an array, or {@link Holdings#NONE}. */
@@ -132,19 +197,23 @@ final class Covers {
         int high = mine.high(holding);
         final int newHigh = high - count;
         int run = tree.pieceAt(mine.run(holding), high - 1);
+        final int bottom = run;
+        int lost = 0;
         mine.dropLast(holding, count);
         while (true) {
             final int first = tree.first(run);
-            final int above = tree.previousPiece(run);
             final int from = Math.max(first, newHigh);
-            letGo(run, from - first, high - first, slot, holding);
+            lost += letGo(run, from - first, high - first, slot, holding);
             if (first <= newHigh) {
                 break;
             }
-            run = above;
+            run = tree.previousPiece(run);
             high = first;
         }
         freeIfEmpty(mine, holding);
+        if (lost > 0) {
+            trim(bottom);
+        }
     }
 
     /**
@@ -159,9 +228,22 @@ final class Covers {
             return false;
         }
         final int offset = place - tree.first(run);
-        letGo(run, offset, offset + 1, slot, holding);
+        final int lost = letGo(run, offset, offset + 1, slot, holding);
         freeIfEmpty(mine, holding);
+        if (lost > 0) {
+            trim(run);
+        }
         return true;
+    }
+
+    private void removeCover(int run, int cover, Holdings mine, int holding) {
+        tree.removeCover(run, cover);
+        tree.fitCovers(run, tree.length(run));
+        holders.fit(run);
+        if (mine.run(holding) == run && mine.held(holding) > 0) {
+            mine.run(holding, tree.pieceAt(run, mine.low(holding)));
+            tree.markHeadless(run);
+        }
     }
 
     private static boolean freeIfEmpty(Holdings mine, int holding) {
@@ -172,31 +254,37 @@ final class Covers {
         return true;
     }
 
-    /** Brings a run up to date after a holding has let go of its blocks {@code from..to - 1}. */
-    private void letGo(int run, int from, int to, int slot, int holding) {
+    /**
+     * Brings a run up to date after a holding has let go of its blocks {@code from..to - 1}.
+     *
+     * @return how many of them no slot holds any more; where any is, {@link #trim} must follow
+     */
+    private int letGo(int run, int from, int to, int slot, int holding) {
         final Holdings mine = slots[slot];
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         final int cover = cover(run, slot);
+        final int lost =
+                holders.has(run)
+                        ? holders.take(run, from, to)
+                        : to - from - heldByOthers(run, from, to, slot);
         if (mine.next(holding, first, end, true) == end) {
-            tree.removeCover(run, cover);
-            tree.fitCovers(run);
-            if (mine.run(holding) == run && mine.held(holding) > 0) {
-                mine.run(holding, tree.pieceAt(run, mine.low(holding)));
-            }
+            removeCover(run, cover, mine, holding);
         } else {
             tree.setCover(run, cover, slot, leading(run, mine, holding), holding);
         }
-        final int lost = to - from - heldByOthers(run, from, to, slot);
-        if (lost > 0) {
-            tree.unheld(run, tree.unheld(run) + lost);
-            blocks.add(-lost);
-            trim(run);
-        }
+        tree.unheld(run, tree.unheld(run) + lost);
+        blocks.add(-lost);
+        return lost;
     }
 
-    /** Gives back what nobody holds at the end of a path, upward. */
+    /** Gives back what no slot holds at the end of a path, upward, and joins what is left. */
     void trim(int bottom) {
+        join(cut(bottom));
+    }
+
+    /** Gives back what no slot holds at the end of a path; says where the path ends then. */
+    private int cut(int bottom) {
         int run = bottom;
         while (run != tree.root() && tree.childCount(run) == 0 && tree.unheld(run) > 0) {
             final int length = tree.length(run);
@@ -211,12 +299,48 @@ final class Covers {
                 tree.unheld(run, tree.unheld(run) - gone);
                 tree.truncate(run, length - gone);
             }
+            break;
+        }
+        return run;
+    }
+
+    /** Undoes the splits at both ends of a run that have no reason any more. */
+    private void join(int run) {
+        joinNext(run);
+        final int above = tree.previousPiece(run);
+        if (above != RunTree.NONE) {
+            joinNext(above);
+        }
+    }
+
+    /** Joins a run with its next piece, if it has no other child and that is not too much work. */
+    private void joinNext(int run) {
+        final int lower = tree.nextPiece(run);
+        if (lower == RunTree.NONE
+                || tree.childCount(run) != 1
+                || !joined.prepare(run, holders.has(run) ? Integer.MAX_VALUE : HolderCounts.FEW)) {
             return;
         }
+        for (int i = 0; i < joined.added(); i++) {
+            final Holdings mine = slots[joined.slot(i)];
+            if (mine.run(joined.holding(i)) == lower) {
+                mine.run(joined.holding(i), run);
+            }
+        }
+        tree.join(run);
+        holders.fit(run);
     }
 
     /** Blocks of a run up to the last one that a slot holds. */
     private int heldLength(int run, int length) {
+        if (holders.has(run)) {
+            int end = length;
+            while (end > 0 && holders.of(run, end - 1) == 0) {
+                end--;
+                asked++;
+            }
+            return end;
+        }
         int longest = 0;
         for (int cover = tree.lastCover(run);
                 cover != RunTree.NO_COVER && longest < length;
@@ -229,12 +353,16 @@ final class Covers {
 
     /** How many blocks {@code from..to - 1} of a run are held by slots other than one. */
     private int heldByOthers(int run, int from, int to, int slot) {
+        if (slot == NONE && holders.has(run)) {
+            return holders.held(run, from, to, 1);
+        }
         final int first = tree.first(run);
         boolean some = false;
         for (int cover = tree.lastCover(run);
                 cover != RunTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int other = tree.coverSlot(run, cover);
+            asked++;
             if (other != slot) {
                 if (tree.coverLeading(run, cover) >= to) {
                     return to - from;
@@ -252,7 +380,12 @@ final class Covers {
 
     /** Whether any slot holds a block of a run. */
     boolean isHeld(int run, int offset) {
-        return tree.unheld(run) == 0 || isHeldByOther(run, tree.first(run) + offset, NONE);
+        if (tree.unheld(run) == 0) {
+            return true;
+        }
+        return holders.has(run)
+                ? holders.of(run, offset) > 0
+                : isHeldByOther(run, tree.first(run) + offset, NONE);
     }
 
     private boolean isHeldByOther(int run, int place, int slot) {
@@ -260,6 +393,7 @@ final class Covers {
                 cover != RunTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int other = tree.coverSlot(run, cover);
+            asked++;
             if (other != slot && slots[other].holds(tree.coverTag(run, cover), place)) {
                 return true;
             }
@@ -277,41 +411,76 @@ final class Covers {
         if (lower == RunTree.NONE) {
             return false;
         }
-        final int first = tree.first(lower);
-        final int end = first + tree.length(lower);
-        for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int slot = tree.coverSlot(run, cover);
-            final int holding = tree.coverTag(run, cover);
-            if (slots[slot].next(holding, first, end, true) < end
-                    && tree.addCover(lower, slot, leading(lower, slots[slot], holding), holding)
-                            == RunTree.NO_COVER) {
-                tree.cancelSplit(lower);
-                return false;
-            }
+        if (!coverLower(run, at, lower)) {
+            tree.cancelSplit(lower);
+            return false;
         }
         if (tree.unheld(run) > 0) {
-            final int unheld = end - first - heldByOthers(lower, 0, end - first, NONE);
+            final int length = tree.length(lower);
+            final int unheld = length - heldByOthers(lower, 0, length, NONE);
             tree.unheld(lower, unheld);
             tree.unheld(run, tree.unheld(run) - unheld);
         }
         tree.finishSplit(run, lower);
-        for (int cover = tree.lastCover(run);
+        uncoverUpper(run, at, lower);
+        tree.fitCovers(run, at);
+        tree.fitCovers(lower, tree.length(lower));
+        return true;
+    }
+
+    /** Adds the covers of the lower piece of a split; false when there is no memory. */
+    private boolean coverLower(int run, int at, int lower) {
+        final int first = tree.first(lower);
+        final int end = first + tree.length(lower);
+        final boolean copied = tree.hasCoverMap(run) && tree.covers(run) > FEW_COVERS;
+        if (copied && !tree.copyWholeCovers(run, lower)) {
+            return false;
+        }
+        for (int cover = copied ? tree.lastCoverNotWhole(run) : tree.lastCover(run);
                 cover != RunTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
+                cover =
+                        copied
+                                ? tree.previousCoverNotWhole(run, cover)
+                                : tree.previousCover(run, cover)) {
+            asked++;
             final int slot = tree.coverSlot(run, cover);
             final int holding = tree.coverTag(run, cover);
-            final Holdings mine = slots[slot];
-            if (mine.next(holding, tree.first(run), first, true) == first) {
-                tree.removeCover(run, cover);
-                mine.run(holding, lower);
-            } else {
-                tree.setCover(run, cover, slot, leading(run, mine, holding), holding);
+            int leading = tree.coverLeading(run, cover) - at;
+            if (leading <= 0) {
+                if (slots[slot].next(holding, first, end, true) == end) {
+                    continue;
+                }
+                leading = leading(lower, slots[slot], holding);
+            }
+            if (tree.addCover(lower, slot, leading, holding) == RunTree.NO_COVER) {
+                return false;
             }
         }
-        tree.fitCovers(run);
         return true;
+    }
+
+    /** Corrects the covers of the upper piece after a split. */
+    private void uncoverUpper(int run, int at, int lower) {
+        final int first = tree.first(run);
+        final int end = first + at;
+        for (int cover = tree.lastCoverNotWhole(run);
+                cover != RunTree.NO_COVER;
+                cover = tree.previousCoverNotWhole(run, cover)) {
+            asked++;
+            final int slot = tree.coverSlot(run, cover);
+            final int holding = tree.coverTag(run, cover);
+            final int leading = tree.coverLeading(run, cover);
+            final Holdings mine = slots[slot];
+            if (leading >= at) {
+                tree.setCover(run, cover, slot, at, holding);
+            } else if (leading == 0 && mine.next(holding, first, end, true) == end) {
+                tree.removeCover(run, cover);
+                if (mine.run(holding) == run) {
+                    mine.run(holding, lower);
+                    tree.markHeadless(run);
+                }
+            }
+        }
     }
 
     /** Leading blocks of a run that a holding of its array has. */

@@ -125,7 +125,7 @@ public final class PrefixIndex implements AutoCloseable {
         final EngineHashIndex.Key key = newKey();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
         Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
-        this.covers = new Covers(tree, slots);
+        this.covers = new Covers(arena, tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
@@ -894,6 +894,11 @@ public final class PrefixIndex implements AutoCloseable {
     /** The runs; for tests. */
     RunTree tree() {
         return tree;
+    }
+
+    /** What keeps runs, covers and holdings in agreement; for tests. */
+    Covers covers() {
+        return covers;
     }
 
     /** What a slot holds; for tests. */

@@ -88,9 +88,27 @@ final class RunCovers {
         return RunDescriptor.isMap(covers) ? lastBelow(covers, cover) : cover - 1;
     }
 
+    /** As {@link #last}, of those that are not known to be whole; the others follow. */
+    int lastNotWhole(int run) {
+        return previousNotWhole(run, groups * RunDescriptor.MAP_GROUP_SLOTS);
+    }
+
+    /** As {@link #previous}, of those that are not known to be whole. */
+    int previousNotWhole(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers)
+                ? lastBelow(covers, cover, false)
+                : Math.min(cover, (int) covers) - 1;
+    }
+
     private int lastBelow(long covers, int end) {
+        return lastBelow(covers, end, true);
+    }
+
+    private int lastBelow(long covers, int end, boolean whole) {
         for (int group = (end - 1) >> 6; end > 0 && group >= 0; group--) {
-            final long set = full(covers, group) | partial(covers, group);
+            final long full = full(covers, group);
+            final long set = whole ? full | partial(covers, group) : partial(covers, group) & ~full;
             final int left = end - group * RunDescriptor.MAP_GROUP_SLOTS;
             final long below = left >= Long.SIZE ? set : set & ((1L << left) - 1);
             if (below != 0) {
@@ -114,9 +132,16 @@ final class RunCovers {
     /** Leading blocks of a cover. */
     int leading(int run, int cover) {
         final long covers = covers(run);
-        return RunDescriptor.isMap(covers)
-                ? memory.getShort(leadingOffset(covers, cover))
-                : RunDescriptor.leading(memory.getLong(listOffset(run, covers, cover)));
+        if (!RunDescriptor.isMap(covers)) {
+            return RunDescriptor.leading(memory.getLong(listOffset(run, covers, cover)));
+        }
+        return isWhole(run, cover) ? length(run) : memory.getShort(leadingOffset(covers, cover));
+    }
+
+    /** Whether a map says of the slot of a cover that it holds the whole run. */
+    boolean isWhole(int run, int cover) {
+        final long covers = covers(run);
+        return RunDescriptor.isMap(covers) && (full(covers, cover >> 6) >>> cover & 1) != 0;
     }
 
     /** What the owner has noted with a cover. */
@@ -129,23 +154,28 @@ final class RunCovers {
 
     /** Changes a cover. */
     void set(int run, int cover, int slot, int leading, int tag) {
+        set(run, cover, slot, leading, tag, length(run));
+    }
+
+    /** Changes a cover of a run that is about to have another length. */
+    void set(int run, int cover, int slot, int leading, int tag, int length) {
         final long covers = covers(run);
         if (RunDescriptor.isMap(covers)) {
-            setInMap(run, covers, slot, leading, tag);
+            setInMap(run, covers, slot, leading, tag, length);
         } else {
             memory.putLongRelease(
                     listOffset(run, covers, cover), RunDescriptor.cover(slot, leading, tag));
         }
     }
 
-    private void setInMap(int run, long covers, int slot, int leading, int tag) {
+    private void setInMap(int run, long covers, int slot, int leading, int tag, int length) {
         final long group = groupOffset(covers, slot >> 6);
         final long bit = 1L << slot;
         final long full = memory.getLong(group);
         final long partial = memory.getLong(group + RunDescriptor.PARTIAL_OFFSET);
         memory.putInt(tagOffset(covers, slot), tag);
         memory.putShortOpaque(leadingOffset(covers, slot), (short) leading);
-        if (leading >= length(run)) {
+        if (leading >= length) {
             if ((full & bit) == 0) {
                 memory.putLongRelease(group, full | bit);
             }
@@ -169,12 +199,17 @@ final class RunCovers {
      * @return its cover, or {@link #NONE} when there is no memory for one more
      */
     int add(int run, int slot, int leading, int tag) {
+        return add(run, slot, leading, tag, length(run));
+    }
+
+    /** As {@link #add}, to a run that is about to have another length. */
+    int add(int run, int slot, int leading, int tag, int length) {
         long covers = covers(run);
         if (!RunDescriptor.isMap(covers) && isFull(covers)) {
-            covers = grow(run, covers);
+            covers = grow(run, covers, length);
         }
         if (RunDescriptor.isMap(covers)) {
-            setInMap(run, covers, slot, leading, tag);
+            setInMap(run, covers, slot, leading, tag, length);
             memory.putLongRelease(coversOffset(run), covers + 1);
             return slot;
         }
@@ -188,6 +223,51 @@ final class RunCovers {
         return count;
     }
 
+    /** See {@link RunTree#differingCovers}. */
+    int differing(int run, int other, int[] out) {
+        final long map = covers(run);
+        final long otherMap = covers(other);
+        int found = 0;
+        for (int group = 0; group < groups; group++) {
+            final long any =
+                    full(map, group)
+                            | partial(map, group)
+                            | full(otherMap, group)
+                            | partial(otherMap, group);
+            final long differing = any & ~(full(map, group) & full(otherMap, group));
+            if (found + Long.bitCount(differing) > out.length) {
+                return NONE;
+            }
+            for (long rest = differing; rest != 0; rest &= rest - 1) {
+                out[found++] =
+                        group * RunDescriptor.MAP_GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
+            }
+        }
+        return found;
+    }
+
+    /** See {@link RunTree#copyWholeCovers}. */
+    boolean copyWhole(int run, int lower) {
+        final long map = covers(run);
+        final int line = arena.allocate(mapOrder);
+        if (line == LineArena.NONE) {
+            return false;
+        }
+        memory.copy(
+                LineArena.offset(RunDescriptor.line(map)) + RunDescriptor.mapTags(groups),
+                LineArena.offset(line) + RunDescriptor.mapTags(groups),
+                (long) groups * RunDescriptor.MAP_GROUP_SLOTS * Integer.BYTES);
+        int count = 0;
+        final long copy = RunDescriptor.coverMap(line, 0);
+        for (int group = 0; group < groups; group++) {
+            memory.putLongOpaque(groupOffset(copy, group), full(map, group));
+            memory.putLongOpaque(groupOffset(copy, group) + RunDescriptor.PARTIAL_OFFSET, 0);
+            count += Long.bitCount(full(map, group));
+        }
+        memory.putLongRelease(coversOffset(lower), copy + count);
+        return true;
+    }
+
     private boolean isFull(long covers) {
         final int line = RunDescriptor.line(covers);
         return (int) covers
@@ -197,10 +277,10 @@ final class RunCovers {
     }
 
     /** Makes room for one more in a full list, if there is memory. */
-    private long grow(int run, long covers) {
+    private long grow(int run, long covers, int length) {
         final int line = RunDescriptor.line(covers);
         final int order = line == LineArena.NONE ? 1 : arena.order(line) + 1;
-        if (order > lastListOrder && toMap(run, covers)) {
+        if (order > lastListOrder && toMap(run, covers, length)) {
             return covers(run);
         }
         final int target = arena.allocate(order);
@@ -215,13 +295,12 @@ final class RunCovers {
         return covers(run);
     }
 
-    private boolean toMap(int run, long list) {
+    private boolean toMap(int run, long list, int length) {
         final int line = arena.allocate(mapOrder);
         if (line == LineArena.NONE) {
             return false;
         }
         final long map = RunDescriptor.coverMap(line, (int) list);
-        final int length = length(run);
         memory.zero(LineArena.offset(line), RunDescriptor.mapTags(groups));
         for (int i = 0; i < (int) list; i++) {
             final long cover = memory.getLong(listOffset(run, list, i));
@@ -285,8 +364,12 @@ final class RunCovers {
         replace(run, covers, RunDescriptor.covers(LineArena.NONE, last));
     }
 
-    /** Makes a list of a map that has few covers left, if there is memory; renames the covers. */
-    void fit(int run) {
+    /**
+     * Makes a list of a map that has few covers left, if there is memory; renames the covers.
+     *
+     * @param whole leading blocks of a slot that holds the whole run
+     */
+    void fit(int run, int whole) {
         final long map = covers(run);
         final int count = RunDescriptor.count(map);
         if (!RunDescriptor.isMap(map) || count * 2 > COVERS_PER_LINE << lastListOrder) {
@@ -304,7 +387,10 @@ final class RunCovers {
         for (int cover = last(run); cover != NONE; cover = previous(run, cover)) {
             memory.putLongOpaque(
                     listOffset(run, list, next++),
-                    RunDescriptor.cover(cover, leading(run, cover), tag(run, cover)));
+                    RunDescriptor.cover(
+                            cover,
+                            isWhole(run, cover) ? whole : leading(run, cover),
+                            tag(run, cover)));
         }
         replace(run, map, list);
     }

@@ -8,17 +8,19 @@ package io.kvasir.core.index;
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
  *   | version | parent  | extent  | children| covers  | cover 0 … cover 4, when no more   |
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
- *   80      84      88          92          96       100                            128
- *   +-------+-------+-----------+-----------+--------+------------------------------+
- *   | depth | child | next piece| previous  | unheld | free                         |
- *   |       | count |           | piece     |        |                              |
- *   +-------+-------+-----------+-----------+--------+------------------------------+
+ *   80      84      88          92          96       100       104        108       128
+ *   +-------+-------+-----------+-----------+--------+---------+----------+---------+
+ *   | depth | child | next piece| previous  | unheld | holders | headless | free    |
+ *   |       | count |           | piece     |        |         |          |         |
+ *   +-------+-------+-----------+-----------+--------+---------+----------+---------+
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
  *   parent    [ structure version of the parent:32 | run:32 ], 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
  *   children  0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | order:24 | line of the table:32 ]
  *   covers    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
  *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
+ *   holders   line of one int per place of the array: slots that hold the block; 0 = not counted
+ *   headless  of a first piece: 1 = a slot may cover other pieces of the array and not this one
  *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty
  * </pre>
  *
@@ -52,6 +54,8 @@ final class RunDescriptor {
     static final int NEXT_PIECE_OFFSET = 88;
     static final int PREVIOUS_PIECE_OFFSET = 92;
     static final int UNHELD_OFFSET = 96;
+    static final int HOLDERS_OFFSET = 100;
+    static final int HEADLESS_OFFSET = 104;
 
     static final int COVER_MAP = 1 << 31;
     static final int MAP_GROUP_SLOTS = Long.SIZE;

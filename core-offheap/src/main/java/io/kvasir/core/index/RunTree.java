@@ -168,6 +168,33 @@ public final class RunTree {
         memory.putInt(at(run) + RunDescriptor.UNHELD_OFFSET, blocks);
     }
 
+    /** Line of the counts of holders of a run's array, {@link LineArena#NONE} = none. */
+    int holderLine(int run) {
+        return memory.getInt(at(run) + RunDescriptor.HOLDERS_OFFSET);
+    }
+
+    /** Sets {@link #holderLine}; the memory goes with the array. */
+    void holderLine(int run, int line) {
+        memory.putInt(at(run) + RunDescriptor.HOLDERS_OFFSET, line);
+    }
+
+    /**
+     * Whether a slot may hold blocks of the array of a run, its first piece, without covering it.
+     */
+    boolean isHeadless(int run) {
+        return memory.getInt(at(run) + RunDescriptor.HEADLESS_OFFSET) != 0;
+    }
+
+    /** Sets {@link #isHeadless}; it stays until the array goes. */
+    void markHeadless(int run) {
+        memory.putInt(at(run) + RunDescriptor.HEADLESS_OFFSET, 1);
+    }
+
+    /** Places that the array of a run has room for. */
+    int arrayCapacity(int run) {
+        return HASHES_PER_LINE << arena.order(RunDescriptor.line(extent(run)));
+    }
+
     /** Children of a run. */
     public int childCount(int run) {
         return memory.getInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET);
@@ -254,6 +281,46 @@ public final class RunTree {
         return covers.tag(run, cover);
     }
 
+    /** As {@link #lastCover}, without those that a map says hold the whole run. */
+    int lastCoverNotWhole(int run) {
+        return covers.lastNotWhole(run);
+    }
+
+    /** As {@link #previousCover}, without those that a map says hold the whole run. */
+    int previousCoverNotWhole(int run, int cover) {
+        return covers.previousNotWhole(run, cover);
+    }
+
+    /**
+     * Gives the lower piece of a split that begins the slots that hold the whole of a run, which
+     * has a map: word by word.
+     *
+     * @return false when there is no memory for it
+     */
+    boolean copyWholeCovers(int run, int lower) {
+        return covers.copyWhole(run, lower);
+    }
+
+    /**
+     * Finds the slots that cover one of two runs with maps and are not known to hold all of both.
+     *
+     * @param out the slots
+     * @return how many they are; {@link #NO_COVER} when they are more
+     */
+    int differingCovers(int run, int other, int[] out) {
+        return covers.differing(run, other, out);
+    }
+
+    /** As {@link #setCover}, of a run that is about to have another length. */
+    void setCover(int run, int cover, int slot, int leading, int tag, int length) {
+        covers.set(run, cover, slot, leading, tag, length);
+    }
+
+    /** As {@link #addCover}, to a run that is about to have another length. */
+    int addCover(int run, int slot, int leading, int tag, int length) {
+        return covers.add(run, slot, leading, tag, length);
+    }
+
     /** Changes a cover. */
     public void setCover(int run, int cover, int slot, int leading, int tag) {
         covers.set(run, cover, slot, leading, tag);
@@ -273,9 +340,14 @@ public final class RunTree {
         covers.remove(run, cover);
     }
 
-    /** After removals: keeps the covers that are left in as little memory; renames them. */
-    public void fitCovers(int run) {
-        covers.fit(run);
+    /**
+     * After removals: keeps the covers that are left in as little memory; renames them.
+     *
+     * @param whole leading blocks of a slot that covers the whole run: its length, or {@link
+     *     #MAX_RUN} where that stays so when the length changes
+     */
+    public void fitCovers(int run, int whole) {
+        covers.fit(run, whole);
     }
 
     // -- growing ----------------------------------------------------------------------------
@@ -372,6 +444,7 @@ public final class RunTree {
                         RunDescriptor.first(extent) + at,
                         RunDescriptor.length(extent) - at));
         memory.putIntOpaque(at(lower) + RunDescriptor.DEPTH_OFFSET, depth(run) + at);
+        holderLine(lower, holderLine(run));
         return lower;
     }
 
@@ -408,14 +481,14 @@ public final class RunTree {
 
     /**
      * Undoes a split: a run takes the blocks and the children of its next piece, which is its only
-     * child; the same slots cover the whole of both. The covers of the run stay, those of the piece
-     * go.
+     * child. The covers of the run stay and must be right for the joined run already, those of the
+     * piece go.
      */
     public void join(int run) {
         final int lower = nextPiece(run);
         final long children = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
         final int next = nextPiece(lower);
-        assert childCount(run) == 1 && parent(lower) == run && covers(lower) == covers(run);
+        assert childCount(run) == 1 && parent(lower) == run && covers(lower) <= covers(run);
         versions.structureChanged(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
         adopt(run, children);
@@ -426,6 +499,9 @@ public final class RunTree {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
         }
         unheld(run, unheld(run) + unheld(lower));
+        if (next == NONE && first(run) == 0) {
+            memory.putInt(at(run) + RunDescriptor.HEADLESS_OFFSET, 0); // the run is the array
+        }
         cancelSplit(lower);
     }
 
@@ -466,9 +542,13 @@ public final class RunTree {
         if (above != NONE) {
             memory.putInt(at(above) + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
         }
+        final int holders = holderLine(run);
         freeRun(run);
         if (above == NONE) {
             arena.free(RunDescriptor.line(extent));
+            if (holders != LineArena.NONE) {
+                arena.free(holders);
+            }
         } else {
             shrinkArray(extent, RunDescriptor.first(extent));
         }
@@ -641,6 +721,8 @@ public final class RunTree {
         memory.putInt(at + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
         memory.putInt(at + RunDescriptor.PREVIOUS_PIECE_OFFSET, NONE);
         memory.putInt(at + RunDescriptor.UNHELD_OFFSET, 0);
+        memory.putInt(at + RunDescriptor.HOLDERS_OFFSET, LineArena.NONE);
+        memory.putInt(at + RunDescriptor.HEADLESS_OFFSET, 0);
         runs.add(1);
         return run;
     }

@@ -54,7 +54,7 @@ final class CoverHints implements AutoCloseable {
             hints.putInt(hint(run, tree.coverSlot(run, last)), cover);
         }
         tree.removeCover(run, cover);
-        tree.fitCovers(run);
+        tree.fitCovers(run, RunTree.MAX_RUN);
     }
 
     private long hint(int run, int slot) {

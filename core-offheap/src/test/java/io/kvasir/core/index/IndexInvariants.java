@@ -120,12 +120,19 @@ final class IndexInvariants {
         if (above == RunTree.NONE) {
             assertEquals(0, first, "place of the first piece");
             claim(line, "hashes of run " + run);
+            if (tree.holderLine(run) != LineArena.NONE) {
+                claim(tree.holderLine(run), "counts of holders of run " + run);
+            }
         } else {
             assertEquals(RunDescriptor.line(extent(above)), line, "pieces share an array");
             assertEquals(tree.first(above) + tree.length(above), first, "pieces meet");
             assertEquals(run, tree.nextPiece(above));
             assertEquals(above, tree.parent(run));
+            assertEquals(tree.holderLine(above), tree.holderLine(run), "counts of the array");
         }
+        assertTrue(
+                tree.covers(run) <= HolderCounts.FEW || tree.holderLine(run) != LineArena.NONE,
+                () -> "many holders that are not counted: run " + run);
         assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
         final int below = tree.nextPiece(run);
         assertTrue(below == RunTree.NONE || tree.previousPiece(below) == run, "pieces linked");
@@ -174,7 +181,7 @@ final class IndexInvariants {
         } else {
             claim(line, "covers of run " + run);
             if (RunDescriptor.isMap(covers)) {
-                checkMap(run, line, count);
+                checkMap(line, count);
             } else {
                 assertTrue(count <= LONGS_PER_LINE << arena.order(line));
                 assertTrue(count * 4 > LONGS_PER_LINE << arena.order(line), "page is too large");
@@ -207,7 +214,7 @@ final class IndexInvariants {
         assertEquals(count, slots.size(), "covers");
     }
 
-    private void checkMap(int run, int line, int count) {
+    private void checkMap(int line, int count) {
         final int groups = RunDescriptor.mapGroups(index.config().maxWorkerSlots());
         final long offset = LineArena.offset(line);
         assertEquals(
@@ -218,11 +225,8 @@ final class IndexInvariants {
             final boolean full = (memory.getLong(group) >>> slot & 1) != 0;
             final boolean partial =
                     (memory.getLong(group + RunDescriptor.PARTIAL_OFFSET) >>> slot & 1) != 0;
-            final int leading =
-                    memory.getShort(offset + RunDescriptor.mapLeadings(groups) + 2L * slot);
             assertFalse(full && partial, "full and partial");
             assertTrue(slot < index.config().maxWorkerSlots() || !(full || partial));
-            assertTrue(!full || leading == tree.length(run), "full holder of less");
         }
     }
 
@@ -244,15 +248,19 @@ final class IndexInvariants {
         int held = 0;
         boolean lastHeld = false;
         for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
-            lastHeld = false;
+            int holders = 0;
             for (int cover = tree.lastCover(run);
-                    cover != RunTree.NO_COVER && !lastHeld;
+                    cover != RunTree.NO_COVER;
                     cover = tree.previousCover(run, cover)) {
-                lastHeld =
-                        index.holdings(tree.coverSlot(run, cover))
-                                .holds(tree.coverTag(run, cover), place);
+                final Holdings mine = index.holdings(tree.coverSlot(run, cover));
+                holders += mine.holds(tree.coverTag(run, cover), place) ? 1 : 0;
             }
+            lastHeld = holders > 0;
             held += lastHeld ? 1 : 0;
+            if (tree.holderLine(run) != LineArena.NONE) {
+                final long counts = LineArena.offset(tree.holderLine(run));
+                assertEquals(holders, memory.getInt(counts + (long) place * Integer.BYTES));
+            }
         }
         assertEquals(tree.length(run) - held, tree.unheld(run), () -> "unheld of run " + run);
         assertTrue(lastHeld || tree.childCount(run) > 0, () -> "unheld end of run " + run);
@@ -304,6 +312,14 @@ final class IndexInvariants {
         }
         assertTrue(reached.contains(held.run(holding)), "run of " + owner);
         assertTrue(tree.findCover(held.run(holding), slot) >= 0, "run not covered by " + owner);
+        assertEquals(
+                tree.pieceAt(held.run(holding), held.low(holding)),
+                held.run(holding),
+                "first piece that is covered by " + owner);
+        assertTrue(
+                tree.first(held.run(holding)) == 0
+                        || tree.isHeadless(tree.pieceAt(held.run(holding), 0)),
+                () -> "not known to hold no first piece: " + owner);
         checkPlaces(slot, held, holding, at, owner);
         assertEquals(
                 held.held(holding),

@@ -237,6 +237,71 @@ class WriterStoresTest {
                             i.store(7, "abcdefgh");
                         }),
                 change(
+                        "a split undone, lists",
+                        "abcdefgh",
+                        i -> {
+                            i.store(0, "abcdefgh");
+                            i.store(1, "abcdXY");
+                            i.store(2, "abcdef");
+                        },
+                        i -> {
+                            i.drop(1, "abcdXY", 4);
+                            i.store(3, "abcdefgh");
+                        }),
+                change(
+                        "a split undone, where a slot holds the lower part only",
+                        "abcdefgh",
+                        i -> {
+                            i.store(0, "abcdefgh");
+                            i.store(1, "abcdXY");
+                            i.store(2, "abcdef");
+                            i.remove(2, hashes("abcdef"), 0, 4, 0, CopyRule.LAST_COPY);
+                        },
+                        i -> {
+                            i.drop(1, "abcdXY", 4);
+                            i.drop(0, "abcdefgh", 6);
+                        }),
+                change(
+                        "a split undone, maps with holders of some of it",
+                        "abcdefgh",
+                        i -> {
+                            store(i, 0, LIST + 4, "abcdefgh");
+                            i.store(41, "abcdXY");
+                            i.drop(3, "abcdefgh", 3);
+                            i.drop(4, "abcdefgh", 4);
+                            i.drop(5, "abcdefgh", 6);
+                            i.remove(6, hashes("abcdefgh"), 1, 2, 0, CopyRule.LAST_COPY);
+                        },
+                        i -> {
+                            i.drop(41, "abcdXY", 4);
+                            i.store(4, "abcdefgh");
+                        }),
+                change(
+                        "a split undone, whose list becomes a map",
+                        "abcdefgh",
+                        i -> {
+                            store(i, 0, LIST - 1, "abcdefgh");
+                            i.drop(3, "abcdefgh", 6);
+                            i.store(20, "abcdefgh");
+                            i.remove(20, hashes("abcdefgh"), 0, 4, 0, CopyRule.LAST_COPY);
+                            i.store(41, "abcdXY");
+                        },
+                        i -> i.drop(41, "abcdXY", 4)),
+                change(
+                        "a split undone, its memory used again, split elsewhere",
+                        "abcdefghijk",
+                        i -> {
+                            store(i, 0, LIST + 1, "abcdefghijk");
+                            i.store(40, "abcdX");
+                            i.store(41, "abcdefghXY");
+                        },
+                        i -> {
+                            i.drop(40, "abcdX", 4);
+                            i.store(42, "ABCD");
+                            i.store(43, "abcdefY");
+                            i.drop(41, "abcdefghXY", 3);
+                        }),
+                change(
                         "all leave a path",
                         "abcdefghij",
                         i -> {
