@@ -275,6 +275,10 @@ final class GatewayMetrics {
                 "Bookings that booking-timeout-ms has ended",
                 out -> out.call((double) snapshot.router.expiredLeases()));
         count(
+                "kvasir_leases_forgotten_total",
+                "Bookings that were never released by the gateway: a defect of it",
+                out -> out.call((double) snapshot.router.forgottenLeases()));
+        count(
                 "kvasir_bookings_pathless_total",
                 "Requests that count with all their blocks, for want of room for what they share",
                 out -> out.call((double) snapshot.router.pathlessBookings()));

@@ -49,7 +49,6 @@ public final class GatewayServer implements AutoCloseable {
     private final Server server;
     private final ServerConnector connector;
     private final EngineProbe probe;
-    private final Housekeeper housekeeper;
 
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
@@ -74,12 +73,7 @@ public final class GatewayServer implements AutoCloseable {
                         config,
                         client,
                         answered,
-                        new RoutingDesk(
-                                router,
-                                decisions,
-                                metrics,
-                                Clock.systemUTC(),
-                                config.get(GatewaySettings.BOOKING_TIMEOUT)),
+                        new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
                         fleet,
                         metrics);
         server.setErrorHandler(GatewayHandler::serverError);
@@ -97,7 +91,6 @@ public final class GatewayServer implements AutoCloseable {
                                         Clock.systemUTC().instant()))));
         server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
         probe = new EngineProbe(client, answered, fleet, config, encoder);
-        housekeeper = new Housekeeper(router);
     }
 
     private ServerConnector newConnector() {
@@ -205,7 +198,6 @@ public final class GatewayServer implements AutoCloseable {
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         probe.start();
-        housekeeper.start();
         LOG.info(
                 "listening on {}:{}, model {}, {} workers, mode {}",
                 config.get(GatewaySettings.HOST),
@@ -294,7 +286,6 @@ public final class GatewayServer implements AutoCloseable {
                     e.toString());
         }
         awaitLeases();
-        housekeeper.close();
         router.close();
         if (encoder != null) {
             encoder.close();

@@ -146,16 +146,6 @@ public final class GatewaySettings {
                             1,
                             "Time between two probes of a worker."));
 
-    /** How long a request counts as load of its worker at most; zero for as long as it runs. */
-    public static final Setting<Duration> BOOKING_TIMEOUT =
-            row(
-                    Setting.duration(
-                            "booking-timeout-ms",
-                            0,
-                            0,
-                            "How long a request counts as load of its worker at most; its answer"
-                                    + " goes on. 0 = as long as it runs."));
-
     /** How long closing waits for running requests. */
     public static final Setting<Duration> DRAIN_TIMEOUT =
             row(

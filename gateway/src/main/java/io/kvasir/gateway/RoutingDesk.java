@@ -11,7 +11,6 @@ import io.kvasir.router.Worker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.time.Duration;
 import java.time.InstantSource;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -33,23 +32,13 @@ final class RoutingDesk {
     private final DecisionLog log;
     private final GatewayMetrics metrics;
     private final InstantSource clock;
-    private final long bookingTimeoutNs;
     private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
 
-    /**
-     * @param bookingTimeout how long a booking lasts at most; zero for as long as its lease is open
-     */
-    RoutingDesk(
-            KvRouter router,
-            DecisionLog log,
-            GatewayMetrics metrics,
-            InstantSource clock,
-            Duration bookingTimeout) {
+    RoutingDesk(KvRouter router, DecisionLog log, GatewayMetrics metrics, InstantSource clock) {
         this.router = router;
         this.log = log;
         this.metrics = metrics;
         this.clock = clock;
-        this.bookingTimeoutNs = bookingTimeout.toNanos();
     }
 
     /**
@@ -68,9 +57,6 @@ final class RoutingDesk {
         }
         try {
             fill(scratch.request.reset(), prompt, excluded);
-            if (bookingTimeoutNs > 0) {
-                scratch.request.deadline(begin + bookingTimeoutNs);
-            }
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final DecisionRecord decision =
                     new DecisionRecord(

@@ -116,7 +116,7 @@ class GatewayFaultsTest {
                 };
         start(
                 Gateways.config(good.worker("good"))
-                        .set(GatewaySettings.BOOKING_TIMEOUT, Duration.ofMillis(1)));
+                        .set(RouterSettings.BOOKING_TIMEOUT, Duration.ofMillis(1)));
         Gateways.awaitContact(gateway);
         final Worker worker = gateway.router().workers().get(0);
         final CompletableFuture<HttpResponse<String>> answer =

@@ -24,6 +24,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 
 /**
  * The router: knows which worker holds which blocks and how loaded each is, and picks the cheapest.
@@ -69,6 +70,10 @@ public final class KvRouter implements AutoCloseable {
     private final EventPipeline events;
     private final LifePipeline life;
     private final FillWatch fillWatch = new FillWatch(this::status);
+    private final ForgottenLeases forgotten = new ForgottenLeases();
+    private final LongSupplier clock;
+    private final long bookingTimeoutNs; // 0 = none
+    private final RouterTicker tickerOrNull; // null where the embedder calls tick
     private final WorkerSlots slots;
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
@@ -85,6 +90,9 @@ public final class KvRouter implements AutoCloseable {
         temperature = settings.get(RouterSettings.TEMPERATURE);
         trackOutputBlocks = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
         mode = settings.get(RouterSettings.MODE);
+        clock = builder.clockOrNull == null ? System::nanoTime : builder.clockOrNull;
+        bookingTimeoutNs = settings.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
+        tickerOrNull = builder.clockOrNull == null ? new RouterTicker(clock, this::tick) : null;
         final PrefixIndexConfig sizes = RouterSettings.index(settings);
         slots = new WorkerSlots(sizes.maxWorkerSlots());
         tenancies = new int[sizes.maxWorkerSlots()];
@@ -536,8 +544,17 @@ public final class KvRouter implements AutoCloseable {
                 request.blockCount,
                 request.tokenCount() - decision.predictedCachedTokens(),
                 request.blockCount - decision.activePrefixOf(worker.slot()),
-                request.deadlineNs(),
+                request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
                 isPredicted(worker));
+    }
+
+    private long usualDeadlineNs() {
+        if (bookingTimeoutNs == 0) {
+            return SlotTable.NO_DEADLINE;
+        }
+        final long deadlineNs = clock.getAsLong() + bookingTimeoutNs;
+        // a nanosecond is below the resolution, and this one means none
+        return deadlineNs == SlotTable.NO_DEADLINE ? deadlineNs + 1 : deadlineNs;
     }
 
     /** Before {@link #checkOpen} fails: a close with time refuses requests first. */
@@ -594,21 +611,32 @@ public final class KvRouter implements AutoCloseable {
         return life.free(number);
     }
 
+    /** The lease of a booking was collected; ends the booking if it is open. */
+    void releaseForgotten(long number) {
+        if (life.free(number)) {
+            forgotten.add();
+        }
+    }
+
     /**
-     * Lets time pass: bookings end whose {@link RouteRequest#deadline} has come, because their
-     * leases were forgotten or their requests hang, predictions end that are too old, and the load
-     * of the next 64 workers is compared with what is booked on them. For a housekeeping thread to
-     * call a few times a second.
+     * Lets time pass: bookings end that have lasted too long ({@link
+     * RouterSettings#BOOKING_TIMEOUT}, {@link RouteRequest#deadline}), because their requests hang,
+     * predictions end that are too old, and the load of the next 64 workers is compared with what
+     * is booked on them. A thread of the router calls it five times a second; with {@link
+     * Builder#tickedBy} the embedder does.
      *
      * <p>The thread that applies bookings does the work, in time proportional to what ends; a
      * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits. Does
      * nothing once the router is closed.
      *
-     * @param nowNs the time by the clock of the deadlines, such as {@link System#nanoTime}
+     * @param nowNs the time by the clock of the deadlines, which is {@link System#nanoTime} where
+     *     {@link Builder#tickedBy} gave no other
      */
     public void tick(long nowNs) {
-        life.tick(nowNs);
-        fillWatch.look(nowNs);
+        if (life.tick(nowNs)) {
+            fillWatch.look(nowNs);
+            forgotten.look(nowNs);
+        }
     }
 
     /**
@@ -660,6 +688,7 @@ public final class KvRouter implements AutoCloseable {
                         slotTable.refusals()),
                 slotTable.pathlessBookings(),
                 slotTable.expiredLeases(),
+                forgotten.count(),
                 slotTable.corrections(),
                 events.failures() + life.failures());
     }
@@ -770,6 +799,9 @@ public final class KvRouter implements AutoCloseable {
         closed = true;
         gate.close();
         slots.close();
+        if (tickerOrNull != null) {
+            tickerOrNull.close();
+        }
         for (Worker worker : roster.workers()) {
             worker.markRemoved();
             final EventSource source = worker.source();
@@ -799,6 +831,7 @@ public final class KvRouter implements AutoCloseable {
         private RoutedPrefixesConfig routedPrefixes; // null: by the settings
         private CostModel costModel = CostModel.LINEAR;
         private RandomSource random; // null: by the settings
+        private LongSupplier clockOrNull; // null: the router ticks by nanoTime
 
         private Builder() {}
 
@@ -941,6 +974,19 @@ public final class KvRouter implements AutoCloseable {
             return this;
         }
 
+        /**
+         * Has the embedder call {@link KvRouter#tick}, a few times a second, instead of a thread of
+         * the router. For a housekeeping thread that exists already, and for simulated time.
+         *
+         * @param nanoClock the clock of its ticks and of all deadlines; read by {@link
+         *     KvRouter#reserve}, on its callers' threads
+         * @return this
+         */
+        public Builder tickedBy(LongSupplier nanoClock) {
+            clockOrNull = Objects.requireNonNull(nanoClock, "nanoClock");
+            return this;
+        }
+
         private RandomSource randomSource(Settings values) {
             if (random != null) {
                 return random;
@@ -956,13 +1002,22 @@ public final class KvRouter implements AutoCloseable {
         }
 
         /**
-         * Allocates the off-heap memory and starts the two writer threads.
+         * Allocates the off-heap memory and starts the two writer threads, and the one that ticks.
          *
          * @return a router without workers
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
          */
         public KvRouter build() {
-            return new KvRouter(this);
+            final KvRouter router = new KvRouter(this);
+            try {
+                if (router.tickerOrNull != null) {
+                    router.tickerOrNull.start();
+                }
+                return router;
+            } catch (Throwable t) {
+                router.close();
+                throw t;
+            }
         }
     }
 }

@@ -1,18 +1,19 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.LifePipeline;
+import java.lang.ref.Reference;
 
 /**
  * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
  * #close}. Any thread may call it; late and repeated calls do nothing.
  *
  * <p>Caller-owned and reusable: the object may take the next booking once this one has ended, and
- * whoever still holds it for the old one then holds it for the new one.
+ * whoever still holds it for the old one then holds it for the new one. The booking of a lease that
+ * is forgotten, collected without having been closed, is released then and counted ({@link
+ * RouterStatus#forgottenLeases}).
  */
 public final class Lease implements AutoCloseable {
-    private KvRouter router;
+    private final HeldBooking held = HeldBooking.of(this);
     private Worker worker;
-    private long requestId = LifePipeline.NONE;
     private int tailTokens;
     private int outputBlocks;
     private boolean computesBlocks;
@@ -32,12 +33,16 @@ public final class Lease implements AutoCloseable {
             int promptTokens,
             int blockSize,
             int newBlocks) {
-        router = owner;
-        worker = bookedOn;
-        requestId = number;
-        tailTokens = promptTokens % blockSize;
-        outputBlocks = 0;
-        computesBlocks = newBlocks > 0;
+        try {
+            held.router = owner;
+            held.number = number;
+            worker = bookedOn;
+            tailTokens = promptTokens % blockSize;
+            outputBlocks = 0;
+            computesBlocks = newBlocks > 0;
+        } finally {
+            Reference.reachabilityFence(this); // not forgotten before all of it is written
+        }
     }
 
     /**
@@ -55,22 +60,23 @@ public final class Lease implements AutoCloseable {
      * @return for logs; 0 before the first booking
      */
     public long requestId() {
-        return requestId;
+        return held.number;
     }
 
     /**
      * Whether the booking counts as load.
      *
-     * @return false before the first booking, after {@link #close}, at a {@link KvRouter#tick}
-     *     behind its deadline, and once its worker has been removed
+     * @return false before the first booking, after {@link #close}, at the first {@link
+     *     KvRouter#tick} behind its deadline, and once its worker has been removed
      */
     public boolean isOpen() {
-        return router != null && router.isOpen(requestId);
+        return held.router != null && held.router.isOpen(held.number);
     }
 
     /** The first output token is there: the prompt no longer counts as work to prefill. */
     public void prefillComplete() {
-        if (router != null && router.prefillCompleted(requestId) && computesBlocks) {
+        final KvRouter router = held.router;
+        if (router != null && router.prefillCompleted(held.number) && computesBlocks) {
             worker.served();
         }
     }
@@ -86,12 +92,13 @@ public final class Lease implements AutoCloseable {
         if (total < 0) {
             throw new IllegalArgumentException("output tokens=" + total + " are negative");
         }
+        final KvRouter router = held.router;
         if (router == null) {
             return;
         }
         final int filled = (tailTokens + total) / router.blockSize();
         if (filled > outputBlocks) {
-            router.outputBlocks(requestId, filled - outputBlocks);
+            router.outputBlocks(held.number, filled - outputBlocks);
             outputBlocks = filled;
         }
     }
@@ -99,8 +106,12 @@ public final class Lease implements AutoCloseable {
     /** Releases the booking; implies {@link #prefillComplete}. */
     @Override
     public void close() {
-        if (router != null) {
-            router.release(requestId);
+        try {
+            if (held.router != null) {
+                held.router.release(held.number);
+            }
+        } finally {
+            Reference.reachabilityFence(this); // not forgotten while this call releases it
         }
     }
 }

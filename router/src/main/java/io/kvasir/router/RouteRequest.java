@@ -32,6 +32,7 @@ public final class RouteRequest {
     private double temperature = Double.NaN;
     private Worker pinned;
     private long deadlineNs = SlotTable.NO_DEADLINE;
+    private boolean usualDeadline = true;
 
     final OverlapScores cached;
     final OverlapScores active;
@@ -83,7 +84,7 @@ public final class RouteRequest {
         temperature = Double.NaN;
         pinned = null;
         excluded.clear();
-        deadlineNs = SlotTable.NO_DEADLINE;
+        usualDeadline = true;
         hashed = false;
         return this;
     }
@@ -187,8 +188,8 @@ public final class RouteRequest {
     }
 
     /**
-     * Says when the booking ends if nobody releases it: what keeps a forgotten lease from loading
-     * its worker for ever. Without one it ends when it is released or its worker is removed.
+     * Says when the booking ends if it is not released before, instead of {@link
+     * RouterSettings#BOOKING_TIMEOUT} after it is made.
      *
      * @param timeNs a time by the clock of {@link KvRouter#tick}; one in the past ends the booking
      *     at the next tick
@@ -197,6 +198,19 @@ public final class RouteRequest {
     public RouteRequest deadline(long timeNs) {
         // a nanosecond is below the resolution, and this one means none
         deadlineNs = timeNs == SlotTable.NO_DEADLINE ? timeNs + 1 : timeNs;
+        usualDeadline = false;
+        return this;
+    }
+
+    /**
+     * Has the booking last until it is released or its worker is removed, whatever {@link
+     * RouterSettings#BOOKING_TIMEOUT} is.
+     *
+     * @return this
+     */
+    public RouteRequest noDeadline() {
+        deadlineNs = SlotTable.NO_DEADLINE;
+        usualDeadline = false;
         return this;
     }
 
@@ -233,7 +247,12 @@ public final class RouteRequest {
         return excluded.get(i);
     }
 
-    /** {@link SlotTable#NO_DEADLINE} when there is none. */
+    /** Whether the router's own rule says when the booking ends. */
+    boolean hasUsualDeadline() {
+        return usualDeadline;
+    }
+
+    /** The request's own; {@link SlotTable#NO_DEADLINE} when there is none. */
     long deadlineNs() {
         return deadlineNs;
     }

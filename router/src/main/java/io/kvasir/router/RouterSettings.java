@@ -187,6 +187,16 @@ public final class RouterSettings {
                             "How the thread that applies bookings waits for them; with blocking,"
                                     + " each booking takes a lock and wakes it."));
 
+    /** How long a booking lasts at most; zero for as long as its lease is open. */
+    public static final Setting<Duration> BOOKING_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "booking-timeout-ms",
+                            3_600_000,
+                            0,
+                            "How long a request counts as load of its worker at most; its answer"
+                                    + " goes on. 0 = as long as it runs."));
+
     /** Whether workers without events are taken to hold what was routed to them. */
     public static final Setting<Boolean> APPROXIMATE =
             row(

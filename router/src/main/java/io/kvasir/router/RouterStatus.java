@@ -10,6 +10,7 @@ import java.util.List;
  * @param refusals what was not taken, by cause
  * @param pathlessBookings bookings that weigh their own blocks, for want of room for their paths
  * @param expiredLeases bookings that their deadline has ended
+ * @param forgottenLeases bookings whose leases were collected without having been closed
  * @param loadCorrections times that a load was not what is booked, and was corrected
  * @param failures records of both rings that could not be applied because of an error
  */
@@ -18,6 +19,7 @@ public record RouterStatus(
         Refusals refusals,
         long pathlessBookings,
         long expiredLeases,
+        long forgottenLeases,
         long loadCorrections,
         long failures) {
     /** Copies the list. */

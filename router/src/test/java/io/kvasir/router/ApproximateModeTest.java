@@ -34,6 +34,7 @@ class ApproximateModeTest {
     private KvRouter router(long maxBlocks) {
         return KvRouter.builder()
                 .blockSize(BLOCK_SIZE)
+                .tickedBy(() -> 0)
                 .maxWorkers(4)
                 .random(RandomSource.seeded(seed))
                 .routedPrefixes(

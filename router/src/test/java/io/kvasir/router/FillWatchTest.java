@@ -35,6 +35,7 @@ class FillWatchTest {
                 0,
                 0,
                 0,
+                0,
                 0);
     }
 

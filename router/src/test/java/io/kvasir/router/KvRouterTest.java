@@ -35,6 +35,7 @@ class KvRouterTest {
     private final Random random = new Random(seed);
     private KvRouter router =
             KvRouter.builder()
+                    .tickedBy(() -> 0)
                     .blockSize(BLOCK_SIZE)
                     .maxWorkers(8)
                     .random(RandomSource.seeded(seed))
@@ -265,7 +266,7 @@ class KvRouterTest {
     @Test
     void bookingsBeyondTheLimitAreRefusedAndLeaveNoLoad() throws RouteException {
         router.close();
-        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(2).build();
+        router = ticked().maxActiveRequests(2).build();
         final Worker worker = worker(1);
         final int[] prompt = prompt(2);
         final Lease first = router.reserve(request(prompt), decision);
@@ -371,6 +372,11 @@ class KvRouterTest {
                 "empty rings");
     }
 
+    /** By these tests alone, from 0 on. */
+    private static KvRouter.Builder ticked() {
+        return KvRouter.builder().blockSize(BLOCK_SIZE).tickedBy(() -> 0);
+    }
+
     private void tick(long nowMs) {
         router.tick(TimeUnit.MILLISECONDS.toNanos(nowMs));
         awaitApplied();
@@ -423,7 +429,7 @@ class KvRouterTest {
     @Test
     void aLateCloseOfAnExpiredLeaseLeavesThePlacesNextBookingAlone() throws RouteException {
         router.close();
-        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(1).build();
+        router = ticked().maxActiveRequests(1).build();
         final Worker worker = worker(1);
         final Lease old = router.reserve(request(prompt(2)).deadline(1), decision);
         tick(1_000);
@@ -441,7 +447,7 @@ class KvRouterTest {
     void aLeaseThatIsClosedWhileItExpiresGivesItsPlaceBackOnce() throws Exception {
         router.close();
         final int places = 4;
-        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(places).build();
+        router = ticked().maxActiveRequests(places).build();
         final Worker worker = worker(1);
         final int[] prompt = prompt(3);
         try (ExecutorService ticker = Executors.newSingleThreadExecutor()) {
@@ -465,7 +471,7 @@ class KvRouterTest {
     @Test
     void theLeasesOfARemovedWorkerEndWithIt() throws RouteException {
         router.close();
-        router = KvRouter.builder().blockSize(BLOCK_SIZE).maxActiveRequests(2).build();
+        router = ticked().maxActiveRequests(2).build();
         final Worker gone = worker(1);
         final Lease held = reserveOn(gone, prompt(2));
         router.reserve(request(prompt(2)).deadline(1), decision); // nobody closes it

@@ -119,8 +119,10 @@ class RoutingAllocationTest {
     @Test
     void predictingWhatWorkersHoldAllocatesNothing() {
         router.close();
+        final long[] nowNs = {0};
         router =
                 KvRouter.builder()
+                        .tickedBy(() -> nowNs[0])
                         .maxWorkers(100)
                         .maxActiveRequests(32)
                         .routedPrefixes(new RoutedPrefixesConfig(100, 1_000, 0.8, 1_000_000))
@@ -129,7 +131,6 @@ class RoutingAllocationTest {
         for (int w = 0; w < 100; w++) {
             router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
         }
-        final long[] nowNs = {0};
         assertEquals(
                 0,
                 Allocations.bytesPerRound(

@@ -1,0 +1,40 @@
+package io.kvasir.router;
+
+import io.kvasir.pipeline.LifePipeline;
+
+import java.lang.ref.Cleaner;
+
+/**
+ * Which booking a {@link Lease} holds: what outlives the lease when it is collected without having
+ * been closed. Its booking is released then, on the thread of a cleaner that all routers share.
+ *
+ * <p>Written by the thread that books with the lease; it is registered once per lease, so that a
+ * further booking costs nothing.
+ */
+final class HeldBooking implements Runnable {
+    private static final Cleaner CLEANER =
+            Cleaner.create(
+                    task ->
+                            Thread.ofPlatform()
+                                    .daemon()
+                                    .name("kvasir-lease-cleaner")
+                                    .unstarted(task));
+
+    KvRouter router; // null before the first booking
+    long number = LifePipeline.NONE;
+
+    /** What the lease holds from now on. */
+    static HeldBooking of(Lease lease) {
+        final HeldBooking held = new HeldBooking();
+        CLEANER.register(lease, held);
+        return held;
+    }
+
+    /** The lease is no more. */
+    @Override
+    public void run() {
+        if (router != null) {
+            router.releaseForgotten(number);
+        }
+    }
+}
