@@ -1,8 +1,10 @@
 package io.kvasir.core.index;
 
+import static io.kvasir.core.index.EngineHashIndexDescriptor.COUNT_MASK;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.ENTRIES_PER_LINE;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.LAST_TAGS_OFFSET;
-import static io.kvasir.core.index.EngineHashIndexDescriptor.LINK_OFFSET;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.LINK_SHIFT;
+import static io.kvasir.core.index.EngineHashIndexDescriptor.META_OFFSET;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.TAGS_OFFSET;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.entryOffset;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.tagOffset;
@@ -84,7 +86,7 @@ final class EngineHashIndex {
     }
 
     /** Entries for each bucket above which the table grows. */
-    private static final int GROW_LOAD = 7;
+    private static final int GROW_LOAD = 6;
 
     /** Entries for each bucket below which it shrinks. */
     private static final int SHRINK_LOAD = 3;
@@ -157,7 +159,7 @@ final class EngineHashIndex {
         }
         int touched = 0;
         for (int i = 0; i < count; i++) {
-            touched += memory.getInt(batch.line(i) + LINK_OFFSET);
+            touched += memory.getInt(batch.line(i) + META_OFFSET);
         }
         batch.lastTouched = touched;
     }
@@ -229,16 +231,16 @@ final class EngineHashIndex {
         return Insertion.DONE;
     }
 
-    /** Mostly one of the first 8 entries of the bucket's own line is empty, and no tag is alike. */
+    /** Mostly the bucket has one line with room, and no entry with the same tag. */
     private Insertion insert(long line, int tag, long name, int entry) {
         final long pattern = tag * BYTES;
-        final long first = memory.getLong(line + TAGS_OFFSET);
         final long last = memory.getLong(line + LAST_TAGS_OFFSET);
         final long same =
-                someZeroBytes(first ^ pattern) | someZeroBytes((last ^ pattern) | NO_TAGS);
-        final long empty = someZeroBytes(first);
-        if (same == 0 && empty != 0) {
-            put(line, Long.numberOfTrailingZeros(empty) / Byte.SIZE, tag, entry);
+                someZeroBytes(memory.getLong(line + TAGS_OFFSET) ^ pattern)
+                        | someZeroBytes((last ^ pattern) | NO_TAGS);
+        final int meta = (int) (last >>> Integer.SIZE);
+        if (same == 0 && meta < ENTRIES_PER_LINE) {
+            put(line, meta, tag, entry);
         } else if (find(line, tag, name) != NONE) {
             return Insertion.KNOWN;
         } else if (!append(line, tag, entry)) {
@@ -270,20 +272,25 @@ final class EngineHashIndex {
         shrink(count);
     }
 
-    /** Mostly it is one of the first 8 entries of a bucket of one line. */
+    /** Mostly the bucket has one line, and no other entry with the same tag. */
     private void remove(long line, int tag, int entry) {
-        final long same = someZeroBytes(memory.getLong(line + TAGS_OFFSET) ^ tag * BYTES);
-        final int i = Long.numberOfTrailingZeros(same) / Byte.SIZE;
-        if (same != 0 && next(line) == NONE && entry(line, i) == entry) {
-            memory.putByte(line + tagOffset(i), (byte) 0);
+        final int i = Integer.numberOfTrailingZeros(withTag(line, tag));
+        final int meta = memory.getInt(line + META_OFFSET);
+        if (meta <= ENTRIES_PER_LINE && i < ENTRIES_PER_LINE && entry(line, i) == entry) {
+            take(line, i, meta);
         } else {
-            final long at = find(line, tag, entry);
-            memory.putByte(tagOf(at), (byte) 0);
-            if (next(line) != NONE) {
-                fill(line, at);
-            }
+            removeFromChain(line, find(line, tag, entry));
         }
         size--;
+    }
+
+    /** Closes the gap that an entry leaves by the last one of its line. */
+    private void take(long line, int i, int meta) {
+        final int last = count(meta) - 1;
+        memory.putInt(line + entryOffset(i), entry(line, last));
+        memory.putByte(line + tagOffset(i), memory.getByte(line + tagOffset(last)));
+        memory.putByte(line + tagOffset(last), (byte) 0);
+        memory.putInt(line + META_OFFSET, meta - 1);
     }
 
     /** Gives an engine hash that is there another entry. */
@@ -348,9 +355,9 @@ final class EngineHashIndex {
     /** Adds an entry to a bucket of whatever length. */
     private boolean append(long bucket, int tag, int entry) {
         for (long line = bucket; ; ) {
-            final int empty = withTag(line, 0);
-            if (empty != 0) {
-                put(line, Integer.numberOfTrailingZeros(empty), tag, entry);
+            final int count = count(meta(line));
+            if (count < ENTRIES_PER_LINE) {
+                put(line, count, tag, entry);
                 return true;
             }
             final int next = next(line);
@@ -366,44 +373,50 @@ final class EngineHashIndex {
         }
         final long line = overflow.offset(added);
         memory.zero(line, LineArena.LINE_LENGTH);
+        next(line, next(bucket));
         put(line, 0, tag, entry);
-        memory.putInt(line + LINK_OFFSET, next(bucket) + 1);
-        memory.putInt(bucket + LINK_OFFSET, added + 1);
+        next(bucket, added);
         return true;
     }
 
-    /** Fills an entry that has become empty from an overflow line, and frees that when empty. */
-    private void fill(long bucket, long at) {
-        final int first = next(bucket);
-        final long source = overflow.offset(first);
+    /** Takes an entry out of a bucket, whose own line is filled up from its overflow lines. */
+    private void removeFromChain(long bucket, long at) {
         final long line = at & -LineArena.LINE_LENGTH;
-        if (line == bucket) {
-            final int last = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(taken(source));
+        final int first = next(bucket);
+        if (line != bucket) {
+            take(line, entryAt(at), meta(line));
+            long before = bucket;
+            while (overflow.offset(next(before)) != line) {
+                before = overflow.offset(next(before));
+                steps++;
+            }
+            unlinkIfEmpty(before, next(before));
+        } else if (first == NONE) {
+            take(line, entryAt(at), meta(line));
+        } else {
+            final long source = overflow.offset(first);
+            final int last = count(meta(source)) - 1;
             memory.putInt(at, entry(source, last));
-            memory.putByte(tagOf(at), memory.getByte(source + tagOffset(last)));
-            memory.putByte(source + tagOffset(last), (byte) 0);
+            memory.putByte(line + tagOffset(entryAt(at)), memory.getByte(source + tagOffset(last)));
+            take(source, last, meta(source));
             unlinkIfEmpty(bucket, first);
-            return;
         }
-        long before = bucket;
-        while (overflow.offset(next(before)) != line) {
-            before = overflow.offset(next(before));
-            steps++;
-        }
-        unlinkIfEmpty(before, next(before));
     }
 
     private void unlinkIfEmpty(long before, int number) {
         final long line = overflow.offset(number);
-        if (taken(line) == 0) {
-            memory.putInt(before + LINK_OFFSET, next(line) + 1);
+        if (count(meta(line)) == 0) {
+            next(before, next(line));
             freeOverflow(number);
+            releaseUnusedOverflow();
         }
     }
 
+    /** Fills the first entry of a line that is empty. */
     private void put(long line, int i, int tag, int entry) {
         memory.putInt(line + entryOffset(i), entry);
         memory.putByte(line + tagOffset(i), (byte) tag);
+        memory.putInt(line + META_OFFSET, meta(line) + 1);
     }
 
     private int takeOverflow() {
@@ -422,14 +435,17 @@ final class EngineHashIndex {
 
     private void freeOverflow(int number) {
         overflowUsed--;
+        next(overflow.offset(number), freeOverflow);
+        freeOverflow = number;
+    }
+
+    /** Not to be called within a split, which needs the lines that it has freed again. */
+    private void releaseUnusedOverflow() {
         if (overflowUsed == 0) {
             overflow.release();
             freshOverflow = 0;
             freeOverflow = NONE;
-            return;
         }
-        memory.putInt(overflow.offset(number) + LINK_OFFSET, freeOverflow + 1);
-        freeOverflow = number;
     }
 
     // -- growing and shrinking --------------------------------------------------------------
@@ -460,6 +476,7 @@ final class EngineHashIndex {
             final boolean added = append((hash & bit) == 0 ? from : to, tag(hash), movedEntries[i]);
             assert added : "a split needs no more lines than there were";
         }
+        releaseUnusedOverflow();
     }
 
     /** Empties a bucket into the scratch arrays: entries, and tags in the place of hashes. */
@@ -472,8 +489,8 @@ final class EngineHashIndex {
                 movedEntries = Arrays.copyOf(movedEntries, 2 * movedEntries.length);
                 movedHashes = Arrays.copyOf(movedHashes, movedEntries.length);
             }
-            for (int taken = taken(line); taken != 0; taken &= taken - 1) {
-                final int i = Integer.numberOfTrailingZeros(taken);
+            final int taken = count(meta(line));
+            for (int i = 0; i < taken; i++) {
                 movedHashes[count] = memory.getByte(line + tagOffset(i));
                 movedEntries[count++] = entry(line, i);
             }
@@ -511,7 +528,7 @@ final class EngineHashIndex {
         final long to = buckets.offset(last - Integer.highestOneBit(last));
         if (next(from) != NONE
                 || next(to) != NONE
-                || Integer.bitCount(taken(from)) + Integer.bitCount(taken(to)) > ENTRIES_PER_LINE) {
+                || count(meta(from)) + count(meta(to)) > ENTRIES_PER_LINE) {
             return;
         }
         final int count = takeAll(from);
@@ -542,17 +559,12 @@ final class EngineHashIndex {
         return tag + ((tag - 1) >>> 31);
     }
 
-    /** One bit for each entry of a line that has the tag; 0 = is empty. */
+    /** One bit for each entry of a line that has the tag. */
     private int withTag(long line, int tag) {
         final long pattern = tag * BYTES;
         final long first = zeroBytes(memory.getLong(line + TAGS_OFFSET) ^ pattern);
         final long last = zeroBytes(memory.getLong(line + LAST_TAGS_OFFSET) ^ pattern);
         return (gather(first) | gather(last) << Long.BYTES) & ALL;
-    }
-
-    /** One bit for each entry of a line. */
-    private int taken(long line) {
-        return withTag(line, 0) ^ ALL;
     }
 
     /** Sets the highest bit of each byte that is 0; exact. */
@@ -570,18 +582,30 @@ final class EngineHashIndex {
         return (int) (((highestBits >>> 7) * GATHER) >>> 56);
     }
 
+    private int meta(long line) {
+        return memory.getInt(line + META_OFFSET);
+    }
+
+    /** Entries of a line. */
+    private static int count(int meta) {
+        return meta & COUNT_MASK;
+    }
+
     /** Overflow line behind a line, or {@link #NONE}. */
     private int next(long line) {
-        return memory.getInt(line + LINK_OFFSET) - 1;
+        return (meta(line) >>> LINK_SHIFT) - 1;
+    }
+
+    private void next(long line, int number) {
+        memory.putInt(line + META_OFFSET, (number + 1) << LINK_SHIFT | count(meta(line)));
     }
 
     private int entry(long line, int i) {
         return memory.getInt(line + entryOffset(i));
     }
 
-    /** Offset of the tag of an entry. */
-    private static long tagOf(long at) {
-        final long line = at & -LineArena.LINE_LENGTH;
-        return line + tagOffset((int) (at - line - EngineHashIndexDescriptor.ENTRIES_OFFSET) >> 2);
+    /** Number, in its line, of the entry at an offset. */
+    private static int entryAt(long at) {
+        return (int) (at % LineArena.LINE_LENGTH - EngineHashIndexDescriptor.ENTRIES_OFFSET) >> 2;
     }
 }

@@ -7,20 +7,23 @@ package io.kvasir.core.index;
  * <pre>
  *   0                     12          16        20                    60        64
  *   +---------------------+-----------+---------+---------+-- … ------+---------+
- *   | tags 0 … 11         | link      | entry 0 | entry 1 |           | entry 11|
+ *   | tags 0 … 11         | meta      | entry 0 | entry 1 |           | entry 11|
  *   | one byte each       |           |         |         |           |         |
  *   +---------------------+-----------+---------+---------+-- … ------+---------+
  *   tag     a byte of the engine hash's keyed hash, never 0; 0 = no entry there
- *   link    overflow line + 1, 0 = none
+ *   meta    [ overflow line + 1, 0 = none:28 | entries:4 ]
  *   entry   what the owner keeps with the engine hash
  * </pre>
  *
- * <p>A bucket's own line is full while it has an overflow line, and no overflow line is empty.
+ * <p>The entries of a line are its first ones. A bucket's own line is full while it has an overflow
+ * line, and no overflow line is empty.
  */
 final class EngineHashIndexDescriptor {
     static final int TAGS_OFFSET = 0;
     static final int LAST_TAGS_OFFSET = 8;
-    static final int LINK_OFFSET = 12;
+    static final int META_OFFSET = 12;
+    static final int COUNT_MASK = 0xF;
+    static final int LINK_SHIFT = 4;
     static final int ENTRIES_OFFSET = 16;
     static final int ENTRIES_PER_LINE = 12;
     static final int LENGTH = ENTRIES_OFFSET + ENTRIES_PER_LINE * Integer.BYTES;

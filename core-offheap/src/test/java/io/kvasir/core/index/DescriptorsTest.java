@@ -62,7 +62,7 @@ class DescriptorsTest {
     @Test
     void aLineOfTheEngineHashIndexIsALineOfTheArena() {
         assertEquals(8, EngineHashIndexDescriptor.tagOffset(8));
-        assertEquals(12, EngineHashIndexDescriptor.LINK_OFFSET);
+        assertEquals(12, EngineHashIndexDescriptor.META_OFFSET);
         assertEquals(16, EngineHashIndexDescriptor.entryOffset(0));
         assertEquals(60, EngineHashIndexDescriptor.entryOffset(11));
         assertEquals(64, EngineHashIndexDescriptor.LENGTH);

@@ -149,6 +149,42 @@ class EngineHashIndexTest {
         check();
     }
 
+    /** A bucket of 4 with all entries, all of which stay in it when it is split. */
+    @Test
+    void aSplitNeedsNoMemoryBeyondThatOfTheNewBucket() {
+        final List<Integer> taken = new ArrayList<>();
+        long name = 0;
+        for (; index.bucketCount() < 4 || index.size() < 4 * 7; name++) {
+            if (lowBits(name) == 0) {
+                insert(name);
+            }
+        }
+        for (int line = arena.allocate(2); line != LineArena.NONE; line = arena.allocate(2)) {
+            taken.add(line);
+        }
+        while (arena.allocate(0) != LineArena.NONE) {
+            // nothing is left
+        }
+        for (; index.overflowUsed() < 2; name++) {
+            if (lowBits(name) == 0) {
+                insert(name);
+            }
+        }
+        arena.free(taken.getFirst());
+        while (lowBits(name) != 0) {
+            name++;
+        }
+        insert(name);
+        assertTrue(index.bucketCount() > 4, "there was room for another bucket");
+        check();
+    }
+
+    /** The bits of the hash that choose one of 8 buckets. */
+    private static int lowBits(long name) {
+        final long keyed = name ^ KEY.mask();
+        return (int) (keyed * KEY.factor() ^ Math.unsignedMultiplyHigh(keyed, KEY.factor())) & 7;
+    }
+
     @Test
     void whatOperationsCostDoesNotGrowWithWhatIsThere() {
         final double small = stepsPerOperation(1_000);
