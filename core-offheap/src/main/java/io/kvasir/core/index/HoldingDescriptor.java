@@ -4,14 +4,18 @@ package io.kvasir.core.index;
  * Layout of one holding, what one worker slot holds of one array of hashes, and of positions.
  *
  * <pre>
- *   0      4      8           12          16     20          24      32             64
- *   +------+------+-----------+-----------+------+-----------+-------+--------------+
- *   | free | run  | low place | high place| held | held bits | free  | names 0 … 7  |
- *   +------+------+-----------+-----------+------+-----------+-------+--------------+
+ *   0      4      8     10     12     14     16      20          24             28         32             64
+ *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
+ *   |above | run  | low | high | held | free | birth | held bits | above: birth | below    | names 0 … 7  |
+ *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
+ *   above      number of the slot's holding that this one goes on from + 1, 0 = none; another one has
+ *              the number by now unless its birth is the one that stands here
  *   run        a piece of the array that the slot covers
- *   places     first held and behind the last held place of the array
+ *   low, high  first held and behind the last held place of the array
  *   held       held places
+ *   birth      number of holdings that the slot had had before this one
  *   held bits  line of one bit per place, 0 = all between low and high are held
+ *   below      [ stored since it was last looked at:1 | holdings that go on from this one:31 ]
  *   names n    line of the slot's names of the places 64·n to 64·n + 63, 0 = none needed
  *
  *   position   [ 0:1 | holding:22 | place:9 ]
@@ -19,11 +23,15 @@ package io.kvasir.core.index;
  */
 final class HoldingDescriptor {
     static final int LENGTH = 64;
+    static final int ABOVE_OFFSET = 0;
     static final int RUN_OFFSET = 4;
     static final int LOW_OFFSET = 8;
-    static final int HIGH_OFFSET = 12;
-    static final int HELD_OFFSET = 16;
+    static final int HIGH_OFFSET = 10;
+    static final int HELD_OFFSET = 12;
+    static final int BIRTH_OFFSET = 16;
     static final int BITS_OFFSET = 20;
+    static final int ABOVE_BIRTH_OFFSET = 24;
+    static final int BELOW_OFFSET = 28;
     static final int NAMES_OFFSET = 32;
 
     /** Names of one piece of memory. */

@@ -15,6 +15,8 @@ final class Holdings {
     /** No position, no holding. */
     static final int NONE = -1;
 
+    private static final int STORED = 1 << 31;
+
     private static final int LINES_PER_LINE = LineArena.LINE_LENGTH / Integer.BYTES;
 
     private final LineArena arena;
@@ -29,6 +31,7 @@ final class Holdings {
     private long seenAt;
 
     private int end;
+    private int births;
     private int firstFree = NONE;
     private int used;
 
@@ -67,9 +70,10 @@ final class Holdings {
      * Makes a holding of nothing.
      *
      * @param run a piece of the array
+     * @param above the slot's holding that this one goes on from, or {@link #NONE}
      * @return its number, or {@link #NONE} when there is no memory
      */
-    int allocate(int run) {
+    int allocate(int run, int above) {
         if (firstFree == NONE && !hasRoomForOneMore()) {
             return NONE;
         }
@@ -86,8 +90,17 @@ final class Holdings {
         }
         memory.putInt(lineOffset(holding), line);
         seen = NONE;
-        memory.zero(LineArena.offset(line), LineArena.LINE_LENGTH);
-        memory.putInt(LineArena.offset(line) + HoldingDescriptor.RUN_OFFSET, run);
+        final long at = LineArena.offset(line);
+        memory.zero(at, LineArena.LINE_LENGTH);
+        memory.putInt(at + HoldingDescriptor.RUN_OFFSET, run);
+        memory.putInt(at + HoldingDescriptor.BIRTH_OFFSET, births++);
+        if (above != NONE) {
+            memory.putInt(at + HoldingDescriptor.ABOVE_OFFSET, above + 1);
+            memory.putInt(
+                    at + HoldingDescriptor.ABOVE_BIRTH_OFFSET,
+                    memory.getInt(LineArena.offset(line(above)) + HoldingDescriptor.BIRTH_OFFSET));
+            addBelow(above, 1);
+        }
         used++;
         return holding;
     }
@@ -101,6 +114,10 @@ final class Holdings {
     void free(int holding) {
         final long at = at(holding);
         assert held(holding) == 0;
+        final int above = above(holding);
+        if (above != NONE) {
+            addBelow(above, -1);
+        }
         freeBits(at);
         freeNames(at, 0);
         arena.free(line(holding));
@@ -135,17 +152,74 @@ final class Holdings {
 
     /** First held place. */
     int low(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.LOW_OFFSET);
+        return memory.getShort(at(holding) + HoldingDescriptor.LOW_OFFSET);
     }
 
     /** Place behind the last held one. */
     int high(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.HIGH_OFFSET);
+        return memory.getShort(at(holding) + HoldingDescriptor.HIGH_OFFSET);
     }
 
     /** Held places. */
     int held(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.HELD_OFFSET);
+        return memory.getShort(at(holding) + HoldingDescriptor.HELD_OFFSET);
+    }
+
+    private void putLow(long at, int place) {
+        memory.putShort(at + HoldingDescriptor.LOW_OFFSET, (short) place);
+    }
+
+    private void putHigh(long at, int place) {
+        memory.putShort(at + HoldingDescriptor.HIGH_OFFSET, (short) place);
+    }
+
+    private void putHeld(long at, int count) {
+        memory.putShort(at + HoldingDescriptor.HELD_OFFSET, (short) count);
+    }
+
+    /**
+     * The holding that one goes on from, which is that of its parent array when it was made; {@link
+     * #NONE} where there is none any more.
+     */
+    int above(int holding) {
+        final long at = at(holding);
+        final int above = memory.getInt(at + HoldingDescriptor.ABOVE_OFFSET) - 1;
+        final int birth = memory.getInt(at + HoldingDescriptor.ABOVE_BIRTH_OFFSET);
+        return above != NONE
+                        && isUsed(above)
+                        && memory.getInt(
+                                        LineArena.offset(line(above))
+                                                + HoldingDescriptor.BIRTH_OFFSET)
+                                == birth
+                ? above
+                : NONE;
+    }
+
+    /** Holdings that go on from one: none of them was made before it. */
+    int below(int holding) {
+        return memory.getInt(at(holding) + HoldingDescriptor.BELOW_OFFSET) & ~STORED;
+    }
+
+    private void addBelow(int holding, int change) {
+        final long at = LineArena.offset(line(holding)) + HoldingDescriptor.BELOW_OFFSET;
+        memory.putInt(at, memory.getInt(at) + change);
+    }
+
+    /** Whether blocks were stored since {@link #look}. */
+    boolean isStored(int holding) {
+        return memory.getInt(at(holding) + HoldingDescriptor.BELOW_OFFSET) < 0;
+    }
+
+    /** Says that blocks were stored in a holding, or behind it. */
+    void stored(int holding) {
+        final long at = at(holding) + HoldingDescriptor.BELOW_OFFSET;
+        memory.putInt(at, memory.getInt(at) | STORED);
+    }
+
+    /** Makes {@link #isStored} false until blocks are stored again. */
+    void look(int holding) {
+        final long at = at(holding) + HoldingDescriptor.BELOW_OFFSET;
+        memory.putInt(at, memory.getInt(at) & ~STORED);
     }
 
     /** Whether all places between {@link #low} and {@link #high} are held. */
@@ -274,14 +348,13 @@ final class Holdings {
         final int held = held(holding);
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
         if (held == 0) {
-            memory.putInt(at + HoldingDescriptor.LOW_OFFSET, place);
-            memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, place + count);
+            putLow(at, place);
+            putHigh(at, place + count);
         } else {
-            memory.putInt(at + HoldingDescriptor.LOW_OFFSET, Math.min(low(holding), place));
-            memory.putInt(
-                    at + HoldingDescriptor.HIGH_OFFSET, Math.max(high(holding), place + count));
+            putLow(at, Math.min(low(holding), place));
+            putHigh(at, Math.max(high(holding), place + count));
         }
-        memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held + count);
+        putHeld(at, held + count);
         if (bits != LineArena.NONE) {
             setBits(bits, place, place + count);
         }
@@ -303,8 +376,8 @@ final class Holdings {
     void dropLast(int holding, int count) {
         final long at = at(holding);
         final int high = high(holding) - count;
-        memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
-        memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - count);
+        putHigh(at, high);
+        putHeld(at, held(holding) - count);
         shrinkNames(at, high);
     }
 
@@ -324,8 +397,8 @@ final class Holdings {
                 return true;
             }
             if (place == low) {
-                memory.putInt(at + HoldingDescriptor.LOW_OFFSET, low + 1);
-                memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - 1);
+                putLow(at, low + 1);
+                putHeld(at, held(holding) - 1);
                 return true;
             }
             if (!makeSparse(holding)) {
@@ -334,7 +407,7 @@ final class Holdings {
         }
         final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
         clearBit(bits, place);
-        memory.putInt(at + HoldingDescriptor.HELD_OFFSET, held(holding) - 1);
+        putHeld(at, held(holding) - 1);
         trim(at, bits);
         settle(holding);
         shrinkNames(at, high(holding));
@@ -343,8 +416,8 @@ final class Holdings {
 
     /** Moves low and high to the first and behind the last bit. */
     private void trim(long at, int bits) {
-        int low = memory.getInt(at + HoldingDescriptor.LOW_OFFSET);
-        int high = memory.getInt(at + HoldingDescriptor.HIGH_OFFSET);
+        int low = memory.getShort(at + HoldingDescriptor.LOW_OFFSET);
+        int high = memory.getShort(at + HoldingDescriptor.HIGH_OFFSET);
         for (int p = low; p < high; p = (p | Long.SIZE - 1) + 1) {
             final long word = memory.getLong(bitWord(bits, p)) >>> p;
             if (word != 0) {
@@ -359,8 +432,8 @@ final class Holdings {
                 break;
             }
         }
-        memory.putInt(at + HoldingDescriptor.LOW_OFFSET, low);
-        memory.putInt(at + HoldingDescriptor.HIGH_OFFSET, high);
+        putLow(at, low);
+        putHigh(at, high);
     }
 
     private void shrinkNames(long at, int high) {

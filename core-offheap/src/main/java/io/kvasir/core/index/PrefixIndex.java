@@ -27,7 +27,8 @@ import java.util.Objects;
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; what is freed can
- * be used again at once; a store that does not fit is refused as a whole.
+ * be used again at once. What becomes of a store that does not fit says the {@link CapacityRule};
+ * it is stored or refused as a whole.
  *
  * <p>After {@link #close}, {@link #match} and the writer's methods throw {@link
  * io.kvasir.core.memory.ClosedException}; gauges and counters keep their last values.
@@ -38,6 +39,19 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
     private static final int ARRAYS_PER_RUN = 3;
+
+    /**
+     * Lines that a store finds free beside one for each of its blocks, where blocks are evicted.
+     */
+    private static final int FREE_LINES = 64;
+
+    /** The part of the arena that this is at most. */
+    private static final int FREE_PART = 16;
+
+    /** Blocks that a store evicts at most, beside four for each of its own. */
+    private static final int MOST_EVICTED = 64;
+
+    private static final int MOST_EVICTED_PER_BLOCK = 4;
 
     /** What a store has done about one block. */
     private static final byte STORED = 1;
@@ -53,17 +67,24 @@ public final class PrefixIndex implements AutoCloseable {
     private final SlotNames[] slotNames;
     private final Covers covers;
     private final SharedCells slotCells;
+    private final SlotShares shares;
+    private final MissingBlocks missing;
+    private final Evictor evictor;
     private final MemoryGate gate;
     private final WriterLane writer;
 
-    private final WriterCounter heldBlocks = new WriterCounter();
     private final WriterCounter unknownParents = new WriterCounter();
+    private final WriterCounter missingParents = new WriterCounter();
+    private final WriterCounter evictedBlocks = new WriterCounter();
+    private final WriterCounter missingRemovals = new WriterCounter();
     private final WriterCounter capacityRefusals = new WriterCounter();
     private final WriterCounter invalidStores = new WriterCounter();
     private final WriterCounter conflictingStores = new WriterCounter();
     private final WriterCounter unknownRemovals = new WriterCounter();
     private final WriterCounter forgottenBlocks = new WriterCounter();
     private final RepeatCheck repeatCheck = new RepeatCheck();
+
+    private EvictionListener evictionListener = EvictionListener.NONE;
 
     /** The event being applied, and where it stands. */
     private int slot;
@@ -78,7 +99,13 @@ public final class PrefixIndex implements AutoCloseable {
     private int run;
     private int offset;
     private int holding;
+
+    /** Holding of the array before, which a new one goes on from. */
+    private int above;
+
     private boolean conflict;
+    private int newNames;
+    private int newBlocks;
 
     /** Engine hashes of a removal before this one do not go on to the last of a holding. */
     private int notLastBefore;
@@ -90,6 +117,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int unsettledCount;
 
+    private final long[] forgotten = new long[1];
     private int[] tracedRuns = {};
     private int[] tracedOffsets = {};
 
@@ -127,9 +155,17 @@ public final class PrefixIndex implements AutoCloseable {
         Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
         this.covers = new Covers(arena, tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
+        this.shares = new SlotShares(config.maxWorkerSlots(), slotCells);
+        this.missing = new MissingBlocks(config.maxWorkerSlots());
+        this.evictor = new Evictor(tree, covers, slots, slotNames);
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
+    }
+
+    /** Says who is called when blocks are evicted. Before the writer's first other call. */
+    public void onEviction(EvictionListener listener) {
+        evictionListener = Objects.requireNonNull(listener);
     }
 
     private static EngineHashIndex.Key newKey() {
@@ -153,7 +189,8 @@ public final class PrefixIndex implements AutoCloseable {
      * @param blockCount number of blocks; 0 changes nothing
      * @param refresh whether blocks that the slot holds already stay as they are
      * @return what became of it; {@link StoreResult#CAPACITY} when the blocks that are new do not
-     *     fit beside what is held before the call
+     *     fit beside what is held before the call, or what is left of that by the {@link
+     *     CapacityRule}
      * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
      */
     public StoreResult store(
@@ -197,25 +234,42 @@ public final class PrefixIndex implements AutoCloseable {
         switch (result) {
             case STORED -> {}
             case UNKNOWN_PARENT -> unknownParents.add(1);
-            case CAPACITY -> capacityRefusals.add(1);
+            case MISSING_PARENT -> {
+                missingParents.add(1);
+                missing.refused(slot, namesNotHeld(), heldBlocks(slot));
+            }
+            case CAPACITY -> {
+                capacityRefusals.add(1);
+                missing.refused(slot, namesNotHeld(), heldBlocks(slot));
+            }
             case INVALID -> invalidStores.add(1);
         }
         return result;
     }
 
+    private int namesNotHeld() {
+        int unheld = 0;
+        for (int i = 0; i < count; i++) {
+            unheld += myNames.position(names[i]) == NONE ? 1 : 0;
+        }
+        return unheld;
+    }
+
     private StoreResult store(boolean root, long parent) {
         final int parentPosition = root ? NONE : myNames.position(parent);
         if (!root && parentPosition == NONE) {
-            return contradictsItself(root, parent)
-                    ? StoreResult.INVALID
-                    : StoreResult.UNKNOWN_PARENT;
-        }
-        if (heldBlocks.get() + count > config.maxHeldBlocks()
-                || covers.blocks() + count > config.maxBlocks()) {
             if (contradictsItself(root, parent)) {
                 return StoreResult.INVALID;
             }
-            if (!isRoomFor(root, parent)) {
+            return missing.missing(slot) > 0
+                    ? StoreResult.MISSING_PARENT
+                    : StoreResult.UNKNOWN_PARENT;
+        }
+        if (!fitsWhateverIsNew()) {
+            if (contradictsItself(root, parent)) {
+                return StoreResult.INVALID;
+            }
+            if (!makeRoom(root, parent)) {
                 return StoreResult.CAPACITY;
             }
         }
@@ -226,7 +280,9 @@ public final class PrefixIndex implements AutoCloseable {
             return StoreResult.STORED;
         }
         if (!conflict) {
-            return StoreResult.CAPACITY;
+            return storeForOthers(root, parent, parentPosition)
+                    ? StoreResult.STORED
+                    : StoreResult.CAPACITY;
         }
         if (contradictsItself(root, parent)) {
             return StoreResult.INVALID;
@@ -235,6 +291,94 @@ public final class PrefixIndex implements AutoCloseable {
         return tryStore(root, root ? NONE : myNames.position(parent))
                 ? StoreResult.STORED
                 : StoreResult.CAPACITY;
+    }
+
+    // -- room for a store -------------------------------------------------------------------
+
+    private boolean evicts() {
+        return config.capacityRule() == CapacityRule.EVICT;
+    }
+
+    private boolean fitsWhateverIsNew() {
+        return fits(count, count) && (!evicts() || hasFreeLines());
+    }
+
+    private boolean fits(int moreNames, int moreBlocks) {
+        return shares.total() + heldChange + moreNames <= config.maxHeldBlocks()
+                && covers.blocks() + moreBlocks <= config.maxBlocks();
+    }
+
+    /** Whether there are lines of which a store can take what it needs, most probably. */
+    private boolean hasFreeLines() {
+        final int wanted = Math.min(FREE_LINES + count, arena.capacityLines() / FREE_PART);
+        return arena.capacityLines() - arena.usedLines() >= wanted;
+    }
+
+    /** Evicts until the names and blocks that are new fit into the limits, if that is the rule. */
+    private boolean makeRoom(boolean root, long parent) {
+        countNew(root, parent);
+        if (!evicts() || newNames > config.maxHeldBlocks() || newBlocks > config.maxBlocks()) {
+            return fits(newNames, newBlocks);
+        }
+        final int parentHolding = root ? NONE : HoldingDescriptor.holding(myNames.position(parent));
+        int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
+        while (left > 0 && !(fits(newNames, newBlocks) && hasFreeLines())) {
+            final int evicted = evict(parentHolding, Math.min(left, wanted()));
+            left = evicted == 0 ? 0 : left - evicted;
+        }
+        countNew(root, parent); // some of the store's own blocks may be among the evicted
+        return fits(newNames, newBlocks);
+    }
+
+    /** Blocks to evict for the limit that is furthest away. */
+    private int wanted() {
+        final long names = shares.total() + heldChange + newNames - config.maxHeldBlocks();
+        final long blocks = covers.blocks() + newBlocks - config.maxBlocks();
+        return (int) Math.max(1, Math.min(Evictor.MOST, Math.max(names, blocks)));
+    }
+
+    private int evict(int kept, int most) {
+        final int victim = shares.largest(slot);
+        final int evicted = evictor.evict(victim, victim == slot ? kept : NONE, most);
+        if (evicted > 0) {
+            shares.add(victim, -evicted);
+            gaveUp(victim, evictor.evicted(), evicted);
+        }
+        return evicted;
+    }
+
+    private void gaveUp(int from, long[] gone, int blocks) {
+        missing.evicted(from, blocks, heldBlocks(from));
+        evictedBlocks.add(blocks);
+        evictionListener.evicted(from, gone, blocks);
+    }
+
+    /** Tries again with more memory free, where the limits alone did not ask for it. */
+    private boolean storeForOthers(boolean root, long parent, int parentPosition) {
+        if (!evicts()) {
+            return false;
+        }
+        int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
+        while (left > 0) {
+            int round = MOST_EVICTED / 2 + count;
+            while (round > 0) {
+                final int kept = root ? NONE : HoldingDescriptor.holding(parentPosition);
+                final int evicted = evict(kept, Math.min(round, Evictor.MOST));
+                if (evicted == 0) {
+                    return false;
+                }
+                round -= evicted;
+                left -= evicted;
+            }
+            countNew(root, parent);
+            if (fits(newNames, newBlocks) && tryStore(root, parentPosition)) {
+                return true;
+            }
+            if (conflict) {
+                return false;
+            }
+        }
+        return false;
     }
 
     /** Stores all or, with {@link #conflict} as the reason, nothing. */
@@ -292,6 +436,7 @@ public final class PrefixIndex implements AutoCloseable {
             run = tree.root();
             offset = 0;
             holding = NONE;
+            above = NONE;
             return;
         }
         holding = HoldingDescriptor.holding(parent);
@@ -327,6 +472,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private void enter(int child) {
         if (holding == NONE || tree.previousPiece(child) != run) {
+            above = holding;
             holding = covers.findHolding(child, slot);
         }
         run = child;
@@ -357,15 +503,21 @@ public final class PrefixIndex implements AutoCloseable {
                 }
             }
         }
+        if (held > 0) {
+            mine.stored(holding);
+        }
         return held;
     }
 
     /** Holds blocks that the slot does not hold: all of them, or none. */
     private int holdNew(int done, int blockOffset, int place, int blocks) {
         if (holding == NONE) {
-            holding = mine.allocate(run);
+            holding = mine.allocate(run, above);
             if (holding == NONE) {
                 return 0;
+            }
+            if (above != NONE) {
+                mine.stored(above);
             }
         }
         if (covers.prepare(run, slot, holding, place)
@@ -456,17 +608,15 @@ public final class PrefixIndex implements AutoCloseable {
                 : HoldingDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
     }
 
-    /** Whether the names and blocks that are new fit into the limits. */
-    private boolean isRoomFor(boolean root, long parent) {
+    /** Counts the names and blocks of the store that are new. */
+    private void countNew(boolean root, long parent) {
         final int traced = trace(root, parent);
-        int newNames = 0;
-        int newBlocks = 0;
+        newNames = 0;
+        newBlocks = 0;
         for (int i = 0; i < count; i++) {
             newNames += isKnown(i, traced) ? 0 : 1;
             newBlocks += i < traced && covers.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
         }
-        return heldBlocks.get() + newNames <= config.maxHeldBlocks()
-                && covers.blocks() + newBlocks <= config.maxBlocks();
     }
 
     /** Whether the slot has a name: at the block's own place, or, where that matters, anywhere. */
@@ -510,7 +660,8 @@ public final class PrefixIndex implements AutoCloseable {
      * @param engineHashes the slot's names of the blocks, [blockCount]
      * @param blockCount number of blocks
      * @param rule whether each removal takes one copy or all
-     * @return how many of the names were unknown; those change nothing
+     * @return how many of the names were unknown, and not of {@link #missingBlocks}; those change
+     *     nothing
      * @throws IndexOutOfBoundsException if the slot or {@code blockCount} is out of range
      */
     public int remove(int workerSlot, long[] engineHashes, int blockCount, CopyRule rule) {
@@ -541,6 +692,13 @@ public final class PrefixIndex implements AutoCloseable {
             }
         }
         end();
+        return removed(count, unknown);
+    }
+
+    /** Counts those that are not held as removals of missing blocks, or of unknown ones. */
+    private int removed(int removed, int notHeld) {
+        final int unknown = missing.removed(slot, removed, notHeld);
+        missingRemovals.add(notHeld - unknown);
         unknownRemovals.add(unknown);
         return unknown;
     }
@@ -613,8 +771,10 @@ public final class PrefixIndex implements AutoCloseable {
         }
         for (int p = mine.high(from) - 1; p > place; p--) {
             while (mine.holds(from, p)) {
-                release(mine.name(from, p), HoldingDescriptor.position(from, p));
+                forgotten[0] = mine.name(from, p);
+                release(forgotten[0], HoldingDescriptor.position(from, p));
                 forgottenBlocks.add(1);
+                gaveUp(slot, forgotten, 1);
             }
         }
         covers.letGoLast(slot, from, 1);
@@ -625,7 +785,7 @@ public final class PrefixIndex implements AutoCloseable {
      * thread.
      *
      * @param workerSlot worker slot
-     * @param engineHash the slot's name of the block; an unknown one is counted as unknown removal
+     * @param engineHash the slot's name of the block
      * @param remainingCopies copies left; 0 or less = the block is gone
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
@@ -642,9 +802,11 @@ public final class PrefixIndex implements AutoCloseable {
         begin(workerSlot, names, 0);
         final int position = myNames.position(engineHash);
         if (position == NONE) {
-            unknownRemovals.add(1);
+            final int removed = remainingCopies <= 0 ? 1 : 0;
+            removed(removed, removed);
         } else if (remainingCopies <= 0) {
             release(engineHash, position);
+            removed(1, 0);
         } else {
             myNames.copies(engineHash, remainingCopies);
         }
@@ -679,6 +841,7 @@ public final class PrefixIndex implements AutoCloseable {
             }
         }
         myNames.clear();
+        missing.cleared(slot);
         final int dropped = (int) heldBlocks(slot);
         heldChange = -dropped;
         end();
@@ -697,9 +860,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private void end() {
-        final long at = SlotCellDescriptor.heldBlocksOffset(config.maxWorkerSlots(), slot);
-        slotCells.putLongRelease(at, slotCells.getLong(at) + heldChange);
-        heldBlocks.add(heldChange);
+        shares.add(slot, heldChange);
     }
 
     /** Takes a name away with all its copies; its block goes unless it has another name. */
@@ -831,14 +992,43 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** (Worker slot, engine hash) pairs. */
     public long heldBlocks() {
-        return heldBlocks.get();
+        return shares.total();
     }
 
     /** Engine hashes that a slot holds. */
     public long heldBlocks(int workerSlot) {
-        Objects.checkIndex(workerSlot, config.maxWorkerSlots());
-        return slotCells.getLongAcquire(
-                SlotCellDescriptor.heldBlocksOffset(config.maxWorkerSlots(), workerSlot));
+        return shares.held(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /** Engine hashes that each slot has room for when all that hold something want as much. */
+    public long share() {
+        return config.maxHeldBlocks() / Math.max(1, shares.holders());
+    }
+
+    /**
+     * Blocks that a slot has announced and that are not held for want of room: refused, stored
+     * behind such a block, or evicted, less those that it has removed since. An engine hash that is
+     * removed and not held is taken for one of them as long as there are some. There are none any
+     * more after {@link #clear}, or when the slot has removed as many blocks, held or not, as it
+     * had announced when it last got a missing one.
+     */
+    public long missingBlocks(int workerSlot) {
+        return missing.missing(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /** Blocks of a slot that were not stored for want of room. */
+    public long refusedBlocks(int workerSlot) {
+        return missing.refused(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /** Blocks of a slot that were given up for others. */
+    public long evictedBlocks(int workerSlot) {
+        return missing.evicted(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /** Removals of {@link #missingBlocks} of a slot. */
+    public long missingRemovals(int workerSlot) {
+        return missing.removed(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
     }
 
     /** Off-heap bytes allocated; constant from construction to close. */
@@ -856,9 +1046,24 @@ public final class PrefixIndex implements AutoCloseable {
         return config;
     }
 
-    /** Stores refused because the parent was not held. */
+    /** Stores refused because the parent was not held, and not for want of room. */
     public long unknownParents() {
         return unknownParents.get();
+    }
+
+    /** Stores refused because the parent was not held for want of room. */
+    public long missingParents() {
+        return missingParents.get();
+    }
+
+    /** Blocks given up for others. */
+    public long evictedBlocks() {
+        return evictedBlocks.get();
+    }
+
+    /** Engine hashes to be removed that were not held for want of room. */
+    public long missingRemovals() {
+        return missingRemovals.get();
     }
 
     /** Stores refused because they did not fit. */
@@ -876,7 +1081,7 @@ public final class PrefixIndex implements AutoCloseable {
         return conflictingStores.get();
     }
 
-    /** Engine hashes to be removed that were not held. */
+    /** Engine hashes to be removed that were not held, and not for want of room. */
     public long unknownRemovals() {
         return unknownRemovals.get();
     }
@@ -904,6 +1109,11 @@ public final class PrefixIndex implements AutoCloseable {
     /** What a slot holds; for tests. */
     Holdings holdings(int workerSlot) {
         return slots[workerSlot];
+    }
+
+    /** What is given up for others; for tests. */
+    Evictor evictor() {
+        return evictor;
     }
 
     /** Engine hashes of a slot; for tests. */

@@ -1,20 +1,27 @@
 package io.kvasir.core.index;
 
+import java.util.Objects;
+
 /**
  * Sizes of a {@link PrefixIndex}; memory for all of it is taken at construction.
  *
  * <p>The budget follows from the limits: 9 bytes for a distinct block and 26 for a held one, which
  * runs of some 50 blocks and more need on average, and 8 KiB for each worker slot; a small index
  * gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter pieces, the
- * memory may end before the limits do; a store is refused then as it is at a limit.
+ * memory may end before the limits do; a store does not fit then as it does not at a limit.
  *
  * @param maxWorkerSlots worker slots, 1..{@value #MAX_WORKER_SLOTS}
  * @param maxBlocks distinct blocks, counted once however many workers hold them, 1..2^30
  * @param maxHeldBlocks (worker slot, engine hash) pairs, 1..2^30
  * @param budgetBytes off-heap bytes for blocks and names, at least 64 KiB
+ * @param capacityRule what becomes of a store that does not fit
  */
 public record PrefixIndexConfig(
-        int maxWorkerSlots, long maxBlocks, long maxHeldBlocks, long budgetBytes) {
+        int maxWorkerSlots,
+        long maxBlocks,
+        long maxHeldBlocks,
+        long budgetBytes,
+        CapacityRule capacityRule) {
     /** Largest number of worker slots of one index. */
     public static final int MAX_WORKER_SLOTS = 1 << 16;
 
@@ -36,10 +43,21 @@ public record PrefixIndexConfig(
         check("maxBlocks", maxBlocks, 1, MAX_COUNT);
         check("maxHeldBlocks", maxHeldBlocks, 1, MAX_COUNT);
         check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);
+        Objects.requireNonNull(capacityRule, "capacityRule");
     }
 
     /**
-     * Takes the budget from the limits.
+     * Refuses what does not fit.
+     *
+     * @throws IllegalArgumentException if a value is outside its limits
+     */
+    public PrefixIndexConfig(
+            int maxWorkerSlots, long maxBlocks, long maxHeldBlocks, long budgetBytes) {
+        this(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, CapacityRule.REFUSE);
+    }
+
+    /**
+     * Takes the budget from the limits, and refuses what does not fit.
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
@@ -51,6 +69,11 @@ public record PrefixIndexConfig(
                 budget(maxWorkerSlots, maxBlocks, maxHeldBlocks));
     }
 
+    /** The same sizes with another rule for stores that do not fit. */
+    public PrefixIndexConfig with(CapacityRule rule) {
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, rule);
+    }
+
     /**
      * The same limits with another budget: prompts of a few blocks that share nothing need about 50
      * bytes a block.
@@ -58,7 +81,7 @@ public record PrefixIndexConfig(
      * @throws IllegalArgumentException if the value is outside its limits
      */
     public PrefixIndexConfig withBudgetBytes(long bytes) {
-        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes);
+        return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes, capacityRule);
     }
 
     private static long budget(int slots, long blocks, long held) {

@@ -275,11 +275,19 @@ final class IndexInvariants {
             final Holdings held = index.holdings(slot);
             int used = 0;
             int names = 0;
+            final Map<Integer, Integer> below = new HashMap<>();
             for (int holding = 0; holding < held.end(); holding++) {
                 if (held.isUsed(holding)) {
                     used++;
                     names += held.held(holding);
                     checkHolding(slot, held, holding);
+                    below.merge(held.above(holding), 1, Integer::sum);
+                }
+            }
+            for (int holding = 0; holding < held.end(); holding++) {
+                if (held.isUsed(holding)) {
+                    assertEquals(
+                            below.getOrDefault(holding, 0), held.below(holding), "holdings below");
                 }
             }
             assertEquals(used, held.used(), "holdings");

@@ -54,11 +54,70 @@ class PrefixIndexCostTest {
         }
     }
 
+    @ParameterizedTest(name = "{0} prompts held")
+    @ValueSource(ints = {50, 5_000})
+    void storesThatEvictCostTheirOwnBlocks(int prompts) {
+        final long blocks = (long) prompts * PROMPT;
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(3, 2 * blocks, blocks, 64 << 20, CapacityRule.EVICT);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            for (int p = 0; p < prompts; p++) {
+                fresh();
+                assertEquals(
+                        StoreResult.STORED, index.store(0, true, 0, names, locals, PROMPT, true));
+            }
+            final long[] held = new long[1];
+            for (int p = 0; p < 2 * prompts; p++) {
+                fresh();
+                assertEvicting(index, p % 3, true, 0, names, locals, PROMPT);
+                held[0] = names[PROMPT - 1];
+                for (int i = 0; i < 10; i++) {
+                    one[0] = random.nextLong();
+                    oneLocal[0] = random.nextLong();
+                    assertEvicting(index, p % 3, false, held[0], one, oneLocal, 1);
+                    held[0] = one[0];
+                }
+            }
+            assertEquals(blocks, index.heldBlocks());
+            assertEquals(0, index.capacityRefusals() + index.missingParents());
+        }
+    }
+
+    private static void assertEvicting(
+            PrefixIndex index,
+            int slot,
+            boolean root,
+            long parent,
+            long[] engineHashes,
+            long[] localHashes,
+            int count) {
+        final long before = allSteps(index);
+        assertEquals(
+                StoreResult.STORED,
+                index.store(slot, root, parent, engineHashes, localHashes, count, true));
+        final long steps = allSteps(index) - before;
+        assertTrue(
+                steps <= 2 * (ALLOWED_PER_EVENT + ALLOWED_PER_BLOCK * count),
+                () -> "steps=" + steps + ", blocks=" + count);
+    }
+
+    private static long allSteps(PrefixIndex index) {
+        long steps = index.evictor().steps();
+        for (int slot = 0; slot < 3; slot++) {
+            steps += index.names(slot).index().steps();
+        }
+        return steps;
+    }
+
     private void eventsThatChangeNothing(PrefixIndex index, long[] middles) {
         one[0] = random.nextLong();
         oneLocal[0] = random.nextLong();
         assertRemoval(index, one, 1);
-        assertCost(index, 1, StoreResult.UNKNOWN_PARENT, false, random.nextLong(), one, oneLocal);
+        final StoreResult unheld =
+                index.missingBlocks(0) > 0
+                        ? StoreResult.MISSING_PARENT
+                        : StoreResult.UNKNOWN_PARENT;
+        assertCost(index, 1, unheld, false, random.nextLong(), one, oneLocal);
         fresh();
         assertRemoval(index, names, PROMPT);
         assertCost(index, PROMPT, StoreResult.CAPACITY, true, 0, names, locals);
@@ -82,9 +141,9 @@ class PrefixIndexCostTest {
     private void removalFromTheMiddle(PrefixIndex index, long[] middles, int prompts) {
         final int p = random.nextInt(prompts);
         one[0] = middles[p];
-        final boolean held = index.names(0).position(one[0]) != Holdings.NONE;
         final long before = steps(index);
-        assertEquals(held ? 0 : 1, index.remove(0, one, 1, CopyRule.PHYSICAL));
+        index.remove(0, one, 1, CopyRule.PHYSICAL);
+        assertEquals(Holdings.NONE, index.names(0).position(one[0]));
         assertBounded(index, before, 1);
     }
 
@@ -112,7 +171,9 @@ class PrefixIndexCostTest {
 
     private void assertRemoval(PrefixIndex index, long[] engineHashes, int count) {
         final long before = steps(index);
-        assertEquals(count, index.remove(0, engineHashes, count, CopyRule.PHYSICAL));
+        final long known = index.missingRemovals();
+        final int unknown = index.remove(0, engineHashes, count, CopyRule.PHYSICAL);
+        assertEquals(count, unknown + index.missingRemovals() - known);
         assertBounded(index, before, count);
     }
 

@@ -185,7 +185,9 @@ final class WatchedIndex implements AutoCloseable {
         final Block[] path = path(prompt, to);
         final long[] gone = new long[to - from];
         Arrays.setAll(gone, i -> name(slot, path[to - 1 - i], variant));
-        final int unknown = index.remove(slot, gone, gone.length, rule);
+        final long missing = index.missingRemovals();
+        final int found = index.remove(slot, gone, gone.length, rule);
+        final int unknown = found + (int) (index.missingRemovals() - missing);
         moment++;
         int expected = 0;
         for (long name : gone) {

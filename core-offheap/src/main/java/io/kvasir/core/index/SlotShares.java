@@ -1,0 +1,126 @@
+package io.kvasir.core.index;
+
+import io.kvasir.core.memory.SharedCells;
+import io.kvasir.core.memory.WriterCounter;
+
+import java.util.Arrays;
+
+/**
+ * How many engine hashes each worker slot holds, and which slot holds most. Slots hang in lists by
+ * the size of what they hold, eight lists for each power of two, so that the slot that holds most
+ * is known up to an eighth at no cost. Written by the writer thread.
+ */
+final class SlotShares {
+    private static final int NONE = -1;
+    private static final int LISTS_PER_DOUBLING = 8;
+    private static final int LIST_BITS = Integer.numberOfTrailingZeros(LISTS_PER_DOUBLING);
+    private static final int LISTS = LISTS_PER_DOUBLING * Integer.SIZE;
+
+    private final int slotCount;
+    private final SharedCells cells;
+    private final WriterCounter total = new WriterCounter();
+    private final WriterCounter holders = new WriterCounter();
+    private final int[] first = new int[LISTS];
+    private final int[] next;
+    private final int[] previous;
+    private final long[] occupied = new long[LISTS / Long.SIZE];
+
+    /**
+     * @param cells where the numbers are published, one for each slot
+     */
+    SlotShares(int slotCount, SharedCells cells) {
+        this.slotCount = slotCount;
+        this.cells = cells;
+        this.next = new int[slotCount];
+        this.previous = new int[slotCount];
+        Arrays.fill(first, NONE);
+    }
+
+    /** Engine hashes that all slots hold; any thread. */
+    long total() {
+        return total.get();
+    }
+
+    /** Slots that hold something; any thread. */
+    long holders() {
+        return holders.get();
+    }
+
+    /** Engine hashes that a slot holds; any thread. */
+    long held(int slot) {
+        return cells.getLongAcquire(SlotCellDescriptor.heldBlocksOffset(slotCount, slot));
+    }
+
+    /** A slot holds more, or less. */
+    void add(int slot, long change) {
+        if (change == 0) {
+            return;
+        }
+        final long at = SlotCellDescriptor.heldBlocksOffset(slotCount, slot);
+        final long before = cells.getLong(at);
+        final long after = before + change;
+        cells.putLongRelease(at, after);
+        total.add(change);
+        final int from = list(before);
+        final int to = list(after);
+        if (from != to) {
+            if (before > 0) {
+                unlink(slot, from);
+            }
+            if (after > 0) {
+                link(slot, to);
+            }
+            holders.add((after > 0 ? 1 : 0) - (before > 0 ? 1 : 0));
+        }
+    }
+
+    /**
+     * The slot that holds most.
+     *
+     * @param preferred is the answer if it holds about as much
+     * @return a slot, or {@code preferred} if none holds anything
+     */
+    int largest(int preferred) {
+        for (int word = occupied.length - 1; word >= 0; word--) {
+            if (occupied[word] != 0) {
+                final int list =
+                        (word + 1) * Long.SIZE - 1 - Long.numberOfLeadingZeros(occupied[word]);
+                return list(held(preferred)) == list ? preferred : first[list];
+            }
+        }
+        return preferred;
+    }
+
+    /** The list of slots that hold so much: 0 for nothing, and each is longer by an eighth. */
+    private static int list(long held) {
+        if (held < LISTS_PER_DOUBLING) {
+            return (int) held;
+        }
+        final int doublings = Long.SIZE - 1 - LIST_BITS - Long.numberOfLeadingZeros(held);
+        return (doublings << LIST_BITS) + (int) (held >> doublings);
+    }
+
+    private void link(int slot, int list) {
+        next[slot] = first[list];
+        previous[slot] = NONE;
+        if (first[list] != NONE) {
+            previous[first[list]] = slot;
+        }
+        first[list] = slot;
+        occupied[list / Long.SIZE] |= 1L << list;
+    }
+
+    private void unlink(int slot, int list) {
+        if (next[slot] != NONE) {
+            previous[next[slot]] = previous[slot];
+        }
+        if (previous[slot] != NONE) {
+            next[previous[slot]] = next[slot];
+        } else {
+            first[list] = next[slot];
+            if (next[slot] == NONE) {
+                occupied[list / Long.SIZE] &= ~(1L << list);
+            }
+        }
+    }
+}

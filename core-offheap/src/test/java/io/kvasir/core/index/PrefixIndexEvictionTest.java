@@ -1,0 +1,294 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.testsupport.NaivePrefixIndex;
+import io.kvasir.testsupport.NaivePrefixIndex.Held;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+/** What an index does at its limits of blocks, held blocks and bytes. */
+class PrefixIndexEvictionTest {
+    private static final int OPERATIONS = 2_000;
+    private static final long NO_LIMIT = 1 << 20;
+
+    private final SplittableRandom fresh = new SplittableRandom(5);
+
+    @ParameterizedTest(name = "{0} {1} slots, {2} blocks, {3} held blocks, {4} KiB")
+    @CsvSource({
+        "EVICT, 3, 60, 1048576, 4096",
+        "EVICT, 3, 1048576, 90, 4096",
+        "EVICT, 1, 1048576, 40, 4096",
+        "EVICT, 70, 300, 900, 4096",
+        "EVICT, 3, 1048576, 1048576, 64",
+        "EVICT, 20, 1048576, 1048576, 128",
+        "EVICT, 2, 4, 5, 4096",
+        "REFUSE, 3, 60, 1048576, 4096",
+        "REFUSE, 3, 1048576, 90, 4096",
+        "REFUSE, 3, 1048576, 1048576, 64"
+    })
+    void holdsWhatTheModelSaysButWhatItWasEvicted(
+            CapacityRule rule, int slots, long blocks, long held, long kib) {
+        final long seed = Seeds.next("PrefixIndexEvictionTest " + rule + "/" + slots + "/" + kib);
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(slots, blocks, held, kib << 10, rule);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            final Story story = new Story(new Random(seed), index);
+            for (int i = 0; i < OPERATIONS; i++) {
+                story.step();
+                if (i % 5 == 0) {
+                    IndexInvariants.check(index);
+                    story.compare();
+                }
+            }
+            IndexInvariants.check(index);
+            story.compare();
+            assertTrue(story.beyond > 0, "no store was beyond the limit");
+        }
+    }
+
+    /** An index and a model that refuses nothing. */
+    private static final class Story implements EvictionListener {
+        private final Random random;
+        private final PrefixIndex index;
+        private final NaivePrefixIndex naive = new NaivePrefixIndex(NO_LIMIT, NO_LIMIT);
+        private final int slots;
+        private final OverlapScores scores;
+        private long nextName = 1;
+        private long evicted;
+        private long beyond;
+
+        Story(Random random, PrefixIndex index) {
+            this.random = random;
+            this.index = index;
+            this.slots = index.config().maxWorkerSlots();
+            this.scores = new OverlapScores(slots);
+            index.onEviction(this);
+        }
+
+        @Override
+        public void evicted(int slot, long[] names, int count) {
+            assertEquals(0, naive.remove(slot, Arrays.copyOf(names, count), true), "not held");
+            evicted += count;
+            beyond += count;
+        }
+
+        void step() {
+            final int slot = random.nextInt(slots);
+            final List<Long> held = naive.names(slot);
+            switch (random.nextInt(10)) {
+                case 0, 1, 2, 3 -> store(slot, true, 0);
+                case 4, 5, 6, 7 -> {
+                    if (!held.isEmpty()) {
+                        store(slot, false, held.get(random.nextInt(held.size())));
+                    }
+                }
+                case 8 -> remove(slot, held);
+                default -> {
+                    if (random.nextInt(100) == 0) {
+                        naive.clear(slot);
+                        index.clear(slot);
+                        assertEquals(0, index.missingBlocks(slot));
+                    }
+                }
+            }
+        }
+
+        private void store(int slot, boolean root, long parent) {
+            final int count = 1 + (random.nextInt(8) == 0 ? random.nextInt(80) : random.nextInt(9));
+            final long[] locals = new long[count];
+            final long[] names = new long[count];
+            final List<Long> held = naive.names(slot);
+            for (int i = 0; i < count; i++) {
+                locals[i] = random.nextInt(i < 3 ? 2 : 1000);
+                names[i] =
+                        !held.isEmpty() && random.nextInt(60) == 0
+                                ? held.get(random.nextInt(held.size()))
+                                : nextName++;
+            }
+            final long missing = index.missingBlocks(slot);
+            final boolean refresh = random.nextBoolean();
+            final StoreResult result =
+                    index.store(slot, root, parent, names, locals, count, refresh);
+            assertTrue(index.heldBlocks() <= index.config().maxHeldBlocks());
+            assertTrue(index.blocks() <= index.config().maxBlocks());
+            switch (result) {
+                case STORED ->
+                        assertEquals(
+                                NaivePrefixIndex.Outcome.STORED,
+                                naive.store(slot, root, parent, names, locals, refresh));
+                case CAPACITY -> {
+                    beyond++;
+                    releaseConflicting(slot);
+                    assertTrue(index.missingBlocks(slot) >= missing);
+                }
+                case INVALID ->
+                        assertTrue(
+                                Arrays.stream(names).distinct().count() < count
+                                        || Arrays.stream(names).anyMatch(n -> n == parent));
+                default -> throw new AssertionError(result);
+            }
+        }
+
+        /** A refused store may have released names that stood for other blocks. */
+        private void releaseConflicting(int slot) {
+            final Set<Long> held = new HashSet<>();
+            index.forEach((s, name, sequence, copies) -> held.add(s == slot ? name : 0));
+            for (long name : naive.names(slot)) {
+                if (!held.contains(name)) {
+                    naive.remove(slot, new long[] {name}, true);
+                }
+            }
+        }
+
+        private void remove(int slot, List<Long> held) {
+            final long[] names = new long[random.nextInt(9)];
+            Arrays.setAll(
+                    names,
+                    i ->
+                            held.isEmpty() || random.nextInt(4) == 0
+                                    ? 1 + random.nextLong(nextName)
+                                    : held.get(random.nextInt(held.size())));
+            final long missing = index.missingBlocks(slot);
+            final long known = index.missingRemovals(slot);
+            final int unknown = index.remove(slot, names, names.length, CopyRule.LAST_COPY);
+            final long ofMissing = index.missingRemovals(slot) - known;
+            assertEquals(naive.remove(slot, names, true), unknown + ofMissing);
+            assertTrue(unknown == 0 || ofMissing >= missing, "unknown though some are missing");
+        }
+
+        void compare() {
+            final Set<List<Long>> expected = new HashSet<>();
+            final Map<Integer, Long> heldBySlot = new TreeMap<>();
+            for (Held held : naive.held()) {
+                expected.add(List.of((long) held.slot(), held.engineHash(), (long) held.copies()));
+                heldBySlot.merge(held.slot(), 1L, Long::sum);
+            }
+            final Set<List<Long>> found = new HashSet<>();
+            index.forEach(
+                    (slot, name, sequence, copies) ->
+                            found.add(List.of((long) slot, name, (long) copies)));
+            assertEquals(expected, found);
+            assertEquals(naive.blocks(), index.blocks());
+            for (int slot = 0; slot < slots; slot++) {
+                assertEquals(heldBySlot.getOrDefault(slot, 0L), index.heldBlocks(slot));
+            }
+            assertEquals(evicted, index.evictedBlocks());
+            for (Held held : naive.held().stream().limit(20).toList()) {
+                final long[] path = held.path().stream().mapToLong(l -> l).toArray();
+                final Map<Integer, Integer> depths = naive.match(path);
+                index.match(path, path.length, scores);
+                for (int slot = 0; slot < slots; slot++) {
+                    assertEquals(depths.getOrDefault(slot, 0), scores.depth(slot));
+                }
+            }
+        }
+    }
+
+    @Test
+    void aSlotBelowItsShareStoresWhereAnotherHasFilledTheIndex() {
+        try (PrefixIndex index = new PrefixIndex(evicting(4, 1_000, 1_000))) {
+            for (int i = 0; i < 100; i++) {
+                assertEquals(StoreResult.STORED, store(index, 0, prompt(10)));
+            }
+            for (int i = 0; i < 50; i++) {
+                assertEquals(StoreResult.STORED, store(index, 1, prompt(10)));
+            }
+            assertEquals(500.0, (double) index.heldBlocks(0), 30);
+            assertEquals(500.0, (double) index.heldBlocks(1), 30);
+            for (int i = 0; i < 400; i++) {
+                store(index, i % 4, prompt(10));
+            }
+            for (int slot = 0; slot < 4; slot++) {
+                assertEquals(250.0, (double) index.heldBlocks(slot), 40, "share of slot " + slot);
+            }
+        }
+    }
+
+    @Test
+    void theOldestPromptGoesFromItsEndToItsBeginning() {
+        try (PrefixIndex index = new PrefixIndex(evicting(1, 1_000, 1_000))) {
+            final long[] oldest = prompt(600);
+            final OverlapScores scores = new OverlapScores(1);
+            store(index, 0, oldest);
+            store(index, 0, prompt(400));
+            int before = 600;
+            for (int i = 0; i < 30; i++) {
+                assertEquals(StoreResult.STORED, store(index, 0, prompt(20)));
+                index.match(oldest, oldest.length, scores);
+                assertEquals(before - 20, scores.depth(0));
+                before = scores.depth(0);
+            }
+            assertEquals(600, index.evictedBlocks(0));
+            assertEquals(600, index.missingBlocks(0));
+        }
+    }
+
+    @Test
+    void aPrefixThatOthersGoOnFromStays() {
+        try (PrefixIndex index = new PrefixIndex(evicting(1, 2_000, 2_000))) {
+            final long[] system = prompt(40);
+            final OverlapScores scores = new OverlapScores(1);
+            store(index, 0, system);
+            for (int i = 0; i < 500; i++) {
+                final long[] turn = prompt(20);
+                assertEquals(
+                        StoreResult.STORED,
+                        index.store(0, false, system[39], turn, turn, 20, true));
+            }
+            index.match(system, system.length, scores);
+            assertEquals(40, scores.depth(0));
+            assertEquals(0, index.capacityRefusals() + index.missingParents());
+        }
+    }
+
+    @Test
+    void whatGoesOnFromAMissingBlockAndItsRemovalAreNoUnknownOnes() {
+        try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(2, 8, 8))) {
+            store(index, 0, prompt(8));
+            final long[] refused = prompt(5);
+            assertEquals(StoreResult.CAPACITY, store(index, 1, refused));
+            final long[] child = prompt(2);
+            assertEquals(
+                    StoreResult.MISSING_PARENT,
+                    index.store(1, false, refused[4], child, child, 2, true));
+            assertEquals(7, index.missingBlocks(1));
+            assertEquals(7, index.refusedBlocks(1));
+            assertEquals(0, index.remove(1, refused, 5, CopyRule.PHYSICAL));
+            assertEquals(0, index.remove(1, child, 2, CopyRule.PHYSICAL));
+            assertEquals(0, index.missingBlocks(1));
+            assertEquals(7, index.missingRemovals(1));
+            assertEquals(1, index.remove(1, child, 1, CopyRule.PHYSICAL));
+            assertEquals(0, index.unknownParents());
+            assertEquals(1, index.unknownRemovals());
+        }
+    }
+
+    private static PrefixIndexConfig evicting(int slots, long blocks, long held) {
+        return new PrefixIndexConfig(slots, blocks, held).with(CapacityRule.EVICT);
+    }
+
+    /** Local hashes that nothing else has, and, as engines may, engine hashes that are the same. */
+    private long[] prompt(int blocks) {
+        final long[] hashes = new long[blocks];
+        Arrays.setAll(hashes, i -> fresh.nextLong());
+        return hashes;
+    }
+
+    private static StoreResult store(PrefixIndex index, int slot, long[] prompt) {
+        return index.store(slot, true, 0, prompt, prompt, prompt.length, true);
+    }
+}
