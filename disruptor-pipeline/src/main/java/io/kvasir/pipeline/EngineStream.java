@@ -55,8 +55,12 @@ import java.util.function.LongSupplier;
  * message of the right rank</td></tr>
  * <tr><td>the sink has no room</td><td>the message counts as missing</td><td>as a gap</td><td></td>
  * </tr>
- * <tr><td>the index refused stores</td><td>everything is asked for again and again</td>
- * <td>DEGRADED</td><td>a load that is not refused, or a clear</td></tr>
+ * <tr><td>the index refused stores as unknown or invalid</td><td>everything is asked for again
+ * and again</td><td>DEGRADED</td><td>a load that is not refused, or a clear</td></tr>
+ * <tr><td>the index had no room: stores were refused, or blocks evicted</td><td>what is known is
+ * true, so its credit stays; with a replay endpoint everything is asked for again and again</td>
+ * <td>DEGRADED</td><td>a load that fits; without replay when the missing blocks are removed, or as
+ * many as were announced when it last had no room; a clear</td></tr>
  * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
  * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
  * </table>
@@ -816,7 +820,7 @@ public final class EngineStream implements EventSource {
     }
 
     private void mend(long now) {
-        if (freshness.isDoubted() || loss != null || !counters.impairment().isEmpty()) {
+        if (freshness.isDoubted() || loss != null || isIncomplete()) {
             if (!replay.isRetrying()) {
                 replay.retryLater(now);
             } else if (replay.takeRetry(now)
@@ -913,7 +917,7 @@ public final class EngineStream implements EventSource {
         if (current != IndexState.EXACT) {
             return current;
         }
-        if (!counters.impairment().isEmpty()) {
+        if (isIncomplete()) {
             return IndexState.DEGRADED;
         }
         final long applied = counters.batches.get();
@@ -921,6 +925,10 @@ public final class EngineStream implements EventSource {
             return IndexState.EXACT;
         }
         return applied < loadedAtBatch ? IndexState.LOADING : IndexState.RESYNC;
+    }
+
+    private boolean isIncomplete() {
+        return counters.missing() > 0 || !counters.impairment().isEmpty();
     }
 
     private boolean isApplied() {
@@ -940,10 +948,7 @@ public final class EngineStream implements EventSource {
             return 0;
         }
         final boolean whole =
-                current != IndexState.LOADING
-                        && current != IndexState.DEGRADED
-                        && !incomplete
-                        && counters.impairment().isEmpty();
+                current != IndexState.LOADING && !incomplete && counters.impairment().isEmpty();
         return (whole ? 1 : degradedCredit) * freshness.left();
     }
 
@@ -966,6 +971,9 @@ public final class EngineStream implements EventSource {
                 counters.unknownRemovals.get(),
                 counters.unknownParents.get(),
                 counters.capacityRefusals.get(),
+                counters.missingParents.get(),
+                counters.missing(),
+                counters.evictedBlocks.get(),
                 counters.invalidStores.get(),
                 status.duplicates,
                 status.late,
@@ -1000,7 +1008,11 @@ public final class EngineStream implements EventSource {
             return loss;
         }
         final String impairment = counters.impairment();
-        return impairment.isEmpty() ? status.problem : impairment;
+        if (!impairment.isEmpty()) {
+            return impairment;
+        }
+        final String shortage = counters.shortage();
+        return shortage.isEmpty() ? status.problem : shortage;
     }
 
     @Override

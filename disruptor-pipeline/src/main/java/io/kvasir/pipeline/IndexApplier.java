@@ -13,6 +13,10 @@ import io.kvasir.pipeline.wire.KvEventSink;
 public final class IndexApplier implements KvEventSink {
     private static final int RETAINED_BLOCKS = 1 << 16;
     private final PrefixIndex index;
+
+    /** Of each slot, where its last batch wanted to be told; null before the first. */
+    private final ApplyListener[] listeners;
+
     private long[] engineHashes = new long[256];
     private long[] localHashes = new long[256];
 
@@ -21,6 +25,21 @@ public final class IndexApplier implements KvEventSink {
      */
     public IndexApplier(PrefixIndex index) {
         this.index = index;
+        this.listeners = new ApplyListener[index.config().maxWorkerSlots()];
+        index.onEviction(this::evicted);
+    }
+
+    private void evicted(int slot, long[] gone, int count) {
+        final ApplyListener listener = listeners[slot];
+        if (listener != null) {
+            listener.evicted(count);
+            listener.missing(index.missingBlocks(slot));
+        }
+    }
+
+    /** Tells nothing about a slot to the listener of its last batch any more. */
+    void forget(int slot) {
+        listeners[slot] = null;
     }
 
     /**
@@ -32,6 +51,7 @@ public final class IndexApplier implements KvEventSink {
     @Override
     public boolean offer(KvBatch batch) {
         final ApplyListener listener = batch.listener();
+        listeners[batch.slot()] = listener;
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             switch (batch.kind(at)) {
                 case STORED -> store(batch, at, listener);
@@ -47,6 +67,7 @@ public final class IndexApplier implements KvEventSink {
             }
         }
         index.eventApplied(batch.slot(), batch.sequence());
+        listener.missing(index.missingBlocks(batch.slot()));
         listener.applied(batch.operations());
         return true;
     }

@@ -64,6 +64,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         generations[slot]++;
         try {
             index.clear(slot);
+            applier.forget(slot);
             index.eventApplied(slot, KvBatch.NO_SEQUENCE);
             release(slot);
             whenSwept.run();

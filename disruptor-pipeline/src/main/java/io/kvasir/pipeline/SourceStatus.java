@@ -22,6 +22,9 @@ import java.util.Map;
  * @param unknownRemovals removals of blocks that the index did not know
  * @param unknownParents stores refused because the index did not know their parent
  * @param capacityRefusals stores refused because the index was full
+ * @param missingParents stores refused because their parent was, or was evicted
+ * @param missingBlocks blocks that were announced and are not held now for want of room
+ * @param evictedBlocks blocks that were given up for others
  * @param invalidStores stores that the index called invalid
  * @param duplicates messages received twice and ignored
  * @param late messages ignored because the stream had gone on without them
@@ -60,6 +63,9 @@ public record SourceStatus(
         long unknownRemovals,
         long unknownParents,
         long capacityRefusals,
+        long missingParents,
+        long missingBlocks,
+        long evictedBlocks,
         long invalidStores,
         long duplicates,
         long late,

@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /** What became of one stream's batches. Written by the applying thread, read by any. */
 final class StreamCounters implements ApplyListener {
     private static final long NOT_FULL = Long.MAX_VALUE;
+    private static final String KNOBS = "; raise max-blocks and max-held-blocks, or index-bytes";
 
     final AtomicLong applied = new AtomicLong();
     final AtomicLong blocksStored = new AtomicLong();
@@ -15,6 +16,8 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong unknownRemovals = new AtomicLong();
     final AtomicLong unknownParents = new AtomicLong();
     final AtomicLong capacityRefusals = new AtomicLong();
+    final AtomicLong missingParents = new AtomicLong();
+    final AtomicLong evictedBlocks = new AtomicLong();
     final AtomicLong invalidStores = new AtomicLong();
     final AtomicLong failures = new AtomicLong();
 
@@ -22,13 +25,28 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong batches = new AtomicLong();
 
     private volatile String impairment = "";
+    private volatile long missing;
     private volatile long removedWhenFull = NOT_FULL; // blocks removed before the last refusal
 
     /**
-     * Why the index misses blocks that were announced since the last clear; empty if it does not.
+     * Why the index misses blocks that were announced since the last clear, but for want of room;
+     * empty if it does not.
      */
     String impairment() {
         return impairment;
+    }
+
+    /** Blocks that were announced and are not held for want of room. */
+    long missing() {
+        return missing;
+    }
+
+    /** Why blocks are {@link #missing}; empty if none are. */
+    String shortage() {
+        final long blocks = missing;
+        return blocks == 0
+                ? ""
+                : "the index is full: " + blocks + " blocks were evicted or refused" + KNOBS;
     }
 
     /** Whether blocks of this stream were removed since the index had no room for others. */
@@ -47,10 +65,8 @@ final class StreamCounters implements ApplyListener {
             case CAPACITY -> {
                 capacityRefusals.getAndIncrement();
                 removedWhenFull = blocksRemoved.get();
-                impairment =
-                        "the index is full: stores were refused; raise max-blocks and"
-                                + " max-held-blocks, or index-bytes";
             }
+            case MISSING_PARENT -> missingParents.getAndIncrement();
             case INVALID -> {
                 invalidStores.getAndIncrement();
                 impairment = "stores that contradict what the index knows were refused";
@@ -65,7 +81,21 @@ final class StreamCounters implements ApplyListener {
     }
 
     @Override
+    public void evicted(int blocks) {
+        evictedBlocks.getAndAdd(blocks);
+        removedWhenFull = blocksRemoved.get();
+    }
+
+    @Override
+    public void missing(long blocks) {
+        if (missing != blocks) {
+            missing = blocks;
+        }
+    }
+
+    @Override
     public void cleared() {
+        missing = 0;
         impairment = "";
         removedWhenFull = NOT_FULL;
     }

@@ -257,6 +257,8 @@ final class GatewayMetrics {
                 out -> {
                     final RouterStatus.Refusals refused = snapshot.router.refusals();
                     out.call((double) refused.indexFull(), "index-full");
+                    out.call((double) refused.missingParents(), "missing-parent");
+                    out.call((double) refused.evictedBlocks(), "evicted-block");
                     out.call((double) refused.unknownParents(), "unknown-parent");
                     out.call((double) refused.invalidStores(), "invalid-store");
                     out.call((double) refused.conflictingStores(), "conflicting-store");
@@ -362,6 +364,8 @@ final class GatewayMetrics {
                 s ->
                         Map.of(
                                 "index-full", s.capacityRefusals(),
+                                "missing-parent", s.missingParents(),
+                                "evicted-block", s.evictedBlocks(),
                                 "unknown-parent", s.unknownParents(),
                                 "invalid-store", s.invalidStores(),
                                 "unknown-removal", s.unknownRemovals(),

@@ -679,6 +679,8 @@ public final class KvRouter implements AutoCloseable {
                                 maxActiveRequests)),
                 new RouterStatus.Refusals(
                         index.capacityRefusals(),
+                        index.missingParents(),
+                        index.evictedBlocks(),
                         index.unknownParents(),
                         index.invalidStores(),
                         index.conflictingStores(),

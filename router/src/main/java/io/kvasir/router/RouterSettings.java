@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
@@ -116,6 +117,16 @@ public final class RouterSettings {
                             1,
                             PrefixIndexConfig.MAX_WORKER_SLOTS,
                             "(Worker, dp rank) pairs that can be registered at once."));
+
+    /** What becomes of blocks that do not fit into the index. */
+    public static final Setting<CapacityRule> INDEX_FULL =
+            row(
+                    Setting.choice(
+                            "index-full",
+                            CapacityRule.EVICT,
+                            "What happens when blocks do not fit into the index: the worker that"
+                                    + " has most in it gives up its oldest ones (evict), so that"
+                                    + " each has its share; or they are refused (refuse)."));
 
     /** Distinct blocks in the index. */
     public static final Setting<Long> MAX_BLOCKS =
@@ -319,7 +330,8 @@ public final class RouterSettings {
     /** Sizes of the index. */
     static PrefixIndexConfig index(Settings s) {
         final PrefixIndexConfig byLimits =
-                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s));
+                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s))
+                        .with(s.get(INDEX_FULL));
         return s.get(INDEX_BYTES) == BY_LIMITS
                 ? byLimits
                 : byLimits.withBudgetBytes(s.get(INDEX_BYTES));

@@ -46,6 +46,8 @@ public record RouterStatus(
      * What was not taken since the start.
      *
      * @param indexFull stores, because the index was full
+     * @param missingParents stores, because their parent was refused or evicted
+     * @param evictedBlocks blocks that were taken, and given up when the index was full
      * @param unknownParents stores, because the index did not know their parent
      * @param invalidStores stores that are no stores
      * @param conflictingStores stores that give a block another name or a name another block
@@ -56,6 +58,8 @@ public record RouterStatus(
      */
     public record Refusals(
             long indexFull,
+            long missingParents,
+            long evictedBlocks,
             long unknownParents,
             long invalidStores,
             long conflictingStores,

@@ -27,6 +27,11 @@ final class EngineMessages {
      * base up.
      */
     static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash) {
+        return stored(prompt, blocks, blockSize, firstHash, null);
+    }
+
+    /** The same behind a block. */
+    static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash, Long parent) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeByte(0x93);
@@ -43,7 +48,12 @@ final class EngineMessages {
                 out.writeLong(firstHash + 1 + i);
             }
             text(out, "parent_block_hash");
-            out.writeByte(0xc0);
+            if (parent == null) {
+                out.writeByte(0xc0);
+            } else {
+                out.writeByte(0xcf);
+                out.writeLong(parent);
+            }
             text(out, "token_ids");
             array(out, blocks * blockSize);
             for (int i = 0; i < blocks * blockSize; i++) {
@@ -54,6 +64,32 @@ final class EngineMessages {
             out.writeByte(blockSize);
             text(out, "lora_id");
             out.writeByte(0xc0);
+            text(out, "medium");
+            text(out, "GPU");
+            out.writeByte(0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return bytes.toByteArray();
+    }
+
+    /** One batch that removes the blocks that {@link #stored} has named, the last first. */
+    static byte[] removed(int blocks, long firstHash) {
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            out.writeByte(0x93);
+            out.writeByte(0xcb);
+            out.writeDouble(0);
+            out.writeByte(0x91);
+            out.writeByte(0x83);
+            text(out, "type");
+            text(out, "BlockRemoved");
+            text(out, "block_hashes");
+            array(out, blocks);
+            for (int i = blocks; i > 0; i--) {
+                out.writeByte(0xcf);
+                out.writeLong(firstHash + i);
+            }
             text(out, "medium");
             text(out, "GPU");
             out.writeByte(0);

@@ -31,7 +31,7 @@ class FillWatchTest {
                                 "index-blocks", RouterSettings.MAX_BLOCKS, used, 1000),
                         new RouterStatus.Usage(
                                 "event-ring", RouterSettings.EVENT_RING_SIZE, 0, 10)),
-                new RouterStatus.Refusals(0, 0, 0, 0, 0, 0, 0, 0),
+                new RouterStatus.Refusals(0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
                 0,
                 0,
                 0,

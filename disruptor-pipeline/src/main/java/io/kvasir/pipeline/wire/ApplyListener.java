@@ -22,9 +22,24 @@ public interface ApplyListener {
      * Blocks were removed.
      *
      * @param blocks number of blocks of the removal
-     * @param unknown how many of them the index did not know
+     * @param unknown how many of them the index did not know, and not for want of room
      */
     default void removed(int blocks, int unknown) {}
+
+    /**
+     * Blocks were given up for others.
+     *
+     * @param blocks how many
+     */
+    default void evicted(int blocks) {}
+
+    /**
+     * How many blocks that were announced are not held now for want of room; called when it may
+     * have changed.
+     *
+     * @param blocks missing blocks of the slot
+     */
+    default void missing(long blocks) {}
 
     /** Every block of the slot was dropped: what is known from here on is all there is. */
     default void cleared() {}

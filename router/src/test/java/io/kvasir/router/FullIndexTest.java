@@ -1,0 +1,101 @@
+package io.kvasir.router;
+
+import static io.kvasir.router.EngineMessages.await;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.CapacityRule;
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.IndexState;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.stream.IntStream;
+
+/** Two workers, one of which has filled the index before the other stores anything. */
+class FullIndexTest {
+    private static final int BLOCK = 16;
+    private static final int LIMIT = 256;
+    private static final int PROMPT = 32;
+
+    private static final long SYSTEM = 10_000;
+    private static final long BEHIND = 20_000;
+
+    @Test
+    void aWorkerThatComesLateStoresWhatItNeeds() {
+        try (KvRouter router = router(CapacityRule.EVICT)) {
+            final Worker first = router.addWorker(WorkerSpec.of(1, "first", "http://a"));
+            final Worker late = router.addWorker(WorkerSpec.of(2, "late", "http://b"));
+            final EngineStream firstStream = stream(router, first);
+            final EngineStream lateStream = stream(router, late);
+            fill(router, firstStream);
+
+            storeSystemPrompt(lateStream);
+            await(() -> late.indexedBlocks() == PROMPT + 4, "the late worker's blocks");
+            await(() -> late.state() == IndexState.EXACT, "the late worker to be exact");
+            assertEquals(IndexState.DEGRADED, first.state());
+            assertEquals(LIMIT, router.index().heldBlocks());
+            assertTrue(first.sourceStatus().problem().contains("max-held-blocks"));
+            assertEquals(PROMPT + 4, router.status().refusals().evictedBlocks());
+            assertEquals(1, firstStream.credit(0.5)); // what is held is true
+
+            for (int i = 0; i < LIMIT / PROMPT; i++) {
+                firstStream.onMessage(
+                        LIMIT / PROMPT + i, EngineMessages.removed(PROMPT, (long) i * PROMPT));
+            }
+            await(() -> first.indexedBlocks() == 0, "the end of the first worker's blocks");
+            await(() -> first.state() == IndexState.EXACT, "the first worker to be exact");
+            assertEquals(0, first.sourceStatus().unknownRemovals());
+        }
+    }
+
+    @Test
+    void whatWasRefusedIsKnownAndEndsWithItsRemoval() {
+        try (KvRouter router = router(CapacityRule.REFUSE)) {
+            final Worker first = router.addWorker(WorkerSpec.of(1, "first", "http://a"));
+            final Worker late = router.addWorker(WorkerSpec.of(2, "late", "http://b"));
+            final EngineStream lateStream = stream(router, late);
+            fill(router, stream(router, first));
+
+            storeSystemPrompt(lateStream);
+            await(() -> late.sourceStatus().missingBlocks() == PROMPT + 4, "refusals");
+            assertEquals(IndexState.DEGRADED, late.state());
+
+            lateStream.onMessage(2, EngineMessages.removed(4, BEHIND));
+            lateStream.onMessage(3, EngineMessages.removed(PROMPT, SYSTEM));
+            await(() -> late.state() == IndexState.EXACT, "the late worker to be exact");
+            assertEquals(0, late.sourceStatus().unknownRemovals());
+            assertEquals(0, late.sourceStatus().unknownParents());
+            assertEquals(1, late.sourceStatus().missingParents());
+        }
+    }
+
+    private static KvRouter router(CapacityRule rule) {
+        return KvRouter.builder()
+                .blockSize(BLOCK)
+                .maxBlocks(LIMIT, LIMIT)
+                .set(RouterSettings.INDEX_FULL, rule)
+                .build();
+    }
+
+    private static EngineStream stream(KvRouter router, Worker worker) {
+        return router.openDirect(worker, EngineMessages.source("w", BLOCK));
+    }
+
+    private static void fill(KvRouter router, EngineStream stream) {
+        for (int i = 0; i < LIMIT / PROMPT; i++) {
+            stream.onMessage(i, EngineMessages.stored(tokens(i), PROMPT, BLOCK, (long) i * PROMPT));
+        }
+        await(() -> router.index().heldBlocks() == LIMIT, "a full index");
+    }
+
+    private static void storeSystemPrompt(EngineStream stream) {
+        stream.onMessage(0, EngineMessages.stored(tokens(900), PROMPT, BLOCK, SYSTEM));
+        stream.onMessage(1, EngineMessages.stored(tokens(901), 4, BLOCK, BEHIND, SYSTEM + PROMPT));
+    }
+
+    private static int[] tokens(int prompt) {
+        return IntStream.range(0, PROMPT * BLOCK).map(i -> prompt * 1_000_000 + i).toArray();
+    }
+}
