@@ -992,6 +992,8 @@ public final class EngineStream implements EventSource {
                 config.blockSize(),
                 decoder.learnedBlockSize(),
                 decoder.learnedRank(),
+                decoder.learnedEagle(),
+                decoder.multimodalStores(),
                 removals.inUse(),
                 removals.switches());
     }

@@ -40,6 +40,7 @@ public final class EventPipeline implements AutoCloseable {
     private final AtomicLong refused = new AtomicLong();
     private final List<EventSource> sources = new ArrayList<>();
     private volatile boolean closed;
+    private volatile boolean eagle;
     private ZmqTransport zmq;
     private int forgetAt = MIN_SOURCES_TO_FORGET;
 
@@ -146,6 +147,9 @@ public final class EventPipeline implements AutoCloseable {
             refused.getAndIncrement();
             return false;
         }
+        if (batch.eagle() && !eagle) {
+            eagle = true; // before a reader can find one of the blocks
+        }
         // before the record is claimed: a claimed one has to be published whatever happens
         final KvBatch copy = spares.take();
         copy.copyFrom(batch);
@@ -203,6 +207,14 @@ public final class EventPipeline implements AutoCloseable {
      */
     public boolean isWriterAlive() {
         return thread.isAlive();
+    }
+
+    /**
+     * Whether any source has announced blocks that are hashed for EAGLE, each with the token behind
+     * it: prompts match them by hashes of the same windows. Stays true.
+     */
+    public boolean hasEagleBlocks() {
+        return eagle;
     }
 
     /** Messages taken into the ring. */

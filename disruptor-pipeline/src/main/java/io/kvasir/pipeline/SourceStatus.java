@@ -43,6 +43,9 @@ import java.util.Map;
  * @param configuredBlockSize tokens per block that were configured
  * @param learnedBlockSize tokens per block that the engine says, 0 before the first store
  * @param learnedRank rank that the engine says, −1 if it says none
+ * @param learnedEagle whether the engine drafts with EAGLE: it announces tokens in pairs
+ * @param multimodalStores stores with multimodal objects; only requests with the same objects match
+ *     their blocks
  * @param removals what removals mean now; never {@link RemovalRule#AUTO}
  * @param ruleSwitches times that {@link RemovalRule#AUTO} changed its mind
  */
@@ -84,6 +87,8 @@ public record SourceStatus(
         int configuredBlockSize,
         int learnedBlockSize,
         long learnedRank,
+        boolean learnedEagle,
+        long multimodalStores,
         RemovalRule removals,
         int ruleSwitches) {
     /** Copies the map. */

@@ -418,6 +418,9 @@ public final class KvRouter implements AutoCloseable {
             seen = roster;
             out.eventSequences(seen, index);
             index.matchInside(request.localHashes, request.blockCount, request.cached);
+            if (events.hasEagleBlocks()) {
+                matchEagle(request);
+            }
             if (routed != null) {
                 predict(request, seen);
             }
@@ -451,6 +454,23 @@ public final class KvRouter implements AutoCloseable {
         } while (seen != roster);
         checkTakesRequests();
         chooser.choose(out);
+    }
+
+    /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */
+    private void matchEagle(RouteRequest request) {
+        request.hashEagle();
+        final OverlapScores found = request.eagle;
+        index.matchInside(request.eagleHashes, request.eagleBlockCount, found);
+        if (request.cached.matchedSlots() == 0) {
+            request.takeEagle();
+            return;
+        }
+        for (int i = 0; i < found.matchedSlots(); i++) {
+            final int slot = found.slotAt(i);
+            if (request.cached.depth(slot) == 0) {
+                request.cached.add(slot, found.depth(slot));
+            }
+        }
     }
 
     /** Adds what the workers without events are taken to hold. */

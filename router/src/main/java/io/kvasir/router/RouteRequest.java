@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.SlotTable;
@@ -16,12 +17,14 @@ import java.util.Objects;
  */
 public final class RouteRequest {
     private static final int[] NO_TOKENS = {};
+    private static final long[] NO_HASHES = {};
 
     private final KvRouter maker;
     private final int blockSize;
     private final long hashSeed;
     private final int maxBlocks;
     private final TokenHasher hasher = new TokenHasher();
+    private final PromptObjects objects = new PromptObjects();
     private final List<Worker> excluded = new ArrayList<>(4);
     private int[] tokens = NO_TOKENS;
     private int tokenCount;
@@ -34,12 +37,19 @@ public final class RouteRequest {
     private long deadlineNs = SlotTable.NO_DEADLINE;
     private boolean usualDeadline = true;
 
-    final OverlapScores cached;
+    OverlapScores cached;
     final OverlapScores active;
     final OverlapScores routed; // null where nothing is predicted
     long[] localHashes = new long[64];
     int blockCount;
+
+    /** The same prompt as engines that draft with EAGLE announce it; see {@link #hashEagle}. */
+    OverlapScores eagle;
+
+    long[] eagleHashes = NO_HASHES;
+    int eagleBlockCount;
     private boolean hashed;
+    private boolean eagleHashed;
 
     RouteRequest(
             KvRouter maker,
@@ -84,8 +94,9 @@ public final class RouteRequest {
         temperature = Double.NaN;
         pinned = null;
         excluded.clear();
+        objects.clear();
         usualDeadline = true;
-        hashed = false;
+        changed();
         return this;
     }
 
@@ -102,7 +113,7 @@ public final class RouteRequest {
         Objects.checkFromIndexSize(0, count, ids.length);
         tokens = ids;
         tokenCount = count;
-        hashed = false;
+        changed();
         return this;
     }
 
@@ -114,7 +125,7 @@ public final class RouteRequest {
      */
     public RouteRequest lora(String adapter) {
         lora = adapter;
-        hashed = false;
+        changed();
         return this;
     }
 
@@ -126,8 +137,43 @@ public final class RouteRequest {
      */
     public RouteRequest salt(String cacheSalt) {
         salt = cacheSalt;
-        hashed = false;
+        changed();
         return this;
+    }
+
+    /**
+     * Adds a multimodal object (an image, audio), which is part of the identity of every block that
+     * it reaches into. Without it the blocks of a prompt with an image match nothing.
+     *
+     * @param id the engine's identifier of the object: the digest of its content, or the client's
+     *     own where it sent one
+     * @param offset first of the prompt's tokens that stand for the object
+     * @param length how many tokens stand for it, as the engine has expanded them
+     * @return this
+     * @throws IllegalArgumentException if the tokens are none
+     */
+    public RouteRequest multimodal(String id, int offset, int length) {
+        return multimodal(MultimodalHasher.objectHash(id), offset, length);
+    }
+
+    /**
+     * Adds a multimodal object by the hash that its identifier has.
+     *
+     * @param hash as of {@link MultimodalHasher#objectHash}
+     * @param offset first of the prompt's tokens that stand for the object
+     * @param length how many tokens stand for it
+     * @return this
+     * @throws IllegalArgumentException if the tokens are none
+     */
+    public RouteRequest multimodal(long hash, int offset, int length) {
+        objects.add(hash, offset, length);
+        changed();
+        return this;
+    }
+
+    private void changed() {
+        hashed = false;
+        eagleHashed = false;
     }
 
     /**
@@ -266,17 +312,46 @@ public final class RouteRequest {
             return;
         }
         blockCount = Math.min(BlockHasher.blockCount(tokenCount, blockSize), maxBlocks);
-        if (localHashes.length < blockCount) {
-            localHashes =
-                    new long[Math.max(blockCount, Math.min(maxBlocks, 2 * localHashes.length))];
-        }
-        hasher.localHashes(
-                tokens,
-                0,
-                blockCount * blockSize,
-                blockSize,
-                BlockHasher.seed(hashSeed, lora, salt),
-                localHashes);
+        localHashes = grown(localHashes, blockCount);
+        final long seed = BlockHasher.seed(hashSeed, lora, salt);
+        hasher.localHashes(tokens, 0, blockCount * blockSize, blockSize, seed, localHashes);
+        objects.mixInto(localHashes, blockCount, tokens, blockSize, blockSize, seed);
         hashed = true;
+    }
+
+    /**
+     * Hashes the prompt's full blocks as engines that draft with EAGLE do: each with the token
+     * behind it, so that the last one counts only if there is such a token. Once.
+     */
+    void hashEagle() {
+        if (eagleHashed) {
+            return;
+        }
+        if (eagle == null) {
+            eagle = new OverlapScores(cached.maxSlots());
+        }
+        final int complete = BlockHasher.blockCount(Math.max(0, tokenCount - 1), blockSize);
+        eagleBlockCount = Math.min(complete, maxBlocks);
+        eagleHashes = grown(eagleHashes, eagleBlockCount);
+        final long seed = BlockHasher.seed(hashSeed, lora, salt);
+        if (eagleBlockCount > 0) {
+            BlockHasher.eagleLocalHashes(
+                    tokens, 0, eagleBlockCount * blockSize + 1, blockSize, seed, eagleHashes);
+        }
+        objects.mixInto(eagleHashes, eagleBlockCount, tokens, blockSize, blockSize + 1, seed);
+        eagleHashed = true;
+    }
+
+    /** Has what was found for EAGLE be all that was found. */
+    void takeEagle() {
+        final OverlapScores empty = cached;
+        cached = eagle;
+        eagle = empty;
+    }
+
+    private long[] grown(long[] hashes, int count) {
+        return hashes.length >= count
+                ? hashes
+                : new long[Math.max(count, Math.min(maxBlocks, 2 * hashes.length))];
     }
 }

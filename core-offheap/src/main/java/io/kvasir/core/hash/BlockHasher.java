@@ -3,10 +3,7 @@ package io.kvasir.core.hash;
 import com.dynatrace.hash4j.hashing.Hasher64;
 import com.dynatrace.hash4j.hashing.Hashing;
 
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.Objects;
 
 /**
@@ -109,8 +106,8 @@ public final class BlockHasher {
     }
 
     /**
-     * Local hash of one block that carries multimodal objects: their hashes, in ascending unsigned
-     * order, follow the tokens as little-endian 64-bit values. Allocates when {@code mmCount > 0}.
+     * Local hash of one block that carries multimodal objects, as of {@link MultimodalHasher},
+     * which callers use that hash many: this allocates when {@code mmCount > 0}.
      *
      * @param tokens the block is {@code tokens[from, from + blockSize)}
      * @param mmHashes hashes of the objects in any order, [mmCount]; left as they are; may be null
@@ -125,17 +122,8 @@ public final class BlockHasher {
         if (mmCount == 0) {
             return windowHash(tokens, from, blockSize, seed);
         }
-        Objects.checkFromIndexSize(0, mmCount, mmHashes.length);
-        final ByteBuffer bytes =
-                ByteBuffer.allocate(blockSize * Integer.BYTES + mmCount * Long.BYTES)
-                        .order(ByteOrder.LITTLE_ENDIAN);
-        for (int i = 0; i < blockSize; i++) {
-            bytes.putInt(tokens[from + i]);
-        }
-        for (long flipped : ascendingUnsigned(mmHashes, mmCount)) {
-            bytes.putLong(flipped ^ Long.MIN_VALUE);
-        }
-        return SeededHashers.of(seed).hashBytesToLong(bytes.array());
+        return new MultimodalHasher()
+                .localHash(tokens, from, blockSize, seed, mmHashes, 0, mmCount);
     }
 
     /**
@@ -183,16 +171,6 @@ public final class BlockHasher {
         return text == null || text.isEmpty()
                 ? 0
                 : hasher.hashBytesToLong(text.getBytes(StandardCharsets.UTF_8));
-    }
-
-    // a flipped sign bit makes signed order the unsigned one
-    private static long[] ascendingUnsigned(long[] values, int count) {
-        final long[] sorted = new long[count];
-        for (int i = 0; i < count; i++) {
-            sorted[i] = values[i] ^ Long.MIN_VALUE;
-        }
-        Arrays.sort(sorted);
-        return sorted;
     }
 
     private static void checkBlockSize(int blockSize) {

@@ -1,6 +1,9 @@
 package io.kvasir.pipeline.wire;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.hash.MultimodalHasher;
+
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Decodes the event batches that engines publish, in every form seen so far, into index operations.
@@ -51,6 +54,7 @@ public final class EngineBatchDecoder {
     private final ExtraKeys extraKeys = new ExtraKeys();
     private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
     private final DropCounts drops = new DropCounts();
+    private final MultimodalHasher multimodal = new MultimodalHasher();
     private long[] engineHashes = new long[64];
     private long[] localHashes = new long[64];
     private int[] tokens = new int[1024];
@@ -63,6 +67,8 @@ public final class EngineBatchDecoder {
     private int eventCount;
     private volatile int learnedBlockSize;
     private volatile long learnedRank = NO_RANK;
+    private volatile boolean learnedEagle;
+    private final AtomicLong multimodalStores = new AtomicLong();
 
     /**
      * Creates a decoder for one source that makes public hashes.
@@ -103,6 +109,16 @@ public final class EngineBatchDecoder {
     /** Data-parallel rank in the last batch that names one, −1 before the first. */
     public long learnedRank() {
         return learnedRank;
+    }
+
+    /** Whether any store came as pairs of tokens: its blocks are hashed for EAGLE. */
+    public boolean learnedEagle() {
+        return learnedEagle;
+    }
+
+    /** Stores with multimodal objects: only prompts with the same objects match them. */
+    public long multimodalStores() {
+        return multimodalStores.get();
     }
 
     /** Number of events in the last batch decoded, dropped ones included. */
@@ -412,6 +428,10 @@ public final class EngineBatchDecoder {
             seed = loraSeed;
         }
         hashBlocks(seed, count);
+        if (eagle) {
+            learnedEagle = true;
+            out.markEagle();
+        }
         out.addStored(root, parent, engineHashes, localHashes, count);
         return null;
     }
@@ -424,14 +444,16 @@ public final class EngineBatchDecoder {
             final int window = eagle ? blockSize + 1 : blockSize;
             for (int i = 0; i < count; i++) {
                 localHashes[i] =
-                        BlockHasher.localHash(
+                        multimodal.localHash(
                                 tokens,
                                 i * blockSize,
                                 window,
                                 seed,
                                 extraKeys.mmHashes(i),
+                                0,
                                 extraKeys.mmCount(i));
             }
+            multimodalStores.getAndIncrement();
         } else if (eagle) {
             BlockHasher.eagleLocalHashes(
                     tokens, 0, count * blockSize + 1, blockSize, seed, localHashes);

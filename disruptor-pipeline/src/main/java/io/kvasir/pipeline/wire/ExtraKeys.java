@@ -1,6 +1,6 @@
 package io.kvasir.pipeline.wire;
 
-import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.hash.MultimodalHasher;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -278,16 +278,8 @@ final class ExtraKeys {
         mmEnds[block] = mmTotal;
     }
 
-    /** First 16 hex digits of a 64-digit identifier, else XXH3-64 of its bytes. */
     private static long objectHash(MsgpackReader reader) {
-        if (!isHexId(reader)) {
-            return BlockHasher.seed(reader.dataText(), null) - BlockHasher.BASE_SEED;
-        }
-        long hash = 0;
-        for (int i = 0; i < 16; i++) {
-            hash = (hash << 4) | Character.digit(reader.dataByte(i), 16);
-        }
-        return hash;
+        return MultimodalHasher.objectHash(reader.dataText());
     }
 
     private static boolean isHexId(MsgpackReader reader) {

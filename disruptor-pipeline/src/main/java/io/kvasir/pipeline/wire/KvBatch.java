@@ -67,6 +67,7 @@ public final class KvBatch {
     private long sequence;
     private CopyRule copyRule = CopyRule.PHYSICAL;
     private boolean rootStoresRefresh;
+    private boolean eagle;
     private ApplyListener listener = ApplyListener.NONE;
     private int operations;
     private int length;
@@ -106,8 +107,19 @@ public final class KvBatch {
         copyRule = Objects.requireNonNull(rule);
         rootStoresRefresh = refresh;
         listener = Objects.requireNonNull(applyListener);
+        eagle = false;
         operations = 0;
         length = 0;
+    }
+
+    /** Says that blocks of the batch are hashed for EAGLE: each with the token behind it. */
+    void markEagle() {
+        eagle = true;
+    }
+
+    /** Whether blocks of the batch are hashed for EAGLE. Not copied: for the one that takes it. */
+    public boolean eagle() {
+        return eagle;
     }
 
     /**
