@@ -1,6 +1,7 @@
 package io.kvasir.pipeline;
 
 import io.kvasir.pipeline.ReplayCoordinator.Wanted;
+import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -58,8 +59,9 @@ import java.util.function.LongSupplier;
  * <tr><td>the index refused stores as unknown or invalid</td><td>everything is asked for again
  * and again</td><td>DEGRADED</td><td>a load that is not refused, or a clear</td></tr>
  * <tr><td>the index had no room: stores were refused, or blocks evicted</td><td>what is known is
- * true, so its credit stays; with a replay endpoint everything is asked for again and again</td>
- * <td>DEGRADED</td><td>a load that fits; without replay when the missing blocks are removed, or as
+ * true, so its credit stays; with a replay endpoint everything is asked for when there is room,
+ * beside the live messages, and what is missing is added</td>
+ * <td>DEGRADED</td><td>the last of it; without replay when the missing blocks are removed, or as
  * many as were announced when it last had no room; a clear</td></tr>
  * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
  * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
@@ -93,6 +95,16 @@ public final class EngineStream implements EventSource {
 
     private static final Logger LOG = LoggerFactory.getLogger(EngineStream.class);
     private static final int RETAINED_WORDS = 1 << 14;
+
+    /** Parts of a refill that are handed on at once. */
+    private static final int REFILL_PARTS = 16;
+
+    /** Replays of one refill: each brings what the one before has missed. */
+    private static final int REFILL_REPLAYS = 8;
+
+    /** Blocks that an engine may have held beyond what the index has room for, some time ago. */
+    private static final int REFILL_SLACK = 1024;
+
     private static final long NO_RANK = -1;
 
     private final SourceConfig config;
@@ -106,12 +118,16 @@ public final class EngineStream implements EventSource {
     private final RemovalRuleDetector removals;
     private final SourceFreshness freshness;
     private final KvBatch batch = new KvBatch();
+    private final KvBatch replayed = new KvBatch();
     private final HeldMessage held = new HeldMessage(); // the newest live one during a replay
     private final HeldMessage early = new HeldMessage(); // waits for the one before it
     private final AtomicLong offered = new AtomicLong();
 
     private String endpoint;
     private long earlySinceNs;
+    private Refill refill; // null when none is under way
+    private boolean askedForRefill; // the replay under way is of one
+    private int view; // of the slot; a refill is of use for one
     private boolean clearPending;
     private boolean closed;
     private boolean everConnected;
@@ -150,6 +166,11 @@ public final class EngineStream implements EventSource {
     /** The configuration that the stream was made with. */
     public SourceConfig config() {
         return config;
+    }
+
+    /** Whether live messages have to wait for a replay that is wanted. */
+    synchronized boolean holdsLive() {
+        return replay.holdsLive();
     }
 
     synchronized void endpoint(String boundAddress) {
@@ -295,14 +316,14 @@ public final class EngineStream implements EventSource {
 
     private void late(long sequence) {
         status.late++;
-        if (isReplayable() && replay.isIdle()) {
+        if (isReplayable() && !replay.holdsLive()) {
             replay.verify(true); // the engine says whether it has begun anew
         }
         LOG.debug("{}: message {} came after {}", name(), sequence, tracker.last());
     }
 
     private void next(long sequence, byte[] payload, int offset, int length) {
-        if (!replay.isIdle()) {
+        if (replay.holdsLive()) {
             held.hold(sequence, payload, offset, length);
             return;
         }
@@ -316,7 +337,7 @@ public final class EngineStream implements EventSource {
         if (!early.isEmpty()) {
             takeEarly();
         }
-        if (!replay.isIdle()) {
+        if (replay.holdsLive()) {
             held.hold(sequence, payload, offset, length);
         } else if (sequence == tracker.last() + 1) {
             apply(sequence, payload, offset, length);
@@ -401,6 +422,9 @@ public final class EngineStream implements EventSource {
             return false;
         }
         clearPending = false;
+        if (refill != null && !refill.live(sequence, batch) && refill.isReporting()) {
+            refill = null;
+        }
         status.events += decoder.eventCount();
         if (sequence == 0 || containsClear(before)) {
             loss = null;
@@ -414,8 +438,12 @@ public final class EngineStream implements EventSource {
     }
 
     private boolean offerBatch() {
+        return offer(batch);
+    }
+
+    private boolean offer(KvBatch filled) {
         offered.getAndIncrement(); // before: it may be applied before the call returns
-        if (sink.offer(batch)) {
+        if (sink.offer(filled)) {
             return true;
         }
         offered.getAndDecrement();
@@ -473,6 +501,7 @@ public final class EngineStream implements EventSource {
     }
 
     private void lose(long from, long to, String why) {
+        view++;
         if (to >= from) {
             status.lostMessages += to - from + 1;
         }
@@ -495,6 +524,7 @@ public final class EngineStream implements EventSource {
     }
 
     private void restarted(String how) {
+        view++;
         status.restarts++;
         status.problem = "the engine has restarted: " + how;
         LOG.info("{}: {}; its blocks are cleared", name(), status.problem);
@@ -601,6 +631,7 @@ public final class EngineStream implements EventSource {
      * Nothing is wanted from a source without a replay endpoint.
      */
     public synchronized long replayFrom() {
+        askedForRefill = replay.is(Wanted.REFILL);
         return replay.from(tracker.last());
     }
 
@@ -616,9 +647,47 @@ public final class EngineStream implements EventSource {
             return ReplayStep.STOP;
         }
         status.messages++;
+        if (askedForRefill) {
+            return refilled(sequence, payload);
+        }
         final ReplayStep step = replayed(sequence, payload);
         publishState();
         return step;
+    }
+
+    /** Shows the shadow a message; what is live goes on meanwhile. */
+    private ReplayStep refilled(long sequence, byte[] payload) {
+        if (!replay.is(Wanted.REFILL) || refill == null || refill.view() != view) {
+            endRefillReplay();
+            return ReplayStep.STOP;
+        }
+        replayed.reset(
+                config.slot(),
+                sequence,
+                removals.rule(),
+                config.rootStoresRefresh(),
+                ApplyListener.NONE);
+        final boolean usable =
+                decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH;
+        if (usable && !isOwnRank(payload, 0, payload.length)) {
+            return ReplayStep.CONTINUE;
+        }
+        if (!usable
+                || !refill.replayed(sequence, payload, replayed)
+                || refill.blocks() - REFILL_SLACK > sink.mostBlocks()) {
+            refill = null; // its start, or something between, is not there, or it is too much
+            endRefillReplay();
+            return ReplayStep.STOP;
+        }
+        return ReplayStep.CONTINUE;
+    }
+
+    private void endRefillReplay() {
+        askedForRefill = false;
+        if (replay.is(Wanted.REFILL)) {
+            replay.nothing();
+            replay.retryLater(nanoClock.getAsLong());
+        }
     }
 
     private ReplayStep replayed(long sequence, byte[] payload) {
@@ -682,7 +751,13 @@ public final class EngineStream implements EventSource {
             return;
         }
         status.replays++;
-        if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
+        if (askedForRefill) {
+            askedForRefill = false;
+            if (replay.is(Wanted.REFILL)) {
+                replay.nothing();
+                goOnRefilling();
+            }
+        } else if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
             loadNewLife("it knows of no message " + tracker.last());
         } else if (replay.is(Wanted.HEAL)) {
             replay.nothing(); // nothing is there
@@ -718,6 +793,12 @@ public final class EngineStream implements EventSource {
                         + " does not answer"
                         + (detail.isEmpty() ? "" : ": " + detail);
         status.problem = why;
+        if (askedForRefill) {
+            refill = null;
+            endRefillReplay();
+            publishState();
+            return;
+        }
         if (replay.is(Wanted.HEAL)) {
             replay.nothing();
             applyHeld();
@@ -759,6 +840,7 @@ public final class EngineStream implements EventSource {
             takeEarly();
         }
         early.drop();
+        view++;
         final long last = tracker.last();
         tracker.rewind();
         loaded = false;
@@ -795,8 +877,11 @@ public final class EngineStream implements EventSource {
             takeEarly();
         }
         freshness.look();
-        if (replay.isIdle()) {
+        if (!replay.holdsLive()) {
             reloadAfterFailure(now);
+        }
+        if (refill != null) {
+            goOnRefilling();
         }
         if (isReplayable() && replay.isIdle()) {
             mend(now);
@@ -820,19 +905,52 @@ public final class EngineStream implements EventSource {
     }
 
     private void mend(long now) {
-        if (freshness.isDoubted() || loss != null || isIncomplete()) {
+        final boolean doubtful =
+                freshness.isDoubted() || loss != null || !counters.impairment().isEmpty();
+        if (doubtful || (counters.missing() > 0 && refill == null)) {
             if (!replay.isRetrying()) {
                 replay.retryLater(now);
-            } else if (replay.takeRetry(now)
-                    || (counters.hasRoomAgain() && replay.takeFirstRetry())) {
+            } else if ((doubtful || sink.hasRoom(config.slot()))
+                    && (replay.takeRetry(now)
+                            || (counters.hasRoomAgain() && replay.takeFirstRetry()))) {
                 if (freshness.isDoubted()) {
                     replay.verify(true);
-                } else {
+                } else if (doubtful) {
                     replay.heal();
+                } else {
+                    refill = new Refill(config, view);
+                    replay.refill(0);
                 }
             }
-        } else if (isApplied()) {
+        } else if (!isIncomplete() && isApplied()) {
             replay.settled();
+        }
+    }
+
+    /** Reports the shadow when it has caught up; asks for more, or drops it, when it has not. */
+    private void goOnRefilling() {
+        if (refill == null || refill.view() != view || loss != null || freshness.isDoubted()) {
+            refill = null;
+        } else if (replay.isIdle() && refill.last() < tracker.last()) {
+            if (refill.isReporting() || refill.replays() == REFILL_REPLAYS) {
+                refill = null;
+                replay.retryLater(nanoClock.getAsLong());
+            } else {
+                replay.refill(refill.ask());
+            }
+        } else if (replay.isIdle() && refill.last() == tracker.last()) {
+            report();
+        }
+    }
+
+    private void report() {
+        for (int i = 0; i < REFILL_PARTS && !refill.isComplete(); i++) {
+            if (!refill.report(this::offer, counters)) {
+                return;
+            }
+        }
+        if (refill.isComplete()) {
+            refill = null;
         }
     }
 

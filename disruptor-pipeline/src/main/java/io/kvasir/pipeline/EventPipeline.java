@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
 
 /**
  * The way of engine events into the index: many sources, one ring, one writer thread. From its
@@ -29,6 +30,7 @@ public final class EventPipeline implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
+    private final PrefixIndex index;
     private final SpareBatches spares;
     private final WriterThread thread;
     private final WriterMailbox mailbox = new WriterMailbox();
@@ -55,6 +57,7 @@ public final class EventPipeline implements AutoCloseable {
      */
     public EventPipeline(EventPipelineConfig config, PrefixIndex index) {
         this.config = Objects.requireNonNull(config);
+        this.index = index;
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
         this.thread = new WriterThread("kvasir-index-writer", index.writer());
         try {
@@ -129,13 +132,32 @@ public final class EventPipeline implements AutoCloseable {
 
     /** Takes batches into the ring; refuses what does not fit. */
     public KvEventSink sink() {
-        return batch -> offer(batch, generation(batch.slot()));
+        return sink(batch -> offer(batch, generation(batch.slot())));
     }
 
     /** The same for one slot as long as its tenant of now has it. */
     private KvEventSink sink(int slot) {
         final int generation = generation(slot);
-        return batch -> offer(batch, generation);
+        return sink(batch -> offer(batch, generation));
+    }
+
+    private KvEventSink sink(Predicate<KvBatch> offer) {
+        return new KvEventSink() {
+            @Override
+            public boolean offer(KvBatch batch) {
+                return offer.test(batch);
+            }
+
+            @Override
+            public long mostBlocks() {
+                return index.config().maxHeldBlocks();
+            }
+
+            @Override
+            public boolean hasRoom(int slot) {
+                return index.hasRoom(slot);
+            }
+        };
     }
 
     private int generation(int slot) {

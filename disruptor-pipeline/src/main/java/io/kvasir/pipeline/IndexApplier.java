@@ -37,6 +37,16 @@ public final class IndexApplier implements KvEventSink {
         }
     }
 
+    @Override
+    public long mostBlocks() {
+        return index.config().maxHeldBlocks();
+    }
+
+    @Override
+    public boolean hasRoom(int slot) {
+        return index.hasRoom(slot);
+    }
+
     /** Tells nothing about a slot to the listener of its last batch any more. */
     void forget(int slot) {
         listeners[slot] = null;
@@ -59,6 +69,13 @@ public final class IndexApplier implements KvEventSink {
                 case REMOVED_TO -> {
                     index.removeTo(batch.slot(), batch.engineHash(at), batch.count(at));
                     listener.removed(1, 0);
+                }
+                case REFILL -> {
+                    if (batch.count(at) == 0) {
+                        index.beginRefill(batch.slot());
+                    } else {
+                        index.endRefill(batch.slot());
+                    }
                 }
                 case CLEARED -> {
                     index.clear(batch.slot());
@@ -86,7 +103,7 @@ public final class IndexApplier implements KvEventSink {
                         engineHashes,
                         localHashes,
                         count,
-                        root && batch.rootStoresRefresh());
+                        batch.isReport(at));
         listener.stored(result, count);
         trim();
     }

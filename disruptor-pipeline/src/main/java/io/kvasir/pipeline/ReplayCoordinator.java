@@ -15,7 +15,9 @@ final class ReplayCoordinator {
         /** The last message, to be compared, and everything behind it. */
         VERIFY,
         /** Everything from message 0, but only if the engine still has all of it. */
-        HEAL
+        HEAL,
+        /** Everything from message 0, beside the live messages, which go on. */
+        REFILL
     }
 
     static final long FIRST_DELAY_NS = TimeUnit.SECONDS.toNanos(5);
@@ -24,6 +26,7 @@ final class ReplayCoordinator {
     private Wanted wanted = Wanted.NOTHING;
     private boolean strict;
     private boolean verified;
+    private long refillFrom;
     private boolean retrying;
     private long retryAtNs;
     private long delayNs = FIRST_DELAY_NS;
@@ -34,6 +37,11 @@ final class ReplayCoordinator {
 
     boolean isIdle() {
         return wanted == Wanted.NOTHING;
+    }
+
+    /** Whether live messages have to wait until a replay is over. */
+    boolean holdsLive() {
+        return wanted != Wanted.NOTHING && wanted != Wanted.REFILL;
     }
 
     boolean is(Wanted what) {
@@ -56,6 +64,12 @@ final class ReplayCoordinator {
 
     void heal() {
         want(Wanted.HEAL, false);
+    }
+
+    /** Wants messages from one on, and whatever is live meanwhile. */
+    void refill(long from) {
+        want(Wanted.REFILL, false);
+        refillFrom = from;
     }
 
     /**
@@ -85,6 +99,7 @@ final class ReplayCoordinator {
             case NOTHING -> EngineStream.NO_REPLAY;
             case LOAD -> last + 1;
             case HEAL -> 0;
+            case REFILL -> refillFrom;
             case VERIFY -> verified ? last + 1 : last;
         };
     }

@@ -71,7 +71,7 @@ final class ZmqSource implements EventSource {
 
     /** A live message has arrived. */
     void deliver(long sequence, byte[] bytes, int offset, int length) {
-        if (replayNeeded() || !waiting.isEmpty()) {
+        if (liveWaits() || !waiting.isEmpty()) {
             enqueue(sequence, bytes, offset, length);
             return;
         }
@@ -97,7 +97,7 @@ final class ZmqSource implements EventSource {
 
     private void drain() {
         for (int i = 0; i < BURST && !waiting.isEmpty(); i++) {
-            if (replayNeeded()) {
+            if (liveWaits()) {
                 return;
             }
             final Waiting next = waiting.poll();
@@ -116,7 +116,11 @@ final class ZmqSource implements EventSource {
         replayNeeded();
     }
 
-    /** Whether live messages have to wait; sees to it that a replay comes then. */
+    private boolean liveWaits() {
+        return replayNeeded() && stream.holdsLive();
+    }
+
+    /** Whether a replay is under way or wanted; sees to it that one comes then. */
     private boolean replayNeeded() {
         if (replay != null || wantsReplay) {
             return true;

@@ -501,9 +501,10 @@ class EngineStreamTruthTest {
             stream.tick();
 
             assertEquals(0, stream.replayFrom());
-            stream.onReplayed(0, batch(removed(List.of(1))));
-            stream.onReplayed(1, store(2));
-            stream.onReplayed(2, store(3));
+            for (int i = 0; i < 3; i++) {
+                stream.onReplayed(i, store(i + 1));
+            }
+            stream.onReplayed(3, batch(removed(List.of(1))));
             stream.replayEnded();
             assertEquals(IndexState.EXACT, stream.state());
             assertEquals(2, small.heldBlocks(SLOT));

@@ -16,7 +16,9 @@ final class MissingBlocks {
     private static final int EVICTED = 2;
     private static final int REMOVED = 3;
     private static final int TURNOVER = 4;
-    private static final int COLUMNS = 5;
+    private static final int CROWDED = 5;
+    private static final int CROWDED_BEFORE = 6;
+    private static final int COLUMNS = 7;
 
     private final SharedCells cells;
 
@@ -27,10 +29,12 @@ final class MissingBlocks {
     /**
      * Blocks of a slot were not stored.
      *
+     * @param forParent whether because their parent is missing
      * @param held blocks that the slot holds
      */
-    void refused(int slot, int blocks, long held) {
+    void refused(int slot, int blocks, boolean forParent, long held) {
         add(slot, REFUSED, blocks);
+        add(slot, CROWDED, forParent ? 0 : 1);
         more(slot, blocks, held);
     }
 
@@ -41,6 +45,7 @@ final class MissingBlocks {
      */
     void evicted(int slot, int blocks, long held) {
         add(slot, EVICTED, blocks);
+        add(slot, CROWDED, 1);
         more(slot, blocks, held);
     }
 
@@ -69,6 +74,20 @@ final class MissingBlocks {
             cleared(slot);
         }
         return notHeld - known;
+    }
+
+    /** From here on all missing blocks of a slot are stored again. */
+    void beginRefill(int slot) {
+        cells.putLongRelease(at(slot, CROWDED_BEFORE), cells.getLong(at(slot, CROWDED)));
+    }
+
+    /**
+     * All missing blocks have been stored again: none is missing if there was room all the time.
+     */
+    void endRefill(int slot) {
+        if (cells.getLong(at(slot, CROWDED_BEFORE)) == cells.getLong(at(slot, CROWDED))) {
+            cleared(slot);
+        }
     }
 
     /** A slot has been cleared: nothing of what comes is missing. */

@@ -53,6 +53,12 @@ public final class PrefixIndex implements AutoCloseable {
 
     private static final int MOST_EVICTED_PER_BLOCK = 4;
 
+    /** Part of each limit that is to be left when missing blocks are stored again. */
+    private static final int ROOM_LEFT = 10;
+
+    /** Bytes that a missing block may need. */
+    private static final int ROOM_PER_BLOCK = 64;
+
     /** What a store has done about one block. */
     private static final byte STORED = 1;
 
@@ -236,11 +242,11 @@ public final class PrefixIndex implements AutoCloseable {
             case UNKNOWN_PARENT -> unknownParents.add(1);
             case MISSING_PARENT -> {
                 missingParents.add(1);
-                missing.refused(slot, namesNotHeld(), heldBlocks(slot));
+                missing.refused(slot, namesNotHeld(), true, heldBlocks(slot));
             }
             case CAPACITY -> {
                 capacityRefusals.add(1);
-                missing.refused(slot, namesNotHeld(), heldBlocks(slot));
+                missing.refused(slot, namesNotHeld(), false, heldBlocks(slot));
             }
             case INVALID -> invalidStores.add(1);
         }
@@ -814,6 +820,21 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /**
+     * Says that from here on all {@link #missingBlocks} of a slot are stored again. Writer thread.
+     */
+    public void beginRefill(int workerSlot) {
+        missing.beginRefill(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /**
+     * Says that all {@link #missingBlocks} of a slot have been stored again: none is missing any
+     * more, unless there was no room for one since {@link #beginRefill}. Writer thread.
+     */
+    public void endRefill(int workerSlot) {
+        missing.endRefill(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /**
      * Forgets everything that a slot holds; its applied sequence stays. Writer thread. Takes time
      * for each run that the slot covers, not for each block.
      *
@@ -1014,6 +1035,21 @@ public final class PrefixIndex implements AutoCloseable {
      */
     public long missingBlocks(int workerSlot) {
         return missing.missing(Objects.checkIndex(workerSlot, config.maxWorkerSlots()));
+    }
+
+    /**
+     * Whether the {@link #missingBlocks} of a slot would fit, and a tenth of each limit would be
+     * left; of what memory they need, the most usual runs need less. Any thread.
+     */
+    public boolean hasRoom(int workerSlot) {
+        final long blocks = missingBlocks(workerSlot);
+        return heldBlocks() + blocks <= part(config.maxHeldBlocks())
+                && blocks() + blocks <= part(config.maxBlocks())
+                && usedBytes() + blocks * ROOM_PER_BLOCK <= part(config.budgetBytes());
+    }
+
+    private static long part(long limit) {
+        return limit - limit / ROOM_LEFT;
     }
 
     /** Blocks of a slot that were not stored for want of room. */

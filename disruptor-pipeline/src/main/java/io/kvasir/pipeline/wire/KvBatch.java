@@ -10,10 +10,11 @@ import java.util.Objects;
  *
  * <pre>
  *   operation   word 0                                then
- *   STORED      kind:8 | root:8 | spare:16 | count:32 parent, engine hash × count, local hash × count
+ *   STORED      kind:8 | report:7 | root:1 | …:16 | count:32 parent, engine hash × count, local hash × count
  *   REMOVED     kind:8 | spare:24 | count:32          engine hash × count
  *   REMOVED_TO  kind:8 | spare:24 | copies:32         engine hash
  *   CLEARED     kind:8 | spare:56
+ *   REFILL      kind:8 | spare:24 | 0 or 1:32
  * </pre>
  *
  * <p>A message is the unit that engines number, so it is also the unit that is handed on: all of a
@@ -37,7 +38,9 @@ public final class KvBatch {
         /** A block was removed and the engine says how many copies are left. */
         REMOVED_TO(2),
         /** Every block of the slot was removed. */
-        CLEARED(3);
+        CLEARED(3),
+        /** Stores that follow give back what there was no room for; with count 1: have done so. */
+        REFILL(4);
 
         private final long code;
 
@@ -51,6 +54,7 @@ public final class KvBatch {
                 case 1 -> REMOVED;
                 case 2 -> REMOVED_TO;
                 case 3 -> CLEARED;
+                case 4 -> REFILL;
                 default -> throw new IllegalArgumentException("not an operation: " + word);
             };
         }
@@ -61,6 +65,7 @@ public final class KvBatch {
 
     private static final int KIND_SHIFT = 56;
     private static final long ROOT_FLAG = 1L << 48;
+    private static final long REPORT_FLAG = 1L << 49;
     private static final int INITIAL_WORDS = 64;
 
     private int slot;
@@ -133,9 +138,28 @@ public final class KvBatch {
      */
     public void addStored(
             boolean root, long parent, long[] engineHashes, long[] localHashes, int count) {
+        addStored(root ? ROOT_FLAG : 0, parent, engineHashes, localHashes, count);
+    }
+
+    /**
+     * Adds a report of blocks that the engine holds: those that are held already stay as they are.
+     *
+     * @param root whether the first block starts a prompt
+     * @param parent engine hash of the block before the first one; ignored at the root
+     * @param engineHashes engine hash of block {@code i} at index {@code i}; copied
+     * @param localHashes local hash of block {@code i} at index {@code i}; copied
+     * @param count number of blocks
+     */
+    public void addReported(
+            boolean root, long parent, long[] engineHashes, long[] localHashes, int count) {
+        addStored(REPORT_FLAG | (root ? ROOT_FLAG : 0), parent, engineHashes, localHashes, count);
+    }
+
+    private void addStored(
+            long flags, long parent, long[] engineHashes, long[] localHashes, int count) {
         Objects.checkFromIndexSize(0, count, engineHashes.length);
         Objects.checkFromIndexSize(0, count, localHashes.length);
-        final int at = append(Kind.STORED, root ? ROOT_FLAG : 0, count, 1 + 2 * count);
+        final int at = append(Kind.STORED, flags, count, 1 + 2 * count);
         words[at + 1] = parent;
         System.arraycopy(engineHashes, 0, words, at + 2, count);
         System.arraycopy(localHashes, 0, words, at + 2 + count, count);
@@ -167,6 +191,16 @@ public final class KvBatch {
     /** Adds the removal of everything. */
     public void addCleared() {
         append(Kind.CLEARED, 0, 0, 0);
+    }
+
+    /**
+     * Says that what the index had no room for is stored again from here on, or that all of it has
+     * been.
+     *
+     * @param complete whether it has been
+     */
+    public void addRefill(boolean complete) {
+        append(Kind.REFILL, 0, complete ? 1 : 0, 0);
     }
 
     private int append(Kind kind, long flags, int count, int payloadWords) {
@@ -266,7 +300,7 @@ public final class KvBatch {
                     case STORED -> at + 2 + 2 * count(at);
                     case REMOVED -> at + 1 + count(at);
                     case REMOVED_TO -> at + 2;
-                    case CLEARED -> at + 1;
+                    case CLEARED, REFILL -> at + 1;
                 };
         return next < length ? next : -1;
     }
@@ -296,6 +330,15 @@ public final class KvBatch {
      */
     public boolean isRoot(int at) {
         return (words[at] & ROOT_FLAG) != 0;
+    }
+
+    /**
+     * Whether a store only reports what is held, and changes nothing of that.
+     *
+     * @param at cursor of a store
+     */
+    public boolean isReport(int at) {
+        return (words[at] & REPORT_FLAG) != 0 || (rootStoresRefresh && isRoot(at));
     }
 
     /**

@@ -10,4 +10,19 @@ public interface KvEventSink {
      * @return false if there was no room: then nothing of the batch was taken
      */
     boolean offer(KvBatch batch);
+
+    /** Blocks that one slot can hold at most. */
+    default long mostBlocks() {
+        return Long.MAX_VALUE;
+    }
+
+    /**
+     * Whether there is room for what a slot has announced and the index does not hold for want of
+     * it.
+     *
+     * @param slot worker slot
+     */
+    default boolean hasRoom(int slot) {
+        return true;
+    }
 }

@@ -63,6 +63,7 @@ class EngineBatchDecoderTest {
                 }
                 case REMOVED_TO -> lines.add("left " + batch.engineHash(at) + ": " + count);
                 case CLEARED -> lines.add("cleared");
+                case REFILL -> lines.add("refill " + count);
             }
         }
         return lines;
