@@ -8,18 +8,20 @@ package io.kvasir.core.index;
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
  *   | version | parent  | extent  | children| covers  | cover 0 … cover 4, when no more   |
  *   +---------+---------+---------+---------+---------+------+------+------+------+------+
- *   80      84      88          92          96       100       104        108       128
- *   +-------+-------+-----------+-----------+--------+---------+----------+---------+
- *   | depth | child | next piece| previous  | unheld | holders | headless | free    |
- *   |       | count |           | piece     |        |         |          |         |
- *   +-------+-------+-----------+-----------+--------+---------+----------+---------+
+ *   80      84      88          92          96       100       104        108    112   120       128
+ *   +-------+-------+-----------+-----------+--------+---------+----------+------+-----+---------+
+ *   | depth | child | next piece| previous  | unheld | holders | headless | free | end | run of  |
+ *   |       | count |           | piece     |        |         |          |      |     | an end  |
+ *   +-------+-------+-----------+-----------+--------+---------+----------+------+-----+---------+
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
- *   parent    [ structure version of the parent:32 | run:32 ], 0 = free or not yet linked
+ *   parent    end of the parent, 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
  *   children  0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | order:24 | line of the table:32 ]
  *   covers    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
  *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
  *   holders   line of one int per place of the array: slots that hold the block; 0 = not counted
+ *   end       [ how often it was given up:32 | number:32 ] where the children of the run are
+ *   run of an end   run that has the end of this header's number
  *   headless  of a first piece: 1 = a slot may cover other pieces of the array and not this one
  *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty
  * </pre>
@@ -36,6 +38,9 @@ package io.kvasir.core.index;
  *   full      one bit per slot: holds the whole run
  *   partial   one bit per slot: holds some of it; where both are set, full is the newer one
  * </pre>
+ *
+ * <p>Children name the <em>end</em> of their parent, not the parent: a split leaves them where they
+ * are and gives the end to the lower piece, a join gives it back. There is an end for each header.
  *
  * <p>A run is named by its byte offset over the header length. Headers are handed out from blocks
  * that stay headers, so the words above can be read at any time.
@@ -56,6 +61,8 @@ final class RunDescriptor {
     static final int UNHELD_OFFSET = 96;
     static final int HOLDERS_OFFSET = 100;
     static final int HEADLESS_OFFSET = 104;
+    static final int END_OFFSET = 112;
+    static final int END_RUN_OFFSET = 120;
 
     static final int COVER_MAP = 1 << 31;
     static final int MAP_GROUP_SLOTS = Long.SIZE;
@@ -162,8 +169,8 @@ final class RunDescriptor {
         return (int) (((localHash ^ localHash >>> 32) * 0x9E37_79B9_7F4A_7C15L) >>> (62 - order));
     }
 
-    /** What a child of a run with that version has as its parent word. */
-    static long parentWord(long version, int run) {
-        return (version & STRUCTURE) | run;
+    /** The end that an end is after it was given up: no child of the old one is believed then. */
+    static long nextEnd(long end) {
+        return end + (1L << 32);
     }
 }

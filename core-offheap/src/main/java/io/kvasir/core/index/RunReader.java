@@ -10,11 +10,11 @@ import java.lang.invoke.VarHandle;
  * number of threads.
  *
  * <p>A word of a run is believed when the run's version is the same before and after; a run is
- * believed to continue its parent when it names the parent at that version, and its depth is the
- * one reached. So a run that was split, cut or used again under the reader is noticed: the reader
- * reads it again, or starts at the root, and after a bounded number of tries it takes the rest as
- * absent, which the contract allows. Appended blocks and changed covers need no version: length and
- * each cover are single words, and each says what was true at some moment.
+ * believed to continue its parent when it names the end that was the parent's at that version, and
+ * its depth is the one reached. So a run that was split, cut or used again under the reader is
+ * noticed: the reader reads it again, or starts at the root, and after a bounded number of tries it
+ * takes the rest as absent, which the contract allows. Appended blocks and changed covers need no
+ * version: length and each cover are single words, and each says what was true at some moment.
  */
 class RunReader {
     /** Moments between two reads; a test steps in to let the writer act. */
@@ -71,6 +71,8 @@ class RunReader {
     private boolean walk(long[] hashes, int count, OverlapScores out) {
         int run = root;
         long version = versionAcquire(root);
+        long end =
+                memory.getLongOpaque(RunDescriptor.headerOffset(root) + RunDescriptor.END_OFFSET);
         int depth = 0;
         while (depth < count) {
             final int child = findChild(run, version, hashes[depth]);
@@ -78,17 +80,18 @@ class RunReader {
                 return !changed(run, version);
             }
             at(Step.CHILD_FOUND);
-            final long parent = RunDescriptor.parentWord(version, run);
             final long at = RunDescriptor.headerOffset(child);
             int matched = 0;
             int length = 0;
+            long childEnd = 0;
             boolean sound = false;
             for (int tries = 0; !sound && tries < MAX_TRIES; tries++) {
                 final long childVersion = versionAcquire(child);
-                if (memory.getLongAcquire(at + RunDescriptor.PARENT_OFFSET) != parent
+                if (memory.getLongAcquire(at + RunDescriptor.PARENT_OFFSET) != end
                         || memory.getIntOpaque(at + RunDescriptor.DEPTH_OFFSET) != depth) {
                     return !changed(run, version);
                 }
+                childEnd = memory.getLongOpaque(at + RunDescriptor.END_OFFSET);
                 at(Step.IDENTIFIED);
                 final long extent = memory.getLongAcquire(at + RunDescriptor.EXTENT_OFFSET);
                 at(Step.EXTENT_READ);
@@ -113,6 +116,7 @@ class RunReader {
                     out.endRun(matched);
                     run = child;
                     version = childVersion;
+                    end = childEnd;
                 } else {
                     out.takeBack();
                     Thread.onSpinWait();

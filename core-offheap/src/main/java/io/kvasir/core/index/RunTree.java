@@ -117,7 +117,8 @@ public final class RunTree {
 
     /** Run at whose end a run begins. */
     public int parent(int run) {
-        return (int) memory.getLong(at(run) + RunDescriptor.PARENT_OFFSET);
+        final int end = (int) memory.getLong(at(run) + RunDescriptor.PARENT_OFFSET);
+        return memory.getInt(at(end) + RunDescriptor.END_RUN_OFFSET);
     }
 
     /** Local hash of a block. */
@@ -466,14 +467,15 @@ public final class RunTree {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, lower);
         }
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, lower);
+        final long end = end(run);
+        final long other = end(lower);
+        end(lower, end);
         // shorter before the version says so: a reader that knows the new version and the old
         // length would take "all of the run", of the shorter one, for all of the longer one
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) - length(lower));
         versions.structureChanged(run);
-        adopt(lower, children);
-        memory.putLongRelease(
-                at(lower) + RunDescriptor.PARENT_OFFSET,
-                RunDescriptor.parentWord(versions.of(run), run));
+        end(run, other); // behind: a reader that sees it sees the version changed
+        memory.putLongRelease(at(lower) + RunDescriptor.PARENT_OFFSET, other);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, 1);
         memory.putLongRelease(
                 at(run) + RunDescriptor.CHILDREN_OFFSET, RunDescriptor.oneChild(lower));
@@ -491,7 +493,9 @@ public final class RunTree {
         assert childCount(run) == 1 && parent(lower) == run && covers(lower) <= covers(run);
         versions.structureChanged(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
-        adopt(run, children);
+        final long end = end(lower);
+        end(lower, end(run));
+        end(run, end);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
         memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, children);
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, next);
@@ -505,18 +509,14 @@ public final class RunTree {
         cancelSplit(lower);
     }
 
-    private void adopt(int run, long children) {
-        final long parent = RunDescriptor.parentWord(versions.of(run), run);
-        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
-            memory.putLongRelease(at((int) children) + RunDescriptor.PARENT_OFFSET, parent);
-        } else if (children != 0) {
-            for (int i = 0; i < tableCapacity(children); i++) {
-                final int child = memory.getInt(entryOffset(children, i) + Long.BYTES);
-                if (child != NONE) {
-                    memory.putLongRelease(at(child) + RunDescriptor.PARENT_OFFSET, parent);
-                }
-            }
-        }
+    /** Where the children of a run are; they name it as their parent. */
+    long end(int run) {
+        return memory.getLong(at(run) + RunDescriptor.END_OFFSET);
+    }
+
+    private void end(int run, long end) {
+        memory.putLongOpaque(at(run) + RunDescriptor.END_OFFSET, end);
+        memory.putInt(at((int) end) + RunDescriptor.END_RUN_OFFSET, run);
     }
 
     // -- shrinking --------------------------------------------------------------------------
@@ -528,6 +528,7 @@ public final class RunTree {
         assert childCount(run) == 0 && nextPiece(run) == NONE && length > 0;
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - gone);
         versions.structureChanged(run);
+        end(run, RunDescriptor.nextEnd(end(run))); // behind: what is read of the old run has no end
         blocks.add(-gone);
         shrinkArray(extent, RunDescriptor.first(extent) + length);
     }
@@ -575,9 +576,7 @@ public final class RunTree {
                 return false;
             }
         }
-        memory.putLongRelease(
-                at(child) + RunDescriptor.PARENT_OFFSET,
-                RunDescriptor.parentWord(versions.of(parent), parent));
+        memory.putLongRelease(at(child) + RunDescriptor.PARENT_OFFSET, end(parent));
         if (count > 0) {
             putEntry(linked, hash, child);
         }
@@ -741,6 +740,7 @@ public final class RunTree {
         for (int run = firstRun; run < firstRun + (1 << (order + 1 - HEADER_ORDER)); run++) {
             memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
             memory.putLongOpaque(at(run) + RunDescriptor.VERSION_OFFSET, 0);
+            end(run, run);
             memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
             freeRun = run;
         }
@@ -751,6 +751,7 @@ public final class RunTree {
     private void freeRun(int run) {
         memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
         versions.structureChanged(run);
+        end(run, RunDescriptor.nextEnd(end(run)));
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
         freeRun = run;
         runs.add(-1);

@@ -161,9 +161,10 @@ final class IndexInvariants {
             assertTrue(firsts.add(hash), "two children with one hash");
             assertEquals(child, tree.child(run, hash));
             assertEquals(
-                    RunDescriptor.parentWord(version(run), run),
+                    tree.end(run),
                     memory.getLong(at(child) + RunDescriptor.PARENT_OFFSET),
                     () -> "parent of run " + child);
+            assertEquals(run, tree.parent(child), () -> "parent of run " + child);
             assertEquals(tree.depth(run) + tree.length(run), tree.depth(child));
             hasNextPiece |= child == tree.nextPiece(run);
         }
@@ -396,10 +397,6 @@ final class IndexInvariants {
 
     private long extent(int run) {
         return memory.getLong(at(run) + RunDescriptor.EXTENT_OFFSET);
-    }
-
-    private long version(int run) {
-        return memory.getLong(at(run) + RunDescriptor.VERSION_OFFSET);
     }
 
     private static long at(int run) {

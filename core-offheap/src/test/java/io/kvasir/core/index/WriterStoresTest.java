@@ -94,6 +94,17 @@ class WriterStoresTest {
                             i.store(1, "abcdEFGH");
                         }),
                 change(
+                        "run cut, other blocks appended, and a child",
+                        "abcdefghij",
+                        i -> {
+                            i.store(0, "abcdefgh");
+                            i.store(1, "abcd");
+                        },
+                        i -> {
+                            i.drop(0, "abcdefgh", 4);
+                            i.store(0, "abcdEFGHij");
+                        }),
+                change(
                         "blocks appended",
                         "abcdefgh",
                         i -> {
