@@ -1,5 +1,7 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.memory.LineArena;
+
 /**
  * Layout of the header of one run, of its covers and of its table of children.
  *
@@ -16,14 +18,17 @@ package io.kvasir.core.index;
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
  *   parent    end of the parent, 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
- *   children  0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | order:24 | line of the table:32 ]
+ *   children  a link: 0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | count:16 | order:8 | line of a
+ *             table:32 ]; [ 3:8 | 0:24 | line of a node:32 ]
  *   covers    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
  *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
  *   holders   line of one int per place of the array: slots that hold the block; 0 = not counted
  *   end       [ how often it was given up:32 | number:32 ] where the children of the run are
  *   run of an end   run that has the end of this header's number
  *   headless  of a first piece: 1 = a slot may cover other pieces of the array and not this one
- *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty
+ *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty; the search
+ *             for a hash begins at the first order + 2 bits of its key that no node above has used
+ *   node      16 links, one for each value of the next four bits of the key
  * </pre>
  *
  * <p>The covers of a run that few slots hold are a list in the header or on a page. Where many do,
@@ -74,6 +79,10 @@ final class RunDescriptor {
     static final int TABLE_ENTRIES_PER_LINE = 4;
     static final int ONE_CHILD = 1;
     static final int CHILD_TABLE = 2;
+    static final int CHILD_NODE = 3;
+    static final int NODE_BITS = 4;
+    static final int NODE_LINKS = 1 << NODE_BITS;
+    static final int NODE_LENGTH = NODE_LINKS * Long.BYTES;
     static final long STRUCTURE = 0xFFFF_FFFF_0000_0000L;
 
     private RunDescriptor() {}
@@ -161,12 +170,40 @@ final class RunDescriptor {
     }
 
     static int tableOrder(long children) {
-        return (int) (children >>> 32) & 0xFF_FFFF;
+        return (int) (children >>> 32) & 0xFF;
     }
 
-    /** Entry where the search for a local hash begins, in a table of 2^(order + 2) entries. */
-    static int tableHome(long localHash, int order) {
-        return (int) (((localHash ^ localHash >>> 32) * 0x9E37_79B9_7F4A_7C15L) >>> (62 - order));
+    /** Children in a table. */
+    static int tableCount(long children) {
+        return (int) (children >>> 40) & 0xFFFF;
+    }
+
+    static long withCount(long table, int count) {
+        return (table & ~(0xFFFFL << 40)) | (long) count << 40;
+    }
+
+    static long childNode(int line) {
+        return (long) CHILD_NODE << 56 | line;
+    }
+
+    /** Byte offset of a link of a node. */
+    static long nodeLinkOffset(long node, int link) {
+        return LineArena.offset((int) node) + (long) link * Long.BYTES;
+    }
+
+    /** What a child is found by; different local hashes have different keys. */
+    static long childKey(long localHash, long secret) {
+        return (localHash ^ localHash >>> 32) * secret;
+    }
+
+    /** Link of a node for a key, of which the nodes above have used and shifted out some bits. */
+    static int nodeLink(long key) {
+        return (int) (key >>> (Long.SIZE - NODE_BITS));
+    }
+
+    /** Entry where the search for such a key begins, in a table of 2^(order + 2) entries. */
+    static int tableHome(long key, int order) {
+        return (int) (key >>> (62 - order));
     }
 
     /** The end that an end is after it was given up: no child of the old one is believed then. */

@@ -45,11 +45,13 @@ class RunReader {
     private final int root;
     private final int slots;
     private final int mapGroups;
+    private final long secret;
 
-    RunReader(OffHeap memory, int root, int slots) {
+    RunReader(OffHeap memory, int root, int slots, long secret) {
         this.memory = memory;
         this.root = root;
         this.slots = slots;
+        this.secret = secret;
         this.mapGroups = RunDescriptor.mapGroups(slots);
     }
 
@@ -224,33 +226,56 @@ class RunReader {
         }
         final long children = memory.getLongOpaque(at + RunDescriptor.CHILDREN_OFFSET);
         if (children != 0 && next < count) {
-            sum ^=
-                    memory.getLong(
-                            RunDescriptor.childKind(children) == RunDescriptor.CHILD_TABLE
-                                    ? entryOffset(children, hashes[next])
-                                    : RunDescriptor.headerOffset((int) children));
+            sum ^= memory.getLong(firstRead(children, hashes[next]));
         }
         return sum;
     }
 
-    private static long entryOffset(long table, long hash) {
-        return LineArena.offset((int) table)
-                + (long) RunDescriptor.tableHome(hash, RunDescriptor.tableOrder(table))
+    /** What is read first of the children: a link, an entry, or the header of the only one. */
+    private long firstRead(long children, long hash) {
+        final int kind = RunDescriptor.childKind(children);
+        if (kind == RunDescriptor.ONE_CHILD) {
+            return RunDescriptor.headerOffset((int) children);
+        }
+        final long key = RunDescriptor.childKey(hash, secret);
+        if (kind == RunDescriptor.CHILD_NODE) {
+            return RunDescriptor.nodeLinkOffset(children, RunDescriptor.nodeLink(key));
+        }
+        return LineArena.offset((int) children)
+                + (long) RunDescriptor.tableHome(key, RunDescriptor.tableOrder(children))
                         * RunDescriptor.TABLE_ENTRY_LENGTH;
     }
 
     private int findChild(int run, long version, long hash) {
-        final long children =
+        long children =
                 memory.getLongAcquire(
                         RunDescriptor.headerOffset(run) + RunDescriptor.CHILDREN_OFFSET);
         at(Step.CHILDREN_LOCATED);
-        if (RunDescriptor.childKind(children) != RunDescriptor.CHILD_TABLE) {
+        if (RunDescriptor.childKind(children) < RunDescriptor.CHILD_TABLE) {
             return (int) children; // the only child, or none
         }
+        long key = RunDescriptor.childKey(hash, secret);
+        while (RunDescriptor.childKind(children) == RunDescriptor.CHILD_NODE) {
+            children =
+                    memory.getLongAcquire(
+                            RunDescriptor.nodeLinkOffset(children, RunDescriptor.nodeLink(key)));
+            at(Step.CHILDREN_LOCATED);
+            if (versionOpaque(run) != version) { // a link from memory that is still the node
+                return NONE;
+            }
+            key <<= RunDescriptor.NODE_BITS;
+        }
+        if (RunDescriptor.childKind(children) != RunDescriptor.CHILD_TABLE) {
+            return (int) children;
+        }
+        return findInTable(run, version, children, key, hash);
+    }
+
+    private int findInTable(int run, long version, long children, long key, long hash) {
         final int order = RunDescriptor.tableOrder(children);
         final int mask = (RunDescriptor.TABLE_ENTRIES_PER_LINE << order) - 1;
         final long table = LineArena.offset((int) children);
-        int entry = RunDescriptor.tableHome(hash, order);
+        int entry = RunDescriptor.tableHome(key, order);
         for (int probes = 0; probes <= mask; probes++) {
             final long offset = table + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
             final int child = memory.getIntAcquire(offset + Long.BYTES);

@@ -4,6 +4,8 @@ import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
+import java.security.SecureRandom;
+
 /**
  * A radix tree over local hashes whose edges are runs of up to 512 hashes, each a contiguous array,
  * with the worker slots that cover each run. All memory comes from one {@link LineArena}.
@@ -41,6 +43,7 @@ public final class RunTree {
     private final RunVersions versions;
     private final RunCovers covers;
     private final RunReader reader;
+    private final RunChildren children;
     private final int root;
     private final WriterCounter runs = new WriterCounter();
     private final WriterCounter blocks = new WriterCounter();
@@ -54,16 +57,22 @@ public final class RunTree {
      * @throws IllegalArgumentException if the arena has no room for the root
      */
     public RunTree(LineArena arena, int slots) {
+        this(arena, slots, new SecureRandom().nextLong());
+    }
+
+    /** As the other, with a secret of the caller's for the tables of children; for tests. */
+    RunTree(LineArena arena, int slots, long secret) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
         this.covers = new RunCovers(arena, versions, slots);
+        this.children = new RunChildren(arena, versions, secret);
         this.root = newRun();
         if (root == NONE) {
             throw new IllegalArgumentException(
                     "arena is too small for a tree: bytes=" + arena.bytes());
         }
-        this.reader = new RunReader(memory, root, slots);
+        this.reader = new RunReader(memory, root, slots, children.secret());
     }
 
     /** The run of length 0 that every path starts at. */
@@ -198,37 +207,22 @@ public final class RunTree {
 
     /** Children of a run. */
     public int childCount(int run) {
-        return memory.getInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET);
+        return children.count(run);
     }
 
     /** Child of a run that starts with a local hash, or {@link #NONE}. */
     public int child(int run, long hash) {
-        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
-        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
-            return hash((int) children, 0) == hash ? (int) children : NONE;
-        }
-        if (children == 0) {
-            return NONE;
-        }
-        return memory.getInt(tableEntry(children, hash) + Long.BYTES);
+        return children.find(run, hash);
     }
 
     /** Puts all children of a run into an array. Not hot. */
     public int[] children(int run) {
-        final int[] found = new int[childCount(run)];
-        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
-        if (RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD) {
-            found[0] = (int) children;
-        } else if (children != 0) {
-            int next = 0;
-            for (int i = 0; i < tableCapacity(children); i++) {
-                final int child = memory.getInt(entryOffset(children, i) + Long.BYTES);
-                if (child != NONE) {
-                    found[next++] = child;
-                }
-            }
-        }
-        return found;
+        return children.all(run);
+    }
+
+    /** Where runs find their children; for tests. */
+    RunChildren runChildren() {
+        return children;
     }
 
     // -- covers -----------------------------------------------------------------------------
@@ -457,8 +451,8 @@ public final class RunTree {
 
     /** Makes the split visible: the lower piece takes the children and becomes the only child. */
     public void finishSplit(int run, int lower) {
-        final long children = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
-        memory.putLongOpaque(at(lower) + RunDescriptor.CHILDREN_OFFSET, children);
+        final long below = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
+        memory.putLongOpaque(at(lower) + RunDescriptor.CHILDREN_OFFSET, below);
         memory.putInt(at(lower) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(run));
         final int next = nextPiece(run);
         memory.putInt(at(lower) + RunDescriptor.NEXT_PIECE_OFFSET, next);
@@ -488,7 +482,7 @@ public final class RunTree {
      */
     public void join(int run) {
         final int lower = nextPiece(run);
-        final long children = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
+        final long below = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
         final int next = nextPiece(lower);
         assert childCount(run) == 1 && parent(lower) == run && covers(lower) <= covers(run);
         versions.structureChanged(run);
@@ -497,7 +491,7 @@ public final class RunTree {
         end(lower, end(run));
         end(run, end);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
-        memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, children);
+        memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, below);
         memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, next);
         if (next != NONE) {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
@@ -538,7 +532,7 @@ public final class RunTree {
         assert childCount(run) == 0 && covers(run) == 0 && nextPiece(run) == NONE;
         final long extent = extent(run);
         final int above = previousPiece(run);
-        unlink(parent(run), run, hash(run, 0));
+        children.remove(parent(run), run, hash(run, 0));
         blocks.add(-RunDescriptor.length(extent));
         if (above != NONE) {
             memory.putInt(at(above) + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
@@ -566,140 +560,8 @@ public final class RunTree {
     // -- children ---------------------------------------------------------------------------
 
     private boolean link(int parent, int child, long hash) {
-        final long at = at(parent);
-        final long children = memory.getLong(at + RunDescriptor.CHILDREN_OFFSET);
-        final int count = childCount(parent);
-        long linked = RunDescriptor.oneChild(child);
-        if (count > 0) {
-            linked = roomForOneMore(children, count);
-            if (linked == 0) {
-                return false;
-            }
-        }
         memory.putLongRelease(at(child) + RunDescriptor.PARENT_OFFSET, end(parent));
-        if (count > 0) {
-            putEntry(linked, hash, child);
-        }
-        memory.putLongRelease(at + RunDescriptor.CHILDREN_OFFSET, linked);
-        memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, count + 1);
-        freeTable(parent, children, linked);
-        return true;
-    }
-
-    /** A table that holds the children and has room for one more, or 0 = no memory. */
-    private long roomForOneMore(long children, int count) {
-        final boolean one = RunDescriptor.childKind(children) == RunDescriptor.ONE_CHILD;
-        final int capacity = tableCapacity(children);
-        if (!one && (count + 1) * 4 <= capacity * 3) {
-            return children;
-        }
-        final int order = one ? 0 : RunDescriptor.tableOrder(children) + 1;
-        final int line = arena.allocate(order);
-        if (line == LineArena.NONE) {
-            return !one && count + 1 < capacity ? children : 0; // slow, but it has room
-        }
-        final long table = RunDescriptor.childTable(line, order);
-        for (int i = 0; i < tableCapacity(table); i++) {
-            memory.putInt(entryOffset(table, i) + Long.BYTES, NONE);
-        }
-        if (one) {
-            putEntry(table, hash((int) children, 0), (int) children);
-        } else {
-            for (int i = 0; i < tableCapacity(children); i++) {
-                final long entry = entryOffset(children, i);
-                final int child = memory.getInt(entry + Long.BYTES);
-                if (child != NONE) {
-                    putEntry(table, memory.getLong(entry), child);
-                }
-            }
-        }
-        return table;
-    }
-
-    private void putEntry(long table, long hash, int child) {
-        final long entry = tableEntry(table, hash);
-        memory.putLongOpaque(entry, hash);
-        memory.putIntRelease(entry + Long.BYTES, child);
-    }
-
-    private void unlink(int parent, int child, long hash) {
-        final long at = at(parent);
-        final long children = memory.getLong(at + RunDescriptor.CHILDREN_OFFSET);
-        final int left = childCount(parent) - 1;
-        memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, left);
-        if (left == 0) {
-            memory.putLongOpaque(at + RunDescriptor.CHILDREN_OFFSET, 0);
-            freeTable(parent, children, 0);
-            return;
-        }
-        removeEntry(children, hash, child);
-        if (left == 1) {
-            final long one = RunDescriptor.oneChild(anyChild(children));
-            memory.putLongRelease(at + RunDescriptor.CHILDREN_OFFSET, one);
-            freeTable(parent, children, one);
-        }
-    }
-
-    private int anyChild(long table) {
-        for (int i = 0; ; i++) {
-            final int child = memory.getInt(entryOffset(table, i) + Long.BYTES);
-            if (child != NONE) {
-                return child;
-            }
-        }
-    }
-
-    /** Empties an entry and moves those behind it up, so that no search ends too early. */
-    private void removeEntry(long table, long hash, int child) {
-        final int order = RunDescriptor.tableOrder(table);
-        final int mask = tableCapacity(table) - 1;
-        int hole = RunDescriptor.tableHome(hash, order);
-        while (memory.getInt(entryOffset(table, hole) + Long.BYTES) != child) {
-            hole = (hole + 1) & mask;
-        }
-        for (int i = (hole + 1) & mask; ; i = (i + 1) & mask) {
-            final long entry = entryOffset(table, i);
-            final int moved = memory.getInt(entry + Long.BYTES);
-            if (moved == NONE) {
-                break;
-            }
-            final long movedHash = memory.getLong(entry);
-            final int home = RunDescriptor.tableHome(movedHash, order);
-            if (((i - home) & mask) >= ((i - hole) & mask)) {
-                memory.putLongOpaque(entryOffset(table, hole), movedHash);
-                memory.putIntRelease(entryOffset(table, hole) + Long.BYTES, moved);
-                hole = i;
-            }
-        }
-        memory.putIntOpaque(entryOffset(table, hole) + Long.BYTES, NONE);
-    }
-
-    private void freeTable(int run, long before, long after) {
-        if (before != after && RunDescriptor.childKind(before) == RunDescriptor.CHILD_TABLE) {
-            versions.pagesChanged(run);
-            arena.free((int) before);
-        }
-    }
-
-    /** Entry with that hash, or the empty one where it belongs. */
-    private long tableEntry(long table, long hash) {
-        final int mask = tableCapacity(table) - 1;
-        int i = RunDescriptor.tableHome(hash, RunDescriptor.tableOrder(table));
-        while (true) {
-            final long entry = entryOffset(table, i);
-            if (memory.getInt(entry + Long.BYTES) == NONE || memory.getLong(entry) == hash) {
-                return entry;
-            }
-            i = (i + 1) & mask;
-        }
-    }
-
-    private static int tableCapacity(long table) {
-        return RunDescriptor.TABLE_ENTRIES_PER_LINE << RunDescriptor.tableOrder(table);
-    }
-
-    private static long entryOffset(long table, int entry) {
-        return LineArena.offset((int) table) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
+        return children.add(parent, child, hash);
     }
 
     // -- headers ----------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class ExtentIsOneWordTest {
     private void matchBeside(Step step, Runnable action) {
         final boolean[] done = {false};
         final RunReader reader =
-                new RunReader(arena.memory(), tree.root(), SLOTS) {
+                new RunReader(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
                     @Override
                     void at(Step now) {
                         if (now == step && !done[0]) {

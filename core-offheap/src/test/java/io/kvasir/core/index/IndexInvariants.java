@@ -143,17 +143,9 @@ final class IndexInvariants {
         final int[] found = tree.children(run);
         final int kind = RunDescriptor.childKind(children);
         assertEquals(tree.childCount(run), found.length);
-        if (kind == RunDescriptor.CHILD_TABLE) {
-            final int line = (int) children;
-            final int order = RunDescriptor.tableOrder(children);
-            claim(line, "children of run " + run);
-            assertEquals(arena.order(line), order, "size of a table of children");
-            assertTrue(found.length > 1, "table for one child");
-            assertTrue(found.length < RunDescriptor.TABLE_ENTRIES_PER_LINE << order, "no end");
-        } else {
-            assertEquals(found.length == 0 ? 0 : RunDescriptor.ONE_CHILD, kind);
-            assertEquals(found.length == 0, children == 0);
-        }
+        assertEquals(found.length == 0, children == 0);
+        assertEquals(found.length == 1, kind == RunDescriptor.ONE_CHILD);
+        assertEquals(found.length, checkLink(children, "children of run " + run));
         final Set<Long> firsts = new HashSet<>();
         boolean hasNextPiece = tree.nextPiece(run) == RunTree.NONE;
         for (int child : found) {
@@ -170,6 +162,38 @@ final class IndexInvariants {
         }
         assertTrue(hasNextPiece, () -> "the next piece is no child of run " + run);
         return found;
+    }
+
+    /** Looks at what a link leads to; returns how many children it is. */
+    private int checkLink(long link, String owner) {
+        int count = 0;
+        switch (RunDescriptor.childKind(link)) {
+            case RunDescriptor.ONE_CHILD -> count = 1;
+            case RunDescriptor.CHILD_TABLE -> {
+                final int order = RunDescriptor.tableOrder(link);
+                claim((int) link, "table of " + owner);
+                assertEquals(arena.order((int) link), order, "size of a table of children");
+                for (int i = 0; i < RunDescriptor.TABLE_ENTRIES_PER_LINE << order; i++) {
+                    final long entry =
+                            LineArena.offset((int) link)
+                                    + (long) i * RunDescriptor.TABLE_ENTRY_LENGTH;
+                    count += memory.getInt(entry + Long.BYTES) == RunTree.NONE ? 0 : 1;
+                }
+                assertEquals(RunDescriptor.tableCount(link), count, "count of a table");
+                assertTrue(count > 1, "table for one child");
+                assertTrue(count < RunDescriptor.TABLE_ENTRIES_PER_LINE << order, "no end");
+            }
+            case RunDescriptor.CHILD_NODE -> {
+                claim((int) link, "node of " + owner);
+                for (int i = 0; i < RunDescriptor.NODE_LINKS; i++) {
+                    count +=
+                            checkLink(memory.getLong(RunDescriptor.nodeLinkOffset(link, i)), owner);
+                }
+                assertTrue(count > 1, "node for one child");
+            }
+            default -> assertEquals(0, link);
+        }
+        return count;
     }
 
     private void checkCovers(int run) {

@@ -26,7 +26,7 @@ import java.util.stream.Stream;
 class RunReaderExplorerTest {
     private static final double SECONDS =
             Double.parseDouble(System.getProperty("kvasir.explore.seconds", "6"));
-    private static final int CASES = 18;
+    private static final int CASES = 21;
     private static final int MATCHES_PER_CHECK = 64;
     private static final int CHECKED_MATCHES = 4_000;
 
@@ -50,7 +50,8 @@ class RunReaderExplorerTest {
                                         arguments(order, 24, 64, 20, 3),
                                         arguments(order, 40, 96, 30, 4),
                                         arguments(order, 5, 128, 700, 2),
-                                        arguments(order, 9, 64, 20, 12)));
+                                        arguments(order, 9, 64, 20, 12),
+                                        arguments(order, 3, 128, 2, 120)));
     }
 
     @ParameterizedTest(name = "{0}: {1} slots, {2} KiB, prompts to {3} blocks, {4} kinds of block")

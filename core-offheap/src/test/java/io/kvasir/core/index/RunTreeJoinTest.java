@@ -97,7 +97,7 @@ class RunTreeJoinTest {
             final int moment = moments++;
             final boolean[] done = {false};
             final RunReader reader =
-                    new RunReader(arena.memory(), tree.root(), SLOTS) {
+                    new RunReader(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
                         private int seen;
 
                         @Override

@@ -19,7 +19,7 @@ public final class SteppedReader {
     public int match(long[] prompt, OverlapScores out, Runnable atEachStep) {
         final int[] steps = {0};
         final RunReader reader =
-                new RunReader(memory, tree.root(), slots) {
+                new RunReader(memory, tree.root(), slots, tree.runChildren().secret()) {
                     @Override
                     void at(Step step) {
                         steps[0]++;

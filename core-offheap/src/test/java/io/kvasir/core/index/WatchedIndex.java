@@ -56,7 +56,7 @@ final class WatchedIndex implements AutoCloseable {
         final Map<Step, Integer> steps = new EnumMap<>(Step.class);
 
         Reader(OffHeap memory, PrefixIndex index, int slots) {
-            super(memory, index.tree().root(), slots);
+            super(memory, index.tree().root(), slots, index.tree().runChildren().secret());
         }
 
         @Override

@@ -195,6 +195,41 @@ class WriterStoresTest {
                             i.store(0, "abt");
                         }),
                 change(
+                        "a full table becomes a node and takes more",
+                        "abs",
+                        i -> {
+                            i.store(0, "abs");
+                            children(i, 0, 47);
+                        },
+                        i -> children(i, 47, 55)),
+                change(
+                        "a node becomes a table, whose memory is used again",
+                        "abs",
+                        i -> {
+                            i.store(0, "abs");
+                            children(i, 0, 48);
+                            for (int c = 25; c < 48; c++) {
+                                i.drop(0, "ab" + (char) (1000 + c), 2);
+                            }
+                        },
+                        i -> {
+                            i.drop(0, "ab" + (char) 1000, 2);
+                            i.drop(0, "ab" + (char) 1001, 2);
+                            i.store(1, "abcdefgh");
+                        }),
+                change(
+                        "the tables of a node take, give and become others",
+                        "abs",
+                        i -> {
+                            i.store(0, "abs");
+                            children(i, 0, 60);
+                        },
+                        i -> {
+                            i.drop(0, "abs", 2);
+                            children(i, 60, 70);
+                            i.store(0, "abs");
+                        }),
+                change(
                         "covers leave the header",
                         "abcd",
                         i -> store(i, 0, RunDescriptor.INLINE_COVERS, "abcd"),
@@ -351,6 +386,13 @@ class WriterStoresTest {
     private static void store(WatchedIndex index, int from, int most, int to, String prompt) {
         store(index, from, most, prompt);
         store(index, most, to, prompt);
+    }
+
+    /** Stores children of "ab". */
+    private static void children(WatchedIndex index, int from, int to) {
+        for (int c = from; c < to; c++) {
+            index.store(0, "ab" + (char) (1000 + c));
+        }
     }
 
     private static long[] hashes(String prompt) {
