@@ -35,9 +35,6 @@ public final class RunTree {
     /** Unused array and name entries that are cheaper than one more run. */
     private static final int WASTE_LIMIT = 48;
 
-    /** Capacity that a run behind a full one gets when little is stored: answers grow there. */
-    private static final int TAIL_CAPACITY = 32;
-
     private final LineArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
@@ -202,7 +199,7 @@ public final class RunTree {
 
     /** Places that the array of a run has room for. */
     int arrayCapacity(int run) {
-        return HASHES_PER_LINE << arena.order(RunDescriptor.line(extent(run)));
+        return capacity(RunDescriptor.line(extent(run)));
     }
 
     /** Children of a run. */
@@ -348,26 +345,58 @@ public final class RunTree {
     // -- growing ----------------------------------------------------------------------------
 
     /**
-     * Appends to a run in place, as far as it has no children, its array has room and its covers
-     * are few.
+     * Appends to a run, as far as it has no children and its covers are few: where its array has
+     * room, or in a larger array if it is all of its array and not more than one slot covers it.
      *
+     * @param most blocks for which a larger array may have room
      * @return blocks appended
      */
-    public int append(int run, long[] hashes, int from, int count) {
-        final long extent = extent(run);
-        final int line = RunDescriptor.line(extent);
+    public int append(int run, long[] hashes, int from, int count, int most) {
+        final long before = extent(run);
+        final int line = RunDescriptor.line(before);
         if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE || covers.isMap(run)) {
             return 0;
         }
-        final int length = RunDescriptor.length(extent);
-        final int end = RunDescriptor.first(extent) + length;
-        final int appended = Math.min(count, (HASHES_PER_LINE << arena.order(line)) - end);
+        final int length = RunDescriptor.length(before);
+        final int end = RunDescriptor.first(before) + length;
+        final long extent = end + count > capacity(line) ? grow(run, before, count, most) : before;
+        final int appended = Math.min(count, capacity(RunDescriptor.line(extent)) - end);
         if (appended > 0) {
             memory.putLongs(hashOffset(extent, length), hashes, from, appended);
             memory.putLongRelease(at(run) + RunDescriptor.EXTENT_OFFSET, extent + appended);
             blocks.add(appended);
         }
+        if (extent != before) {
+            versions.pagesChanged(run);
+            arena.free(line);
+        }
         return appended;
+    }
+
+    /**
+     * Extent of a run in a copy of its array that has more room; as it is where that is not to be.
+     */
+    private long grow(int run, long extent, int count, int most) {
+        final int length = RunDescriptor.length(extent);
+        final int line = RunDescriptor.line(extent);
+        final int wanted = Math.min(most, length + count);
+        if (wanted <= capacity(line)
+                || previousPiece(run) != NONE
+                || covers.count(run) > 1
+                || holderLine(run) != LineArena.NONE) {
+            return extent;
+        }
+        final int grown = arena.allocate(LineArena.orderFor((long) wanted * Long.BYTES));
+        if (grown == LineArena.NONE) {
+            return extent;
+        }
+        memory.copy(LineArena.offset(line), LineArena.offset(grown), (long) length * Long.BYTES);
+        return RunDescriptor.extent(grown, 0, length);
+    }
+
+    /** Hashes for which an array has room. */
+    private int capacity(int line) {
+        return HASHES_PER_LINE << arena.order(line);
     }
 
     /**
@@ -376,7 +405,7 @@ public final class RunTree {
      * @return the child, or {@link #NONE} when there is no memory for it
      */
     public int addChild(int parent, long[] hashes, int from, int count) {
-        final int order = arrayOrder(length(parent), count);
+        final int order = arrayOrder(count);
         int line = LineArena.NONE;
         int fits = order;
         while (line == LineArena.NONE && fits >= 0) {
@@ -411,10 +440,9 @@ public final class RunTree {
         return order < 0 ? 0 : Math.min(MAX_RUN, HASHES_PER_LINE << Math.min(order, SLAB_ORDER));
     }
 
-    /** Order of the array for a new run: little waste, and room to grow behind a full run. */
-    private static int arrayOrder(int parentLength, int count) {
-        final int wanted =
-                Math.min(MAX_RUN, Math.max(count, Math.min(TAIL_CAPACITY, parentLength / 8)));
+    /** Order of the array for a new run: little waste. */
+    private static int arrayOrder(int count) {
+        final int wanted = Math.min(MAX_RUN, count);
         final int order = LineArena.orderFor((long) wanted * Long.BYTES);
         return (HASHES_PER_LINE << order) - wanted > WASTE_LIMIT ? order - 1 : order;
     }

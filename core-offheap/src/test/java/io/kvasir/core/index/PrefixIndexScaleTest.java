@@ -87,6 +87,28 @@ class PrefixIndexScaleTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {30, 65, 200, 257, 1_000})
+    void blocksStoredOneByOneTakeAsLittleAsTheyAreAllowed(int blocks) {
+        final int prompts = 40_000 / blocks;
+        try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(1, 1 << 17, 1 << 17))) {
+            for (int p = 0; p < prompts; p++) {
+                final long[] locals = shortLocals(p, blocks);
+                for (int b = 0; b < blocks; b++) {
+                    final long[] name = {p * 1_000L + b};
+                    final long[] local = {locals[b]};
+                    assertEquals(
+                            StoreResult.STORED,
+                            index.store(0, b == 0, name[0] - 1, name, local, 1, false));
+                }
+            }
+            final double bytes = (double) index.usedBytes() / index.heldBlocks();
+            assertTrue(bytes <= 40, () -> "bytes for each block: " + bytes);
+            final OverlapScores scores = new OverlapScores(1);
+            assertEquals(blocks, index.match(shortLocals(0, blocks), blocks, scores));
+        }
+    }
+
     @Test
     void scatteredMemoryGivesShorterRunsBeforeItRefuses() {
         final int slots = 3;

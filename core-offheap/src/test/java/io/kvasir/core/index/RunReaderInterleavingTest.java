@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -33,6 +34,7 @@ import java.util.stream.IntStream;
  *   run cut, grown, child used again      structure version in parent word the child's holder has the path
  *   run and its child freed, used again   structure version at freeRun     the same
  *   run grown, child at the new end       depth of the child               blocks without those between
+ *   array grown, its memory used again    version at pagesChanged          blocks of another prompt
  *   append beside other holders           leading blocks in each cover     they hold the appended blocks
  *   append behind what was compared       least of leading and compared    blocks that were not asked for
  *   cover page grown, cut, given back     version at pagesChanged (three)  slots that cover another run
@@ -118,6 +120,7 @@ class RunReaderInterleavingTest {
                         () -> {
                             index.drop(0, "abcpqrstuvwij", 3);
                             index.drop(1, "abcpqrstuvw", 3);
+                            index.store(2, "abcxyzuvwst"); // so that the run does not grow
                             index.store(1, "abcxyzuvwst");
                             index.store(1, "abcxyzuvwstij");
                             assertEquals(run, run("abcx"));
@@ -243,10 +246,41 @@ class RunReaderInterleavingTest {
     @Test
     void aChildAtTheEndOfARunThatGrewSinceItWasReadIsNotBelieved() {
         index.store(0, "abcd");
+        index.store(1, "abcd"); // so that no more is appended than there is room for
         final OverlapScores found =
                 index.match("abcdij", Step.CREDITED, 1, () -> index.store(0, "abcdefghij"));
-        assertEquals("{0=4}", found.toString());
+        assertEquals("{0=4, 1=4}", found.toString());
         assertEquals(2, index.taken(Step.CHILD_FOUND));
+    }
+
+    @Test
+    void aRunWhoseArrayGrewIsReadAgain() {
+        char first = 'A';
+        for (Step step : EnumSet.of(Step.IDENTIFIED, Step.EXTENT_READ, Step.COMPARED)) {
+            final String other = first + "bcd1234";
+            final String prompt = first + "bcdefghi";
+            index.store(0, prompt.substring(0, 8));
+            final int line = RunDescriptor.line(extent(run(prompt.substring(0, 1))));
+            final OverlapScores found =
+                    index.match(
+                            prompt,
+                            step,
+                            1,
+                            () -> {
+                                index.store(0, prompt);
+                                index.store(1, other); // in the memory given back
+                            });
+            assertNotEquals(line, RunDescriptor.line(extent(run(prompt.substring(0, 1)))));
+            assertTrue(found.depth(0) >= 8, found.toString());
+            first++;
+        }
+    }
+
+    private long extent(int run) {
+        return index.index()
+                .arena()
+                .memory()
+                .getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET);
     }
 
     // -- covers -----------------------------------------------------------------------------

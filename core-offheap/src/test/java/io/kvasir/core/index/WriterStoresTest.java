@@ -113,6 +113,18 @@ class WriterStoresTest {
                         },
                         i -> i.store(1, "abcdefgh")),
                 change(
+                        "an array grows and its memory is used again",
+                        "abcdefghij",
+                        i -> {
+                            i.store(0, "abcdefgh");
+                            i.store(1, "xyz");
+                        },
+                        i -> {
+                            i.store(0, "abcdefghij");
+                            i.store(1, "abcdEFGHij");
+                            i.store(1, "abcdEFGHijklmnopq");
+                        }),
+                change(
                         "blocks behind a map",
                         "abcdefgh",
                         i -> store(i, 0, LIST + 1, "abcd"),
