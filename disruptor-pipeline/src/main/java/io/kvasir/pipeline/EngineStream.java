@@ -2,6 +2,7 @@ package io.kvasir.pipeline;
 
 import io.kvasir.pipeline.ReplayCoordinator.Wanted;
 import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.BatchRank;
 import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -111,6 +112,7 @@ public final class EngineStream implements EventSource {
     private final KvEventSink sink;
     private final LongSupplier nanoClock;
     private final EngineBatchDecoder decoder;
+    private final BatchRank ranks = new BatchRank();
     private final StreamCounters counters = new StreamCounters();
     private final StreamStatus status = new StreamStatus();
     private final SequenceTracker tracker = new SequenceTracker();
@@ -134,6 +136,7 @@ public final class EngineStream implements EventSource {
     private boolean loaded;
     private String loss; // why the view is not exact, null if it is
     private long foreignRank = NO_RANK;
+    private long learnedRank = BatchRank.NONE;
     private int warnedBlockSize;
     private long failuresSeen;
     private long reloadAtNs;
@@ -234,7 +237,8 @@ public final class EngineStream implements EventSource {
 
     /** A message of another rank has other numbers, too: it is not read any further. */
     private boolean isOwnRank(byte[] payload, int offset, int length) {
-        final long rank = decoder.rankOf(payload, offset, length);
+        final long rank = ranks.of(payload, offset, length);
+        learnedRank = rank < 0 ? learnedRank : rank;
         if (rank < 0 || rank == config.dpRank()) {
             foreignRank = rank < 0 ? foreignRank : NO_RANK;
             return true;
@@ -1109,7 +1113,7 @@ public final class EngineStream implements EventSource {
                 decoder.drops().nonZero(),
                 config.blockSize(),
                 decoder.learnedBlockSize(),
-                decoder.learnedRank(),
+                learnedRank,
                 decoder.learnedEagle(),
                 decoder.multimodalStores(),
                 removals.inUse(),

@@ -399,6 +399,18 @@ class EngineStreamTruthTest {
         assertEquals(6, held().size());
     }
 
+    @ParameterizedTest
+    @CsvSource({"5, 192", "5, 261", "0, 256", "127, 383"})
+    void aForeignRankIsKnownHoweverItIsWritten(int own, int foreign) {
+        final EngineStream stream = stream(c -> c.withDpRank(own));
+        stream.onMessage(0, storeOfRank(1, own));
+        stream.onMessage(1, storeOfRank(2, foreign));
+
+        assertEquals(List.of(1L), held());
+        assertEquals(Map.of("foreign_rank", 1L), stream.status().drops());
+        assertEquals(foreign, stream.status().learnedRank());
+    }
+
     @Test
     void replayedMessagesHaveNoAge() {
         nowNs = TimeUnit.HOURS.toNanos(50);

@@ -35,16 +35,7 @@ public final class EngineBatchDecoder {
     private static final long OPAQUE_CHAIN = 0x6f70617175650001L;
     private static final int RETAINED_TOKENS = 1 << 16;
     private static final byte[] NO_NAME = {};
-    private static final long NO_RANK = -1;
-    private static final int RANKED_ELEMENTS = 3;
-    private static final byte NIL = (byte) 0xc0;
     private static final byte[] EVENTS = EventFields.ascii("events");
-    static final byte[][] RANKS = {
-        EventFields.ascii("data_parallel_rank"),
-        EventFields.ascii("dp_rank"),
-        EventFields.ascii("attn_dp_rank")
-    };
-
     private final int blockSize;
     private final long baseSeed;
     private final MsgpackReader batch = new MsgpackReader();
@@ -66,7 +57,6 @@ public final class EngineBatchDecoder {
     private boolean lostBlocks;
     private int eventCount;
     private volatile int learnedBlockSize;
-    private volatile long learnedRank = NO_RANK;
     private volatile boolean learnedEagle;
     private final AtomicLong multimodalStores = new AtomicLong();
 
@@ -104,11 +94,6 @@ public final class EngineBatchDecoder {
     /** Block size in the last store seen, whether it fits or not; 0 before the first. */
     public int learnedBlockSize() {
         return learnedBlockSize;
-    }
-
-    /** Data-parallel rank in the last batch that names one, −1 before the first. */
-    public long learnedRank() {
-        return learnedRank;
     }
 
     /** Whether any store came as pairs of tokens: its blocks are hashed for EAGLE. */
@@ -158,46 +143,6 @@ public final class EngineBatchDecoder {
                 : Shape.UNDECODABLE;
     }
 
-    /**
-     * Reads which data-parallel rank a batch is of, without decoding its events.
-     *
-     * @param payload holds the batch
-     * @param offset its first byte
-     * @param length its bytes
-     * @return the rank, −1 if the batch names none
-     */
-    public long rankOf(byte[] payload, int offset, int length) {
-        batch.wrap(payload, offset, length);
-        if (batch.peek() == MsgpackReader.Kind.MAP) {
-            final long before = learnedRank;
-            learnedRank = NO_RANK;
-            findEvents();
-            final long named = learnedRank;
-            learnedRank = named == NO_RANK ? before : named;
-            return named;
-        }
-        final long elements = batch.readArrayHeader();
-        if (elements < RANKED_ELEMENTS) {
-            return NO_RANK;
-        }
-        final byte tail = payload[offset + length - 1];
-        if (elements == RANKED_ELEMENTS && (tail == learnedRank || tail == NIL)) {
-            // the last byte is the last element, and that is the rank: no need to skip the events
-            return tail == NIL ? NO_RANK : tail;
-        }
-        final boolean behindTime = batch.skip();
-        final boolean behindEvents = behindTime && batch.skip();
-        if (!behindEvents || batch.peek() != MsgpackReader.Kind.INTEGER) {
-            return NO_RANK;
-        }
-        final long rank = batch.readLong();
-        if (!batch.ok()) {
-            return NO_RANK;
-        }
-        learnedRank = rank;
-        return rank;
-    }
-
     private boolean skipTimestamp() {
         return switch (batch.peek()) {
             case INTEGER, FLOAT, NIL -> batch.skip();
@@ -205,7 +150,7 @@ public final class EngineBatchDecoder {
         };
     }
 
-    /** Moves to the list of events of a map batch; notes a rank that stands before it. */
+    /** Moves to the list of events of a map batch. */
     private boolean findEvents() {
         final long pairs = batch.readMapHeader();
         for (long i = 0; i < pairs && batch.ok(); i++) {
@@ -214,30 +159,10 @@ public final class EngineBatchDecoder {
                 batch.skip();
             } else if (batch.dataEquals(EVENTS) && batch.peek() == MsgpackReader.Kind.ARRAY) {
                 return true;
-            } else if (isRankName()) {
-                readRank();
-                continue;
             }
             batch.skip();
         }
         return false;
-    }
-
-    private boolean isRankName() {
-        for (byte[] name : RANKS) {
-            if (batch.dataEquals(name)) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private void readRank() {
-        if (batch.peek() == MsgpackReader.Kind.INTEGER) {
-            learnedRank = batch.readLong();
-        } else {
-            batch.skip();
-        }
     }
 
     /**
@@ -254,11 +179,11 @@ public final class EngineBatchDecoder {
         lostBlocks = false;
         batch.wrap(payload, offset, length);
         final boolean found;
-        final boolean inArray = batch.peek() == MsgpackReader.Kind.ARRAY;
-        long elements = 0;
-        if (inArray) {
-            elements = batch.readArrayHeader();
-            found = elements >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY;
+        if (batch.peek() == MsgpackReader.Kind.ARRAY) {
+            found =
+                    batch.readArrayHeader() >= 2
+                            && skipTimestamp()
+                            && batch.peek() == MsgpackReader.Kind.ARRAY;
         } else {
             found = batch.peek() == MsgpackReader.Kind.MAP && findEvents();
         }
@@ -267,9 +192,6 @@ public final class EngineBatchDecoder {
             return false;
         }
         decodeEvents(payload, out);
-        if (inArray && elements > 2 && batch.ok()) {
-            readRank();
-        }
         return true;
     }
 

@@ -232,7 +232,6 @@ class EngineBatchDecoderTest {
 
         assertEquals(List.of("removed [7]"), decode(pack(list(1.5, List.of(event)))));
         assertEquals(List.of("removed [7]"), decode(pack(list(1, List.of(event), 3))));
-        assertEquals(3, decoder.learnedRank());
         assertEquals(List.of("removed [7]"), decode(pack(list(null, List.of(event), null, "x"))));
         assertEquals(
                 List.of("removed [7]"),
@@ -241,7 +240,6 @@ class EngineBatchDecoderTest {
         ranked.put("attn_dp_rank", 5);
         ranked.put("events", List.of(event));
         assertEquals(List.of("removed [7]"), decode(pack(ranked)));
-        assertEquals(5, decoder.learnedRank());
         assertEquals(List.of(), decode(batch()));
         assertEquals(Map.of(), decoder.drops().nonZero());
     }
