@@ -106,11 +106,17 @@ public final class EngineStream implements EventSource {
     /** Blocks that an engine may have held beyond what the index has room for, some time ago. */
     private static final int REFILL_SLACK = 1024;
 
+    /** Lines about streams that become stale, or are not any more, in a period of time. */
+    static final int STALE_LINES = 20;
+
+    static final long STALE_LINES_PERIOD_NS = TimeUnit.SECONDS.toNanos(10);
+
     private static final long NO_RANK = -1;
 
     private final SourceConfig config;
     private final KvEventSink sink;
     private final LongSupplier nanoClock;
+    private final LogLimit staleLines;
     private final EngineBatchDecoder decoder;
     private final BatchRank ranks = new BatchRank();
     private final StreamCounters counters = new StreamCounters();
@@ -157,6 +163,17 @@ public final class EngineStream implements EventSource {
     }
 
     EngineStream(SourceConfig config, KvEventSink sink, LongSupplier nanoClock) {
+        this(config, sink, nanoClock, new LogLimit(STALE_LINES, STALE_LINES_PERIOD_NS));
+    }
+
+    /** With a limit of lines about becoming stale that it shares with others. */
+    EngineStream(SourceConfig config, KvEventSink sink, LogLimit staleLines) {
+        this(config, sink, System::nanoTime, staleLines);
+    }
+
+    private EngineStream(
+            SourceConfig config, KvEventSink sink, LongSupplier nanoClock, LogLimit staleLines) {
+        this.staleLines = staleLines;
         this.config = Objects.requireNonNull(config);
         this.sink = Objects.requireNonNull(sink);
         this.nanoClock = Objects.requireNonNull(nanoClock);
@@ -1000,12 +1017,28 @@ public final class EngineStream implements EventSource {
         final IndexState before = state;
         incomplete = loss != null || foreignRank != NO_RANK;
         state = currentState();
-        if (before != state && (before == IndexState.STALE || state == IndexState.STALE)) {
-            if (state == IndexState.STALE) {
-                LOG.warn("{}: stale: {}", name(), freshness.why());
-            } else {
-                LOG.warn("{}: no longer stale: {}", name(), state);
-            }
+        if (before != state
+                && state != IndexState.GONE
+                && (before == IndexState.STALE || state == IndexState.STALE)) {
+            logStale();
+        }
+    }
+
+    private void logStale() {
+        final int left = staleLines.take(nanoClock.getAsLong());
+        if (left < 0) {
+            return;
+        }
+        final String more =
+                left == 0
+                        ? " (of further ones nothing is said for "
+                                + TimeUnit.NANOSECONDS.toSeconds(STALE_LINES_PERIOD_NS)
+                                + " s)"
+                        : "";
+        if (state == IndexState.STALE) {
+            LOG.warn("{}: stale: {}{}", name(), freshness.why(), more);
+        } else {
+            LOG.warn("{}: no longer stale: {}{}", name(), state, more);
         }
     }
 

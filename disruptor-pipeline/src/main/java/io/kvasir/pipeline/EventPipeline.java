@@ -38,6 +38,8 @@ public final class EventPipeline implements AutoCloseable {
     private final IndexWriter writer;
     private final Disruptor<KvEvent> disruptor;
     private final RingBuffer<KvEvent> ring;
+    private final LogLimit staleLines =
+            new LogLimit(EngineStream.STALE_LINES, EngineStream.STALE_LINES_PERIOD_NS);
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong refused = new AtomicLong();
     private final List<EventSource> sources = new ArrayList<>();
@@ -96,7 +98,8 @@ public final class EventPipeline implements AutoCloseable {
         if (zmq == null) {
             zmq = new ZmqTransport(config.zmq());
         }
-        final ZmqSource opened = zmq.open(new EngineStream(source, sink(source.slot())));
+        final ZmqSource opened =
+                zmq.open(new EngineStream(source, sink(source.slot()), staleLines));
         sources.add(opened);
         return opened;
     }
@@ -111,7 +114,7 @@ public final class EventPipeline implements AutoCloseable {
     public synchronized EngineStream openDirect(SourceConfig source) {
         checkOpen();
         forgetClosedSources();
-        final EngineStream opened = new EngineStream(source, sink(source.slot()));
+        final EngineStream opened = new EngineStream(source, sink(source.slot()), staleLines);
         sources.add(opened);
         return opened;
     }
