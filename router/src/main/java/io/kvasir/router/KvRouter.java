@@ -21,7 +21,9 @@ import io.kvasir.pipeline.WaitMode;
 
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
@@ -75,10 +77,14 @@ public final class KvRouter implements AutoCloseable {
     private final long bookingTimeoutNs; // 0 = none
     private final RouterTicker tickerOrNull; // null where the embedder calls tick
     private final WorkerSlots slots;
+    private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
     private volatile Roster roster = Roster.EMPTY;
     private volatile boolean closed;
+
+    /** By which a worker is registered once. */
+    private record NamedRank(String name, int dpRank) {}
 
     private KvRouter(Builder builder) {
         settings = builder.settings.build();
@@ -201,10 +207,9 @@ public final class KvRouter implements AutoCloseable {
         if (spec.events() != null) {
             checkBlockSize(spec.events());
         }
-        for (Worker other : roster.workers()) {
-            if (other.name().equals(spec.name()) && other.dpRank() == spec.dpRank()) {
-                throw new IllegalArgumentException("worker " + other + " is registered already");
-            }
+        final Worker other = named.get(new NamedRank(spec.name(), spec.dpRank()));
+        if (other != null) {
+            throw new IllegalArgumentException("worker " + other + " is registered already");
         }
     }
 
@@ -226,6 +231,7 @@ public final class KvRouter implements AutoCloseable {
                             routed == null ? IndexState.DEGRADED : IndexState.PREDICTED);
             worker.source(source);
             roster = roster.with(worker);
+            named.put(new NamedRank(spec.name(), spec.dpRank()), worker);
             return worker;
         } catch (Throwable t) {
             board.open(slot, false);
@@ -304,6 +310,7 @@ public final class KvRouter implements AutoCloseable {
             return false;
         }
         roster = roster.without(worker);
+        named.remove(new NamedRank(worker.name(), worker.dpRank()));
         worker.markRemoved();
         giveBack(worker.slot());
         return true;
@@ -832,6 +839,7 @@ public final class KvRouter implements AutoCloseable {
             }
         }
         roster = Roster.EMPTY;
+        named.clear();
         events.close();
         life.close();
     }

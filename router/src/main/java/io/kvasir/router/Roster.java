@@ -4,34 +4,47 @@ import java.util.Arrays;
 
 /** The registered workers at one moment. Immutable. */
 final class Roster {
-    static final Roster EMPTY = new Roster(new Worker[0]);
+    static final Roster EMPTY = new Roster(new Worker[0], new Worker[0], new long[0]);
 
     private final Worker[] workers;
     private final Worker[] bySlot;
     private final long[] slots; // one bit a slot
 
-    private Roster(Worker[] workers) {
+    private Roster(Worker[] workers, Worker[] bySlot, long[] slots) {
         this.workers = workers;
-        int end = 0;
-        for (Worker worker : workers) {
-            end = Math.max(end, worker.slot() + 1);
-        }
-        bySlot = new Worker[end];
-        slots = new long[(end + Long.SIZE - 1) / Long.SIZE];
-        for (Worker worker : workers) {
-            bySlot[worker.slot()] = worker;
-            slots[worker.slot() / Long.SIZE] |= 1L << worker.slot();
-        }
+        this.bySlot = bySlot;
+        this.slots = slots;
     }
 
+    /** Copies arrays; looks at no other worker. */
     Roster with(Worker worker) {
+        final int slot = worker.slot();
         final Worker[] more = Arrays.copyOf(workers, workers.length + 1);
         more[workers.length] = worker;
-        return new Roster(more);
+        final Worker[] moreBySlot = Arrays.copyOf(bySlot, Math.max(bySlot.length, slot + 1));
+        moreBySlot[slot] = worker;
+        final long[] moreSlots = Arrays.copyOf(slots, Math.max(slots.length, slot / Long.SIZE + 1));
+        moreSlots[slot / Long.SIZE] |= 1L << slot;
+        return new Roster(more, moreBySlot, moreSlots);
     }
 
     Roster without(Worker worker) {
-        return new Roster(Arrays.stream(workers).filter(w -> w != worker).toArray(Worker[]::new));
+        final Worker[] fewer =
+                Arrays.stream(workers).filter(w -> w != worker).toArray(Worker[]::new);
+        int end = bySlot.length;
+        while (end > 0 && (bySlot[end - 1] == null || bySlot[end - 1] == worker)) {
+            end--;
+        }
+        final Worker[] fewerBySlot = Arrays.copyOf(bySlot, end);
+        final long[] fewerSlots = Arrays.copyOf(slots, (end + Long.SIZE - 1) / Long.SIZE);
+        if (worker.slot() < end) {
+            fewerBySlot[worker.slot()] = null;
+        }
+        final int group = worker.slot() / Long.SIZE;
+        if (group < fewerSlots.length) {
+            fewerSlots[group] &= ~(1L << worker.slot());
+        }
+        return new Roster(fewer, fewerBySlot, fewerSlots);
     }
 
     int size() {

@@ -1,0 +1,69 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+
+/** The roster after random registrations and removals, against a list. */
+class RosterTest {
+    private final KvRouter maker = KvRouter.builder().maxWorkers(200).maxBlocks(64, 64).build();
+
+    @AfterEach
+    void close() {
+        maker.close();
+    }
+
+    @Test
+    void itIsWhatAListOfItsWorkersSays() {
+        final SplittableRandom random = new SplittableRandom(Seeds.next("RosterTest"));
+        final List<Worker> free = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            free.add(maker.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));
+        }
+        final List<Worker> model = new ArrayList<>();
+        Roster roster = Roster.EMPTY;
+        for (int step = 0; step < 2_000; step++) {
+            final boolean adds =
+                    model.isEmpty() || (!free.isEmpty() && random.nextInt(400) < 300 - step / 8);
+            final List<Worker> from = adds ? free : model;
+            final Worker worker = from.remove(random.nextInt(from.size()));
+            if (adds) {
+                model.add(worker);
+                roster = roster.with(worker);
+            } else {
+                free.add(worker);
+                roster = roster.without(worker);
+            }
+            check(roster, model);
+        }
+    }
+
+    private static void check(Roster roster, List<Worker> model) {
+        assertArrayEquals(model.toArray(), roster.workers());
+        final int end = model.stream().mapToInt(w -> w.slot() + 1).max().orElse(0);
+        assertEquals(end, roster.slotEnd());
+        assertEquals((end + 63) / 64, roster.groups());
+        final long[] slots = new long[roster.groups()];
+        for (Worker worker : model) {
+            assertSame(worker, roster.at(worker.slot()));
+            slots[worker.slot() / 64] |= 1L << worker.slot();
+        }
+        for (int group = 0; group < slots.length; group++) {
+            assertEquals(slots[group], roster.slots(group));
+        }
+        for (int slot = 0; slot < 256; slot++) {
+            final int of = slot;
+            assertEquals(
+                    model.stream().anyMatch(w -> w.slot() == of), roster.at(slot) != null, "slot");
+        }
+    }
+}
