@@ -341,6 +341,11 @@ final class GatewayMetrics {
                 "dp_rank");
         source("event_messages", "Event messages received", SourceStatus::messages);
         source("lost_event_messages", "Event messages lost for good", SourceStatus::lostMessages);
+        sourceBy(
+                "ignored_event_messages",
+                "Event messages that came too late, or twice, and were ignored",
+                "cause",
+                s -> Map.of("late", s.late(), "repeated", s.duplicates()));
         source("event_replays", "Replays answered to the end", SourceStatus::replays);
         source("engine_restarts", "Engines seen to have started anew", SourceStatus::restarts);
         sourceBy(
