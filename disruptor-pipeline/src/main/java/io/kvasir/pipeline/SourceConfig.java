@@ -19,7 +19,8 @@ import java.util.Objects;
  * @param removals what a removal means
  * @param rootStoresRefresh whether a root store of blocks already held only reports them, as
  *     engines do for requests that ask for a full cache report
- * @param freshness when the source counts as stale
+ * @param freshness when the source counts as stale; a router has {@link FreshnessLimits#DEFAULT}
+ *     mean its own settings
  * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
  */
 public record SourceConfig(

@@ -13,6 +13,7 @@ import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.EventPipeline;
 import io.kvasir.pipeline.EventSource;
+import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.LifePipeline;
 import io.kvasir.pipeline.LifePipelineConfig;
@@ -219,7 +220,7 @@ public final class KvRouter implements AutoCloseable {
             checkNew(spec); // again: the wait was without the lock
             board.reset(slot);
             if (spec.events() != null) {
-                source = events.openZmq(spec.events().withSlot(slot).withHashSeed(hashSeed));
+                source = events.openZmq(ofThisRouter(spec.events(), slot));
             }
             final Worker worker =
                     new Worker(
@@ -268,10 +269,17 @@ public final class KvRouter implements AutoCloseable {
         if (before != null) {
             before.close();
         }
-        final EngineStream stream =
-                events.openDirect(source.withSlot(worker.slot()).withHashSeed(hashSeed));
+        final EngineStream stream = events.openDirect(ofThisRouter(source, worker.slot()));
         worker.source(stream);
         return stream;
+    }
+
+    /** What the router decides of a source; its limits of staleness only where it has none. */
+    private SourceConfig ofThisRouter(SourceConfig source, int slot) {
+        final SourceConfig own = source.withSlot(slot).withHashSeed(hashSeed);
+        return own.freshness().equals(FreshnessLimits.DEFAULT)
+                ? own.withFreshness(RouterSettings.freshness(settings))
+                : own;
     }
 
     private void checkBlockSize(SourceConfig source) {

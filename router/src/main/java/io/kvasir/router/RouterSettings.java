@@ -5,6 +5,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.pipeline.EventPipelineConfig;
+import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.WaitMode;
 import io.kvasir.pipeline.ZmqConfig;
 
@@ -309,6 +310,106 @@ public final class RouterSettings {
                             1000,
                             "How often missing events are asked for before they count as lost."));
 
+    /** Longest time of opening an event connection. */
+    public static final Setting<Duration> EVENT_CONNECT_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "event-connect-timeout-ms",
+                            2_000,
+                            1,
+                            "Limit of opening a connection for events, handshake included."));
+
+    /** Pause before the first further try to open an event connection. */
+    public static final Setting<Duration> EVENT_RECONNECT =
+            row(
+                    Setting.duration(
+                            "event-reconnect-ms",
+                            100,
+                            1,
+                            "Pause before the first further try to open a connection for events;"
+                                    + " it doubles with each."));
+
+    /** Longest pause between tries to open an event connection. */
+    public static final Setting<Duration> EVENT_RECONNECT_MAX =
+            row(
+                    Setting.duration(
+                            "event-reconnect-max-ms",
+                            5_000,
+                            1,
+                            "Longest pause between tries to open a connection for events; at least"
+                                    + " event-reconnect-ms."));
+
+    /** Live event messages of one worker that may wait while it is replayed. */
+    public static final Setting<Integer> EVENT_WAITING_MESSAGES =
+            row(
+                    Setting.integer(
+                            "event-waiting-messages",
+                            65_536,
+                            1,
+                            MAX,
+                            "Live event messages of one worker that may wait while missing ones are"
+                                    + " replayed; further ones are asked for later."));
+
+    /** Bytes of these messages. */
+    public static final Setting<Long> EVENT_WAITING_BYTES =
+            row(
+                    Setting.number(
+                            "event-waiting-bytes",
+                            32L << 20,
+                            1,
+                            Long.MAX_VALUE,
+                            "Bytes of live event messages of one worker that may wait then."));
+
+    /** Replays under way at a time. */
+    public static final Setting<Integer> CONCURRENT_REPLAYS =
+            row(
+                    Setting.integer(
+                            "concurrent-replays",
+                            16,
+                            1,
+                            MAX,
+                            "Engines that are asked for missing events at the same time."));
+
+    /** Time after a connect at which missed newest messages are asked for. */
+    public static final Setting<Duration> REPLAY_TAIL_CHECK =
+            row(
+                    Setting.duration(
+                            "replay-tail-check-ms",
+                            1_000,
+                            0,
+                            "Time after a connect at which an engine is asked for newest events"
+                                    + " that were missed. 0 = never."));
+
+    /** Silence of an engine that serves, after which its view is stale. */
+    public static final Setting<Duration> STALE_AFTER =
+            row(
+                    Setting.duration(
+                            "stale-after-ms",
+                            5_000,
+                            1,
+                            "Time without an event in which an engine has served prompts with new"
+                                    + " blocks, and after which what it announced is stale."));
+
+    /** Prompts with new blocks that an engine has served in this silence. */
+    public static final Setting<Integer> STALE_AFTER_PROMPTS =
+            row(
+                    Setting.integer(
+                            "stale-after-prompts",
+                            3,
+                            1,
+                            MAX,
+                            "Prompts with new blocks that it has served in this time."));
+
+    /** Time in which the credit of a stale view falls to nothing. */
+    public static final Setting<Duration> STALE_DECAY =
+            row(
+                    Setting.duration(
+                            "stale-decay-ms",
+                            2_000,
+                            1,
+                            "Time in which cached blocks of a stale worker come to count"
+                                    + " nothing."));
+
     /** All of them. */
     public static final SettingTable TABLE = new SettingTable(ROWS);
 
@@ -342,20 +443,47 @@ public final class RouterSettings {
         final ZmqConfig usual = ZmqConfig.defaults();
         final int pollers = s.get(EVENT_POLLERS);
         final long receiveBytes = s.get(EVENT_RECEIVE_BYTES);
+        final int reconnectMs = millis(s.get(EVENT_RECONNECT));
+        final int reconnectMaxMs = millis(s.get(EVENT_RECONNECT_MAX));
+        if (reconnectMaxMs < reconnectMs) {
+            throw new IllegalArgumentException(
+                    EVENT_RECONNECT_MAX
+                            + "="
+                            + reconnectMaxMs
+                            + " must be "
+                            + EVENT_RECONNECT
+                            + "="
+                            + reconnectMs
+                            + " or more");
+        }
         return EventPipelineConfig.defaults()
                 .withRingSize(s.get(EVENT_RING_SIZE))
                 .withZmq(
-                        usual.withPollers(pollers == 0 ? usual.pollers() : pollers)
-                                .withLimits(
-                                        s.get(MAX_EVENT_BYTES),
-                                        usual.waitingMessages(),
-                                        usual.waitingBytes(),
-                                        receiveBytes == 0 ? usual.receiveBytes() : receiveBytes)
-                                .withReplays(
-                                        usual.replays(),
-                                        (int) s.get(REPLAY_TIMEOUT).toMillis(),
-                                        s.get(REPLAY_ATTEMPTS),
-                                        usual.tailCheckMs()));
+                        new ZmqConfig(
+                                pollers == 0 ? usual.pollers() : pollers,
+                                millis(s.get(EVENT_CONNECT_TIMEOUT)),
+                                reconnectMs,
+                                reconnectMaxMs,
+                                s.get(MAX_EVENT_BYTES),
+                                s.get(EVENT_WAITING_MESSAGES),
+                                s.get(EVENT_WAITING_BYTES),
+                                receiveBytes == 0 ? usual.receiveBytes() : receiveBytes,
+                                s.get(CONCURRENT_REPLAYS),
+                                millis(s.get(REPLAY_TIMEOUT)),
+                                s.get(REPLAY_ATTEMPTS),
+                                millis(s.get(REPLAY_TAIL_CHECK))));
+    }
+
+    /** When a source counts as stale that does not say so itself. */
+    static FreshnessLimits freshness(Settings s) {
+        return new FreshnessLimits(
+                s.get(STALE_AFTER).toNanos(),
+                s.get(STALE_AFTER_PROMPTS),
+                s.get(STALE_DECAY).toNanos());
+    }
+
+    private static int millis(Duration duration) {
+        return (int) Math.min(MAX, duration.toMillis());
     }
 
     /** What is predicted of workers without events; null for nothing. */

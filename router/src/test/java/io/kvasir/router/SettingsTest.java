@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.WaitMode;
+import io.kvasir.pipeline.ZmqConfig;
 import io.kvasir.router.Settings.Source;
 
 import org.junit.jupiter.api.Test;
@@ -141,6 +143,40 @@ class SettingsTest {
             assertEquals(64, router.eventPipeline().ringSize());
             assertEquals(5L, router.settings().get(RouterSettings.SEED));
         }
+    }
+
+    @Test
+    void theRowsOfEventConnectionsReachThePipeline() {
+        builder.set(RouterSettings.EVENT_POLLERS, 3)
+                .set(RouterSettings.EVENT_CONNECT_TIMEOUT, Duration.ofMillis(11))
+                .set(RouterSettings.EVENT_RECONNECT, Duration.ofMillis(12))
+                .set(RouterSettings.EVENT_RECONNECT_MAX, Duration.ofMillis(13))
+                .set(RouterSettings.MAX_EVENT_BYTES, 14L)
+                .set(RouterSettings.EVENT_WAITING_MESSAGES, 15)
+                .set(RouterSettings.EVENT_WAITING_BYTES, 16L)
+                .set(RouterSettings.EVENT_RECEIVE_BYTES, 17L)
+                .set(RouterSettings.CONCURRENT_REPLAYS, 18)
+                .set(RouterSettings.REPLAY_TIMEOUT, Duration.ofMillis(19))
+                .set(RouterSettings.REPLAY_ATTEMPTS, 20)
+                .set(RouterSettings.REPLAY_TAIL_CHECK, Duration.ZERO);
+        assertEquals(
+                new ZmqConfig(3, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0),
+                RouterSettings.events(builder.build()).zmq());
+        final Settings usual = Settings.builder(RouterSettings.TABLE).build();
+        assertEquals(ZmqConfig.defaults(), RouterSettings.events(usual).zmq());
+        assertEquals(FreshnessLimits.DEFAULT, RouterSettings.freshness(usual));
+    }
+
+    @Test
+    void pausesBetweenTriesThatContradictAreNamed() {
+        builder.set(RouterSettings.EVENT_RECONNECT, Duration.ofMillis(200))
+                .set(RouterSettings.EVENT_RECONNECT_MAX, Duration.ofMillis(100));
+        assertEquals(
+                "event-reconnect-max-ms=100 must be event-reconnect-ms=200 or more",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> KvRouter.builder().settings(builder.build()).build())
+                        .getMessage());
     }
 
     @Test

@@ -24,7 +24,7 @@ class TruthTest {
     private static final int[] PROMPT = IntStream.range(0, TOKENS).toArray();
     private static final FreshnessLimits AT_ONCE = new FreshnessLimits(1, 2, 1);
 
-    private final KvRouter router =
+    private KvRouter router =
             KvRouter.builder()
                     .blockSize(BLOCK_SIZE)
                     .maxWorkers(8)
@@ -89,6 +89,28 @@ class TruthTest {
             assertEquals(TOKENS - 5 * BLOCK_SIZE, worker.prefillTokens());
             assertTrue(lease.isOpen());
         }
+    }
+
+    @Test
+    void theRoutersLimitsOfStalenessAreThoseOfSourcesWithoutTheirOwn() throws RouteException {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .set(RouterSettings.STALE_AFTER, Duration.ofMillis(1))
+                        .set(RouterSettings.STALE_AFTER_PROMPTS, 2)
+                        .build();
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        final int[] other = IntStream.range(5_000, 5_100).toArray();
+        serve(other);
+        serve(other);
+        EngineMessages.await(() -> worker.sourceStatus().behind() == 0, "applied");
+        final long beganNs = System.nanoTime();
+        while (System.nanoTime() - beganNs < 1_000_000) {
+            Thread.onSpinWait(); // the limit's time passes
+        }
+        serve(other);
+        assertEquals(IndexState.STALE, worker.state());
     }
 
     @Test
