@@ -2,6 +2,7 @@ package io.kvasir.cli;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.GatewaySettings;
@@ -136,17 +137,17 @@ final class ServeCommand implements Callable<Integer> {
                             + c.get(RouterSettings.MAX_TREE_SIZE)
                             + " blocks");
         }
+        final PrefixIndexConfig index = RouterSettings.index(c.settings());
         out.println(
                 "  limits: "
                         + c.get(RouterSettings.MAX_WORKERS)
                         + " workers, "
-                        + c.get(RouterSettings.MAX_BLOCKS)
+                        + index.maxBlocks()
                         + " blocks, "
-                        + RouterSettings.maxHeldBlocks(c.settings())
+                        + index.maxHeldBlocks()
                         + " held blocks, "
-                        + (c.get(RouterSettings.INDEX_BYTES) == RouterSettings.BY_LIMITS
-                                ? ""
-                                : c.get(RouterSettings.INDEX_BYTES) + " index bytes, ")
+                        + index.budgetBytes()
+                        + " index bytes, "
                         + c.get(RouterSettings.MAX_ACTIVE_REQUESTS)
                         + " active requests, "
                         + c.get(GatewaySettings.MAX_BODY_BYTES)

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import com.sun.management.OperatingSystemMXBean;
+
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LineArena;
@@ -9,6 +11,7 @@ import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.WaitMode;
 import io.kvasir.pipeline.ZmqConfig;
 
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -114,7 +117,7 @@ public final class RouterSettings {
             row(
                     Setting.integer(
                             "max-workers",
-                            64,
+                            256,
                             1,
                             PrefixIndexConfig.MAX_WORKER_SLOTS,
                             "(Worker, dp rank) pairs that can be registered at once."));
@@ -129,6 +132,18 @@ public final class RouterSettings {
                                     + " has most in it gives up its oldest ones (evict), so that"
                                     + " each has its share; or they are refused (refuse)."));
 
+    /** Part of the memory that the index may grow to where its size is not set. */
+    public static final Setting<Double> INDEX_MEMORY_SHARE =
+            row(
+                    Setting.decimal(
+                            "index-memory-share",
+                            0.1,
+                            0,
+                            0.9,
+                            "Part of the machine's or the container's memory that the index may"
+                                    + " grow to, where no limit of it is set; 0 = the default"
+                                    + " limits. Memory is taken as it is needed."));
+
     /** Distinct blocks in the index. */
     public static final Setting<Long> MAX_BLOCKS =
             row(
@@ -137,7 +152,9 @@ public final class RouterSettings {
                             1L << 20,
                             1,
                             MOST_BLOCKS,
-                            "Distinct blocks in the index; sizes its memory."));
+                            "Distinct blocks in the index; sizes its memory. Where neither this nor"
+                                    + " max-held-blocks nor index-bytes is set, the index may grow"
+                                    + " to index-memory-share."));
 
     /** (Worker, block) pairs in the index; 0 takes twice {@link #MAX_BLOCKS}. */
     public static final Setting<Long> MAX_HELD_BLOCKS =
@@ -159,9 +176,9 @@ public final class RouterSettings {
                                     MIN_INDEX_BYTES,
                                     MAX_INDEX_BYTES,
                                     "Memory of the index; the limits of blocks hold beside it. 0 ="
-                                        + " by these limits, which fits prompts of some 50 blocks:"
-                                        + " prompts of a few blocks that share nothing need about"
-                                        + " 50 bytes a block.")
+                                        + " by these limits, which fits prompts of 8 blocks and"
+                                        + " more: shorter ones that share nothing need 100 to 360"
+                                        + " bytes a block.")
                             .or(BY_LIMITS));
 
     /** Bookings at once. */
@@ -428,11 +445,33 @@ public final class RouterSettings {
         return held == 0 ? Math.min(MOST_BLOCKS, 2 * s.get(MAX_BLOCKS)) : held;
     }
 
+    private static boolean isUnset(Settings s, Setting<?> setting) {
+        return s.source(setting) == Settings.Source.DEFAULT;
+    }
+
+    /** Memory of the machine, of the container, or allowed off-heap, whichever is least. */
+    private static double memoryBytes() {
+        final long allowed = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
+        return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
+                ? Math.min(allowed, system.getTotalMemorySize())
+                : 0;
+    }
+
     /** Sizes of the index. */
-    static PrefixIndexConfig index(Settings s) {
+    public static PrefixIndexConfig index(Settings s) {
+        return sizes(s).with(s.get(INDEX_FULL));
+    }
+
+    private static PrefixIndexConfig sizes(Settings s) {
         final PrefixIndexConfig byLimits =
-                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s))
-                        .with(s.get(INDEX_FULL));
+                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s));
+        if (isUnset(s, MAX_BLOCKS) && isUnset(s, MAX_HELD_BLOCKS) && isUnset(s, INDEX_BYTES)) {
+            final long share =
+                    Math.min(MAX_INDEX_BYTES, (long) (memoryBytes() * s.get(INDEX_MEMORY_SHARE)));
+            return share <= byLimits.budgetBytes()
+                    ? byLimits
+                    : PrefixIndexConfig.within(s.get(MAX_WORKERS), share);
+        }
         return s.get(INDEX_BYTES) == BY_LIMITS
                 ? byLimits
                 : byLimits.withBudgetBytes(s.get(INDEX_BYTES));

@@ -3,12 +3,14 @@ package io.kvasir.core.index;
 import java.util.Objects;
 
 /**
- * Sizes of a {@link PrefixIndex}; memory for all of it is taken at construction.
+ * Sizes of a {@link PrefixIndex}; memory for all of it is reserved at construction, and taken when
+ * it is written first.
  *
- * <p>The budget follows from the limits: 9 bytes for a distinct block and 26 for a held one, which
- * runs of some 50 blocks and more need on average, and 8 KiB for each worker slot; a small index
- * gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter pieces, the
- * memory may end before the limits do; a store does not fit then as it does not at a limit.
+ * <p>The budget follows from the limits: 9 bytes for a distinct block and 55 for a held one, which
+ * prompts of 8 blocks and more need, however they are stored, and 8 KiB for each worker slot; a
+ * small index gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter
+ * pieces, the memory may end before the limits do; a store does not fit then as it does not at a
+ * limit.
  *
  * @param maxWorkerSlots worker slots, 1..{@value #MAX_WORKER_SLOTS}
  * @param maxBlocks distinct blocks, counted once however many workers hold them, 1..2^30
@@ -28,7 +30,7 @@ public record PrefixIndexConfig(
     private static final long MAX_COUNT = 1L << 30;
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 9;
-    private static final long BYTES_PER_HELD_BLOCK = 26;
+    private static final long BYTES_PER_HELD_BLOCK = 55;
     private static final long BYTES_PER_SLOT = 8 << 10;
     private static final long SHORTEST_RUN_BYTES = 512;
     private static final long SMALL_BUDGET = 4 << 20;
@@ -69,14 +71,27 @@ public record PrefixIndexConfig(
                 budget(maxWorkerSlots, maxBlocks, maxHeldBlocks));
     }
 
+    /**
+     * The limits that a number of bytes has room for, with as many distinct blocks as held ones.
+     *
+     * @param bytes what the index may grow to
+     * @return limits and budget; each at least what the smallest index has
+     */
+    public static PrefixIndexConfig within(int maxWorkerSlots, long bytes) {
+        final long left = bytes - BYTES_PER_SLOT * maxWorkerSlots;
+        final long blocks =
+                Math.clamp(left / (BYTES_PER_BLOCK + BYTES_PER_HELD_BLOCK), 1, MAX_COUNT);
+        return new PrefixIndexConfig(maxWorkerSlots, blocks, blocks);
+    }
+
     /** The same sizes with another rule for stores that do not fit. */
     public PrefixIndexConfig with(CapacityRule rule) {
         return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, rule);
     }
 
     /**
-     * The same limits with another budget: prompts of a few blocks that share nothing need about 50
-     * bytes a block.
+     * The same limits with another budget: prompts of 4 blocks that share nothing need about 100
+     * bytes a block, of one block 360.
      *
      * @throws IllegalArgumentException if the value is outside its limits
      */

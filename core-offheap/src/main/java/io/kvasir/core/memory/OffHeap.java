@@ -46,14 +46,27 @@ public final class OffHeap implements AutoCloseable {
     private final Runnable release;
     private final AtomicBoolean released = new AtomicBoolean();
     private final MemorySegment segment;
+    private final MemoryParts parts; // null where the operating system takes pages when touched
+    private final long length;
     private final long base;
     private StoreListener listener;
 
     private OffHeap(MemorySegment segment, Runnable release) {
         this.release = release;
         this.segment = segment;
+        this.parts = null;
+        this.length = segment.byteSize();
         this.base = CHECKED ? 0 : segment.address();
-        ALLOCATED.addAndGet(segment.byteSize());
+        ALLOCATED.addAndGet(length);
+    }
+
+    private OffHeap(MemoryParts parts, long length, Runnable release) {
+        this.release = release;
+        this.segment = MemorySegment.NULL;
+        this.parts = parts;
+        this.length = length;
+        this.base = 0;
+        ALLOCATED.addAndGet(length);
     }
 
     /** Bytes of all memory of this process that was allocated here and not given back. */
@@ -87,6 +100,9 @@ public final class OffHeap implements AutoCloseable {
         if (mapped.isPresent() && !CHECKED) {
             return new OffHeap(mapped.get(), () -> HugePages.unmap(mapped.get()));
         }
+        if (mapped.isEmpty() && CHECKED && length > MemoryParts.LENGTH) {
+            return inParts(length);
+        }
         final Arena arena = Arena.ofShared();
         try {
             final MemorySegment memory =
@@ -98,6 +114,12 @@ public final class OffHeap implements AutoCloseable {
             arena.close();
             throw t;
         }
+    }
+
+    /** Memory of which each part is taken when it is touched first; for checked access only. */
+    static OffHeap inParts(long length) {
+        final Arena arena = Arena.ofShared();
+        return new OffHeap(new MemoryParts(arena, length), length, arena::close);
     }
 
     /** The same memory, given back with an arena that knows when it is closed. */
@@ -160,117 +182,122 @@ public final class OffHeap implements AutoCloseable {
 
     /** Length in bytes. */
     public long length() {
-        return segment.byteSize();
+        return length;
     }
 
     /** Reads a long. */
     public long getLong(long offset) {
-        return (long) LONG.get(memory(), base + offset);
+        return (long) LONG.get(memory(offset), at(offset));
     }
 
     /** Reads a long in opaque mode. */
     public long getLongOpaque(long offset) {
-        return (long) LONG.getOpaque(memory(), base + offset);
+        return (long) LONG.getOpaque(memory(offset), at(offset));
     }
 
     /** Reads a long in acquire mode. */
     public long getLongAcquire(long offset) {
-        return (long) LONG.getAcquire(memory(), base + offset);
+        return (long) LONG.getAcquire(memory(offset), at(offset));
     }
 
     /** Reads longs that lie behind each other into an array; each by itself is whole. */
     public void getLongs(long offset, long[] out, int to, int count) {
-        MemorySegment.copy(segment, ValueLayout.JAVA_LONG, offset, out, to, count);
+        for (int done = 0; done < count; ) {
+            final long at = offset + (long) done * Long.BYTES;
+            final int next = (int) (contiguous(at, (long) (count - done) * Long.BYTES) >> 3);
+            MemorySegment.copy(range(at), ValueLayout.JAVA_LONG, inRange(at), out, to + done, next);
+            done += next;
+        }
     }
 
     /** Writes a long. */
     public void putLong(long offset, long value) {
         store(offset, Long.BYTES, value, false);
-        LONG.set(memory(), base + offset, value);
+        LONG.set(memory(offset), at(offset), value);
     }
 
     /** Writes a long in opaque mode. */
     public void putLongOpaque(long offset, long value) {
         store(offset, Long.BYTES, value, false);
-        LONG.setOpaque(memory(), base + offset, value);
+        LONG.setOpaque(memory(offset), at(offset), value);
     }
 
     /** Writes a long in release mode. */
     public void putLongRelease(long offset, long value) {
         store(offset, Long.BYTES, value, true);
-        LONG.setRelease(memory(), base + offset, value);
+        LONG.setRelease(memory(offset), at(offset), value);
     }
 
     /** Adds to a long atomically, in volatile mode; returns the value before. */
     public long getAndAddLong(long offset, long delta) {
         store(offset, Long.BYTES, getLong(offset) + delta, true);
-        return (long) LONG.getAndAdd(memory(), base + offset, delta);
+        return (long) LONG.getAndAdd(memory(offset), at(offset), delta);
     }
 
     /** Reads a short. */
     public short getShort(long offset) {
-        return (short) SHORT.get(memory(), base + offset);
+        return (short) SHORT.get(memory(offset), at(offset));
     }
 
     /** Reads a short in opaque mode. */
     public short getShortOpaque(long offset) {
-        return (short) SHORT.getOpaque(memory(), base + offset);
+        return (short) SHORT.getOpaque(memory(offset), at(offset));
     }
 
     /** Writes a short in opaque mode. */
     public void putShortOpaque(long offset, short value) {
         store(offset, Short.BYTES, value, false);
-        SHORT.setOpaque(memory(), base + offset, value);
+        SHORT.setOpaque(memory(offset), at(offset), value);
     }
 
     /** Writes a short. */
     public void putShort(long offset, short value) {
         store(offset, Short.BYTES, value, false);
-        SHORT.set(memory(), base + offset, value);
+        SHORT.set(memory(offset), at(offset), value);
     }
 
     /** Reads a byte. */
     public byte getByte(long offset) {
-        return memory().get(ValueLayout.JAVA_BYTE, base + offset);
+        return memory(offset).get(ValueLayout.JAVA_BYTE, at(offset));
     }
 
     /** Writes a byte. */
     public void putByte(long offset, byte value) {
         store(offset, Byte.BYTES, value, false);
-        memory().set(ValueLayout.JAVA_BYTE, base + offset, value);
+        memory(offset).set(ValueLayout.JAVA_BYTE, at(offset), value);
     }
 
     /** Reads an int. */
     public int getInt(long offset) {
-        return (int) INT.get(memory(), base + offset);
+        return (int) INT.get(memory(offset), at(offset));
     }
 
     /** Reads an int in opaque mode. */
     public int getIntOpaque(long offset) {
-        return (int) INT.getOpaque(memory(), base + offset);
+        return (int) INT.getOpaque(memory(offset), at(offset));
     }
 
     /** Reads an int in acquire mode. */
     public int getIntAcquire(long offset) {
-        return (int) INT.getAcquire(memory(), base + offset);
+        return (int) INT.getAcquire(memory(offset), at(offset));
     }
 
     /** Writes an int. */
     public void putInt(long offset, int value) {
         store(offset, Integer.BYTES, value, false);
-        INT.set(memory(), base + offset, value);
+        INT.set(memory(offset), at(offset), value);
     }
 
     /** Writes an int in opaque mode. */
     public void putIntOpaque(long offset, int value) {
         store(offset, Integer.BYTES, value, false);
-        INT.setOpaque(memory(), base + offset, value);
+        INT.setOpaque(memory(offset), at(offset), value);
     }
 
     /** Writes an int in release mode. */
     public void putIntRelease(long offset, int value) {
         store(offset, Integer.BYTES, value, true);
-        INT.setRelease(memory(), base + offset, value);
+        INT.setRelease(memory(offset), at(offset), value);
     }
 
     /** Copies longs from an array. The same offset rules as for one long. */
@@ -278,7 +305,13 @@ public final class OffHeap implements AutoCloseable {
         for (int i = 0; CHECKED && listener != null && i < count; i++) {
             store(offset + (long) i * Long.BYTES, Long.BYTES, source[from + i], false);
         }
-        MemorySegment.copy(source, from, segment, ValueLayout.JAVA_LONG, offset, count);
+        for (int done = 0; done < count; ) {
+            final long at = offset + (long) done * Long.BYTES;
+            final int next = (int) (contiguous(at, (long) (count - done) * Long.BYTES) >> 3);
+            MemorySegment.copy(
+                    source, from + done, range(at), ValueLayout.JAVA_LONG, inRange(at), next);
+            done += next;
+        }
     }
 
     /** Writes zeros; {@code length} is a multiple of 8. */
@@ -301,7 +334,17 @@ public final class OffHeap implements AutoCloseable {
         for (long i = 0; CHECKED && listener != null && i < length; i += Long.BYTES) {
             store(to + i, Long.BYTES, getLong(from + i), false);
         }
-        MemorySegment.copy(segment, from, segment, to, length);
+        for (long done = 0; done < length; ) {
+            final long left = contiguous(from + done, length - done);
+            final long next = Math.min(left, contiguous(to + done, length - done));
+            MemorySegment.copy(
+                    range(from + done),
+                    inRange(from + done),
+                    range(to + done),
+                    inRange(to + done),
+                    next);
+            done += next;
+        }
     }
 
     /**
@@ -333,8 +376,30 @@ public final class OffHeap implements AutoCloseable {
         return difference != 0;
     }
 
-    private MemorySegment memory() {
-        return CHECKED ? segment : ALL;
+    private MemorySegment memory(long offset) {
+        if (!CHECKED) {
+            return ALL;
+        }
+        return parts == null ? segment : parts.at(offset);
+    }
+
+    /** Where an offset is in its {@link #memory}. */
+    private long at(long offset) {
+        return CHECKED && parts != null ? MemoryParts.offset(offset) : base + offset;
+    }
+
+    /** The same of what is no element but a range. */
+    private MemorySegment range(long offset) {
+        return parts == null ? segment : parts.at(offset);
+    }
+
+    private long inRange(long offset) {
+        return parts == null ? offset : MemoryParts.offset(offset);
+    }
+
+    /** How much of a range lies in one segment. */
+    private long contiguous(long offset, long length) {
+        return parts == null ? length : Math.min(length, MemoryParts.left(offset));
     }
 
     /** Gives the memory back; a second call does nothing. */
@@ -342,7 +407,7 @@ public final class OffHeap implements AutoCloseable {
     public void close() {
         if (released.compareAndSet(false, true)) {
             release.run();
-            ALLOCATED.addAndGet(-segment.byteSize());
+            ALLOCATED.addAndGet(-length);
         }
     }
 }
