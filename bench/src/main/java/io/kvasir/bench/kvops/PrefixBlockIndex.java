@@ -8,6 +8,11 @@ import io.kvasir.core.index.StoreResult;
 
 /** The product's index. Worker numbers are its slots. The only class here that knows it. */
 final class PrefixBlockIndex implements BlockIndex {
+    private static final long BYTES_PER_BLOCK = 9;
+    private static final long BYTES_PER_PAIR = 26;
+    private static final long BYTES_PER_WORKER = 8 << 10;
+    private static final long SMALL_BUDGET = 4 << 20;
+
     private final PrefixIndex index;
     private final int workers;
     private final boolean refreshHeld;
@@ -27,10 +32,19 @@ final class PrefixBlockIndex implements BlockIndex {
         this.rule = countCopies ? CopyRule.PHYSICAL : CopyRule.LAST_COPY;
     }
 
-    /** The one place that sizes the index: exactly the live maximum. */
+    /**
+     * The one place that sizes the index: limits of exactly the live maximum, and the memory that
+     * prompts of some 30 blocks and more need for it. By its own rule an index would reserve what
+     * prompts of 8 blocks need, of which these streams would touch half.
+     */
     private static PrefixIndexConfig config(int workers, LiveMaximum live) {
-        return new PrefixIndexConfig(
-                workers, Math.max(1, live.blocks()), Math.max(1, live.pairs()));
+        final long blocks = Math.max(1, live.blocks());
+        final long pairs = Math.max(1, live.pairs());
+        final PrefixIndexConfig config = new PrefixIndexConfig(workers, blocks, pairs);
+        final long enough =
+                BYTES_PER_BLOCK * blocks + BYTES_PER_PAIR * pairs + BYTES_PER_WORKER * workers;
+        return config.withBudgetBytes(
+                Math.min(config.budgetBytes(), Math.max(enough, SMALL_BUDGET)));
     }
 
     @Override
