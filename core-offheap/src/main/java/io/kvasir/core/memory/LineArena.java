@@ -14,6 +14,9 @@ package io.kvasir.core.memory;
  *   free block   int next, int previous: line numbers, 0 = none
  * </pre>
  *
+ * <p>Blocks of the largest order that were never handed out hang in no list: nothing of them is
+ * written, so that they take no memory of the machine.
+ *
  * <p>One writer thread calls everything but {@link #memory}. Other threads may read the memory of
  * any line at any time; whether what they read still belongs to what they looked for is for the
  * owner of the block to tell them.
@@ -42,6 +45,11 @@ public final class LineArena implements AutoCloseable {
     private final WriterCounter usedLines = new WriterCounter();
     private long freeOrders;
 
+    /** First of the largest blocks that were never handed out, and the line behind them. */
+    private int untouched;
+
+    private int untouchedEnd;
+
     /**
      * Allocates the memory, all of it free.
      *
@@ -69,7 +77,12 @@ public final class LineArena implements AutoCloseable {
             while ((long) line + (1L << order) > lines) {
                 order--;
             }
-            push(line, order);
+            if (order < MAX_ORDER) {
+                push(line, order);
+            } else {
+                untouched = untouchedEnd == NONE ? line : untouched;
+                untouchedEnd = line + (1 << order);
+            }
             line += 1 << order;
         }
     }
@@ -112,6 +125,10 @@ public final class LineArena implements AutoCloseable {
      * @return its first line, or {@link #NONE} when no free block is as large
      */
     public int allocate(int order) {
+        if ((freeOrders & (-1L << order)) == 0 && untouched < untouchedEnd) {
+            push(untouched, MAX_ORDER);
+            untouched += 1 << MAX_ORDER;
+        }
         final long larger = freeOrders & (-1L << order);
         if (larger == 0) {
             return NONE;
@@ -130,9 +147,10 @@ public final class LineArena implements AutoCloseable {
 
     /** Largest order of which that many blocks could be handed out now, -1 = none. */
     public int largestOrder(int blocks) {
+        final int never = (untouchedEnd - untouched) >> MAX_ORDER;
         long available = 0;
         for (int order = MAX_ORDER; order >= 0; order--) {
-            available = 2 * available + freeBlocks[order];
+            available = 2 * available + freeBlocks[order] + (order == MAX_ORDER ? never : 0);
             if (available >= blocks) {
                 return order;
             }
@@ -180,6 +198,11 @@ public final class LineArena implements AutoCloseable {
     /** State byte of a line; for tests. */
     int state(int line) {
         return states.getByte(line) & 0xFF;
+    }
+
+    /** Whether a line begins a block that was never handed out and hangs in no list; for tests. */
+    boolean isUntouched(int line) {
+        return line >= untouched && line < untouchedEnd;
     }
 
     /** First free block of an order, or {@link #NONE}; for tests. */

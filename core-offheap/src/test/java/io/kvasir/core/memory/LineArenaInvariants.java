@@ -28,8 +28,15 @@ public final class LineArenaInvariants {
         final Map<Integer, Integer> free = new TreeMap<>();
         final int lines = arena.capacityLines() + 1;
         long usedLines = 0;
+        long untouched = 0;
         int line = 1;
         while (line < lines) {
+            if (arena.isUntouched(line)) {
+                assertEquals(0, arena.state(line), "state of a block never handed out");
+                line += 1 << LineArena.MAX_ORDER;
+                untouched++;
+                continue;
+            }
             final int state = arena.state(line);
             final int order = state & ORDER;
             final int length = 1 << order;
@@ -57,11 +64,11 @@ public final class LineArenaInvariants {
                             order == LineArena.MAX_ORDER || !order.equals(free.get(buddy)),
                             "free neighbours are not one block: line=" + first);
                 });
-        checkLists(arena, free);
+        checkLists(arena, free, untouched);
         return used;
     }
 
-    private static void checkLists(LineArena arena, Map<Integer, Integer> free) {
+    private static void checkLists(LineArena arena, Map<Integer, Integer> free, long untouched) {
         int listed = 0;
         for (int order = 0; order <= LineArena.MAX_ORDER; order++) {
             int previous = LineArena.NONE;
@@ -78,17 +85,18 @@ public final class LineArenaInvariants {
         assertEquals(free.size(), listed, "free blocks in lists");
         for (int blocks : new int[] {1, 3}) {
             int order = LineArena.MAX_ORDER;
-            while (order >= 0 && available(free, order) < blocks) {
+            while (order >= 0 && available(free, order, untouched) < blocks) {
                 order--;
             }
             assertEquals(order, arena.largestOrder(blocks));
         }
     }
 
-    private static long available(Map<Integer, Integer> free, int order) {
-        return free.values().stream()
-                .filter(o -> o >= order)
-                .mapToLong(o -> 1L << (o - order))
-                .sum();
+    private static long available(Map<Integer, Integer> free, int order, long untouched) {
+        return (untouched << (LineArena.MAX_ORDER - order))
+                + free.values().stream()
+                        .filter(o -> o >= order)
+                        .mapToLong(o -> 1L << (o - order))
+                        .sum();
     }
 }

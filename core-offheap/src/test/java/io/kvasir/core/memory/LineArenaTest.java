@@ -78,13 +78,44 @@ class LineArenaTest {
         final long length = (long) LineArena.LINE_LENGTH << LineArena.MAX_ORDER;
         try (LineArena arena = new LineArena(4 * length)) {
             final List<Integer> free = freeBlocks(arena);
-            final int first = arena.allocate(LineArena.MAX_ORDER);
-            final int second = arena.allocate(LineArena.MAX_ORDER);
-            assertNotEquals(LineArena.NONE, second);
-            arena.free(first);
-            arena.free(second);
-            assertEquals(free, freeBlocks(arena));
+            assertEquals(LineArena.NONE, arena.firstFree(LineArena.MAX_ORDER), "touched");
+            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(3));
             LineArenaInvariants.check(arena);
+            final int first = arena.allocate(LineArena.MAX_ORDER);
+            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(2));
+            LineArenaInvariants.check(arena);
+            final int second = arena.allocate(LineArena.MAX_ORDER);
+            final int third = arena.allocate(LineArena.MAX_ORDER);
+            assertNotEquals(LineArena.NONE, third);
+            assertEquals(LineArena.NONE, arena.allocate(LineArena.MAX_ORDER));
+            for (int line : new int[] {second, first, third}) {
+                arena.free(line);
+                LineArenaInvariants.check(arena);
+            }
+            final List<Integer> all = new ArrayList<>(freeBlocks(arena));
+            for (int line : new int[] {first, second, third}) {
+                final int at = all.indexOf(line);
+                all.subList(at, at + 2).clear();
+            }
+            assertEquals(free, all);
+        }
+    }
+
+    /** A block that nothing fits into any more is followed by one that was never handed out. */
+    @Test
+    void smallBlocksComeFromLargestOnesWhenThereIsNoOther() {
+        final long length = (long) LineArena.LINE_LENGTH << LineArena.MAX_ORDER;
+        try (LineArena arena = new LineArena(3 * length)) {
+            final int order = LineArena.MAX_ORDER - 2;
+            final List<Integer> taken = new ArrayList<>();
+            for (int line = arena.allocate(order); line != 0; line = arena.allocate(order)) {
+                taken.add(line);
+            }
+            assertEquals(4 * 3 - 1, taken.size());
+            LineArenaInvariants.check(arena);
+            taken.forEach(arena::free);
+            LineArenaInvariants.check(arena);
+            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(2));
         }
     }
 
