@@ -90,6 +90,7 @@ final class Cluster implements AutoCloseable {
                                 .get()
                                 .set(GatewaySettings.HOST, plan.host())
                                 .set(GatewaySettings.PORT, plan.port())
+                                .set(GatewaySettings.ADMIN_PORT, 0L)
                                 .set(GatewaySettings.MODEL, engineConfig.model())
                                 .set(RouterSettings.BLOCK_SIZE, engineConfig.blockSize())
                                 .set(RouterSettings.MODE, mode)
@@ -123,6 +124,11 @@ final class Cluster implements AutoCloseable {
     /** Base URL of the gateway. */
     URI url() {
         return URI.create("http://127.0.0.1:" + gateway.port());
+    }
+
+    /** Base URL of the gateway's admin port. */
+    URI adminUrl() {
+        return URI.create("http://127.0.0.1:" + gateway.adminPort());
     }
 
     int engineCount() {

@@ -14,6 +14,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import java.io.PrintWriter;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -129,7 +130,7 @@ final class DemoCommand implements Callable<Integer> {
                     plan(size.blocks()),
                     RoutingMode.KV,
                     cluster -> {
-                        printTry(cluster.url().toString());
+                        printTry(cluster.url(), cluster.adminUrl());
                         return clusters.await();
                     });
         }
@@ -215,7 +216,7 @@ final class DemoCommand implements Callable<Integer> {
                 other.ttftP95Ms());
     }
 
-    private void printTry(String url) {
+    private void printTry(URI url, URI admin) {
         final PrintWriter out = json ? common.err() : common.out();
         out.println();
         out.println("running in kv mode; ctrl-C ends. Try:");
@@ -227,7 +228,7 @@ final class DemoCommand implements Callable<Integer> {
                         + SimModel.NAME
                         + "\",\"stream\":true,\"max_tokens\":32,\"messages\":[{\"role\":\"user\","
                         + "\"content\":\"hello\"}]}'");
-        out.println("  curl " + url + "/debug/decisions?limit=1");
+        out.println("  curl " + admin + "/debug/decisions?limit=1");
         out.flush();
     }
 }

@@ -14,10 +14,6 @@ import picocli.CommandLine.Option;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
@@ -69,9 +65,9 @@ final class ServeCommand implements Callable<Integer> {
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
-        print(effective, gateway.port());
+        print(effective, gateway);
         printReached(
-                firstLook(effective, gateway.port()),
+                firstLook(gateway),
                 effective.get(RouterSettings.APPROXIMATE)
                         ? "predicted from what is routed there"
                         : "routed by load alone");
@@ -103,9 +99,10 @@ final class ServeCommand implements Callable<Integer> {
         }
     }
 
-    private void print(GatewayConfig c, int boundPort) {
+    private void print(GatewayConfig c, GatewayServer gateway) {
         final PrintWriter out = common.out();
-        out.println("listening on http://" + c.get(GatewaySettings.HOST) + ":" + boundPort);
+        out.println("listening on " + url(c.get(GatewaySettings.HOST), gateway.port()));
+        out.println("  admin on " + url(c.get(GatewaySettings.ADMIN_HOST), gateway.adminPort()));
         out.println(
                 "  model "
                         + c.get(GatewaySettings.MODEL)
@@ -156,29 +153,20 @@ final class ServeCommand implements Callable<Integer> {
     }
 
     /** What the gateway says of its workers, once it has tried all of them or a moment later. */
-    private static JsonNode firstLook(GatewayConfig config, int boundPort)
+    private static JsonNode firstLook(GatewayServer gateway)
             throws IOException, InterruptedException {
-        final String host =
-                config.get(GatewaySettings.HOST).equals("0.0.0.0")
-                        ? "127.0.0.1"
-                        : config.get(GatewaySettings.HOST);
-        final HttpRequest request =
-                HttpRequest.newBuilder(
-                                URI.create("http://" + host + ":" + boundPort + "/debug/workers"))
-                        .timeout(FIRST_LOOK)
-                        .build();
-        final long endNs = System.nanoTime() + FIRST_LOOK.toNanos();
-        try (HttpClient http = HttpClient.newHttpClient()) {
-            while (true) {
-                final byte[] page =
-                        http.send(request, HttpResponse.BodyHandlers.ofByteArray()).body();
-                final JsonNode workers = Json.MAPPER.readTree(page).path("workers");
-                if (allTried(workers) || System.nanoTime() > endNs) {
-                    return workers;
-                }
-                Thread.sleep(POLL_MS);
+        final long startNs = System.nanoTime();
+        while (true) {
+            final JsonNode workers = Json.MAPPER.readTree(gateway.workersPage()).path("workers");
+            if (allTried(workers) || System.nanoTime() - startNs > FIRST_LOOK.toNanos()) {
+                return workers;
             }
+            Thread.sleep(POLL_MS);
         }
+    }
+
+    private static String url(String host, int port) {
+        return "http://" + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
     }
 
     private static boolean allTried(JsonNode workers) {

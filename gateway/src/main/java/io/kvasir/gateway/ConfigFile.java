@@ -27,6 +27,10 @@ import java.util.function.Supplier;
 
 /** Reads settings from YAML; every complaint names file and line. */
 final class ConfigFile {
+    /** Settings whose values are relative to the file. */
+    private static final Set<Setting<?>> PATHS =
+            Set.of(GatewaySettings.TOKENIZER, GatewaySettings.ADMIN_TOKEN_FILE);
+
     private final Path file;
     private final Settings.Builder settings;
 
@@ -73,14 +77,14 @@ final class ConfigFile {
     private Settings.Builder parse(Setting<?> setting, Node value) {
         final List<String> texts = new ArrayList<>();
         for (Node node : setting.isList() ? elements(value) : List.of(value)) {
-            texts.add(setting == GatewaySettings.TOKENIZER ? beside(text(node)) : text(node));
+            texts.add(PATHS.contains(setting) ? beside(setting, text(node)) : text(node));
         }
         return settings.parse(setting, texts, Source.FILE, origin(value));
     }
 
     /** A path relative to the file, unless it is the word for the simulated model. */
-    private String beside(String path) {
-        return path.equals(SimModel.KEYWORD)
+    private String beside(Setting<?> setting, String path) {
+        return setting == GatewaySettings.TOKENIZER && path.equals(SimModel.KEYWORD)
                 ? path
                 : file.toAbsolutePath().resolveSibling(path).toString();
     }

@@ -17,6 +17,9 @@ import java.util.Set;
  * Values of {@link GatewaySettings} that go together: what a gateway is started with. Immutable.
  */
 public final class GatewayConfig {
+    private static final int ADMIN_OFFSET = 1000;
+    private static final int MAX_PORT = 65_535;
+
     private final Settings settings;
 
     private GatewayConfig(Settings settings) {
@@ -24,6 +27,15 @@ public final class GatewayConfig {
         if (get(GatewaySettings.MODEL) == null) {
             throw new IllegalArgumentException(
                     "model is not set; name the model that the workers serve");
+        }
+        if (get(GatewaySettings.ADMIN_TOKEN) == null
+                && get(GatewaySettings.ADMIN_TOKEN_FILE) == null
+                && !AdminHandler.isLoopback(get(GatewaySettings.ADMIN_HOST))) {
+            throw new IllegalArgumentException(
+                    "admin-host="
+                            + get(GatewaySettings.ADMIN_HOST)
+                            + " is no loopback address; set admin-token-file or admin-token too, or"
+                            + " admin-host=127.0.0.1");
         }
         int ranks = 0;
         final Set<String> names = new HashSet<>();
@@ -54,6 +66,19 @@ public final class GatewayConfig {
      */
     public <T> T get(Setting<T> setting) {
         return settings.get(setting);
+    }
+
+    /** The admin port to listen on; 0 for any free one. */
+    int adminPort() {
+        final Long set = get(GatewaySettings.ADMIN_PORT);
+        if (set != null) {
+            return set.intValue();
+        }
+        final int port = get(GatewaySettings.PORT);
+        if (port == 0) {
+            return 0;
+        }
+        return port + ADMIN_OFFSET <= MAX_PORT ? port + ADMIN_OFFSET : port - ADMIN_OFFSET;
     }
 
     /** All values with their sources. */

@@ -11,7 +11,6 @@ import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
-import org.eclipse.jetty.util.Fields;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -31,23 +30,16 @@ final class GatewayHandler extends Handler.Abstract {
             Map.of(
                     "/v1/chat/completions", List.of("POST"),
                     "/v1/completions", List.of("POST"),
-                    "/v1/models", List.of("GET"),
-                    "/tokenize", List.of("POST"),
-                    "/health", List.of("GET"),
-                    "/metrics", List.of("GET"),
-                    "/debug/decisions", List.of("GET"),
-                    "/debug/workers", List.of("GET"));
+                    "/v1/models", List.of("GET", "HEAD"),
+                    "/tokenize", List.of("POST"));
 
     private final ProxyExchange.Shared shared;
     private final PromptReader prompts;
-    private final DecisionLog decisions;
     private final Pages pages;
 
-    GatewayHandler(
-            ProxyExchange.Shared shared, PromptReader prompts, DecisionLog decisions, Pages pages) {
+    GatewayHandler(ProxyExchange.Shared shared, PromptReader prompts, Pages pages) {
         this.shared = shared;
         this.prompts = prompts;
-        this.decisions = decisions;
         this.pages = pages;
     }
 
@@ -56,7 +48,7 @@ final class GatewayHandler extends Handler.Abstract {
         final String path = Request.getPathInContext(request);
         final String requestId = newRequestId();
         try {
-            checkMethod(path, request.getMethod());
+            Paths.check(PATHS, path, request.getMethod(), response);
             switch (path) {
                 case "/v1/chat/completions" ->
                         infer(InferenceRequest.Route.CHAT, request, response, callback, requestId);
@@ -69,19 +61,6 @@ final class GatewayHandler extends Handler.Abstract {
                                 requestId);
                 case "/tokenize" -> Answers.json(response, callback, 200, tokenize(request));
                 case "/v1/models" -> Answers.json(response, callback, 200, pages.models());
-                case "/health" ->
-                        Answers.json(
-                                response, callback, pages.healthy() ? 200 : 503, pages.health());
-                case "/metrics" ->
-                        Answers.write(
-                                response,
-                                callback,
-                                200,
-                                GatewayMetrics.CONTENT_TYPE,
-                                shared.metrics().text());
-                case "/debug/workers" -> Answers.json(response, callback, 200, pages.workers());
-                case "/debug/decisions" ->
-                        Answers.json(response, callback, 200, pages.decisions(limit(request)));
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (ApiException e) {
@@ -102,29 +81,6 @@ final class GatewayHandler extends Handler.Abstract {
 
     private static String newRequestId() {
         return "kv-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
-    }
-
-    private static void checkMethod(String path, String method) throws ApiException {
-        final List<String> methods = PATHS.get(path);
-        if (methods == null) {
-            throw ApiException.client(
-                    404,
-                    null,
-                    "not_found",
-                    "unknown_path",
-                    "no endpoint "
-                            + path
-                            + "; there are: "
-                            + String.join(", ", PATHS.keySet().stream().sorted().toList()));
-        }
-        if (!methods.contains(method)) {
-            throw ApiException.client(
-                    405,
-                    null,
-                    "method_not_allowed",
-                    "wrong_method",
-                    path + " answers " + String.join(", ", methods) + ", not " + method);
-        }
     }
 
     private void infer(
@@ -192,22 +148,6 @@ final class GatewayHandler extends Handler.Abstract {
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
         return pages.tokens(tokens);
-    }
-
-    private int limit(Request request) throws ApiException {
-        final Fields.Field limit = Request.extractQueryParameters(request).get("limit");
-        if (limit == null) {
-            return decisions.size();
-        }
-        try {
-            final int value = Integer.parseInt(limit.getValue());
-            if (value > 0) {
-                return value;
-            }
-        } catch (NumberFormatException e) {
-            throw ApiException.invalid("limit", "limit=" + limit.getValue() + " is not a number");
-        }
-        throw ApiException.invalid("limit", "limit=" + limit.getValue() + " must be at least 1");
     }
 
     /**

@@ -25,8 +25,8 @@ import java.time.Clock;
 import java.util.concurrent.Executors;
 
 /**
- * A running gateway: one listening port, one router, the workers of its configuration. Several live
- * side by side in one process. All methods may be called by any thread.
+ * A running gateway: a serving port, an admin port, one router, the workers of its configuration.
+ * Several live side by side in one process. All methods may be called by any thread.
  */
 public final class GatewayServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayServer.class);
@@ -41,6 +41,7 @@ public final class GatewayServer implements AutoCloseable {
     private static final int ACCEPT_QUEUE = 1024;
     private static final int MAX_IO_THREADS = 64;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
+    private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
     private final GatewayConfig config;
     private final KvRouter router;
@@ -48,6 +49,9 @@ public final class GatewayServer implements AutoCloseable {
     private final HttpClient client;
     private final Server server;
     private final ServerConnector connector;
+    private final AdminServer admin;
+    private final Readiness readiness;
+    private final Pages pages;
     private final EngineProbe probe;
 
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
@@ -76,19 +80,29 @@ public final class GatewayServer implements AutoCloseable {
                         new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
                         fleet,
                         metrics);
+        readiness = new Readiness(fleet, INDEX_LOAD_LIMIT_NS);
+        pages = new Pages(config, router, fleet, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(
-                new GracefulHandler(
-                        new GatewayHandler(
-                                shared,
-                                new PromptReader(config, encoder),
+                new StatusHandler(
+                        readiness,
+                        true,
+                        threads.getVirtualThreadsExecutor(),
+                        new GracefulHandler(
+                                new GatewayHandler(
+                                        shared, new PromptReader(config, encoder), pages))));
+        admin =
+                new AdminServer(
+                        config,
+                        readiness,
+                        new AdminHandler(
+                                BearerTokens.of(
+                                        config.get(GatewaySettings.ADMIN_TOKEN),
+                                        config.get(GatewaySettings.ADMIN_TOKEN_FILE)),
+                                metrics,
                                 decisions,
-                                new Pages(
-                                        config,
-                                        router,
-                                        fleet,
-                                        decisions,
-                                        Clock.systemUTC().instant()))));
+                                readiness,
+                                pages));
         server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
         probe = new EngineProbe(client, answered, fleet, config, encoder);
     }
@@ -167,8 +181,9 @@ public final class GatewayServer implements AutoCloseable {
             gateway.start();
             return gateway;
         } catch (Exception e) {
+            final GatewayException failure = gateway.startFailure(e);
             gateway.stop();
-            throw startFailure(config, e);
+            throw failure;
         }
     }
 
@@ -192,6 +207,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private void start() throws Exception {
+        admin.start();
         server.start();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
         // client's
@@ -199,26 +215,33 @@ public final class GatewayServer implements AutoCloseable {
         client.getProtocolHandlers().clear();
         probe.start();
         LOG.info(
-                "listening on {}:{}, model {}, {} workers, mode {}",
+                "listening on {}:{}, admin port {}, model {}, {} workers, mode {}",
                 config.get(GatewaySettings.HOST),
                 port(),
+                adminPort(),
                 config.get(GatewaySettings.MODEL),
                 router.workers().size(),
                 config.get(RouterSettings.MODE).spelling());
     }
 
-    private static GatewayException startFailure(GatewayConfig config, Exception e) {
+    private GatewayException startFailure(Exception e) {
         for (Throwable t = e; t != null; t = t.getCause()) {
             if (t instanceof BindException) {
+                final boolean isAdmin = admin.port() <= 0;
                 return new GatewayException(
                         "cannot listen on "
-                                + config.get(GatewaySettings.HOST)
-                                + ":"
-                                + config.get(GatewaySettings.PORT)
+                                + (isAdmin
+                                        ? config.get(GatewaySettings.ADMIN_HOST)
+                                                + ":"
+                                                + config.adminPort()
+                                        : config.get(GatewaySettings.HOST)
+                                                + ":"
+                                                + config.get(GatewaySettings.PORT))
                                 + ": "
                                 + t.getMessage()
-                                + "; is another gateway running? choose another --port, or 0 for a"
-                                + " free one",
+                                + "; is another gateway running? choose another "
+                                + (isAdmin ? "--admin-port" : "--port")
+                                + ", or 0 for a free one",
                         e);
             }
         }
@@ -232,6 +255,24 @@ public final class GatewayServer implements AutoCloseable {
      */
     public int port() {
         return connector.getLocalPort();
+    }
+
+    /**
+     * The admin port in use.
+     *
+     * @return the real one where the configuration says 0
+     */
+    public int adminPort() {
+        return admin.port();
+    }
+
+    /**
+     * What {@code GET /debug/workers} answers.
+     *
+     * @return a JSON object
+     */
+    public String workersPage() {
+        return pages.workers().toString();
     }
 
     /**
@@ -286,6 +327,11 @@ public final class GatewayServer implements AutoCloseable {
                     e.toString());
         }
         awaitLeases();
+        try {
+            admin.stop();
+        } catch (Exception e) {
+            LOG.warn("the admin port did not stop: {}", e.toString());
+        }
         router.close();
         if (encoder != null) {
             encoder.close();

@@ -78,6 +78,51 @@ public final class GatewaySettings {
     public static final Setting<Integer> PORT =
             row(Setting.integer("port", 8000, 0, 65_535, "Port to listen on; 0 = any free one."));
 
+    /** Address of the admin port. */
+    public static final Setting<String> ADMIN_HOST =
+            row(
+                    Setting.text(
+                            "admin-host",
+                            "HOST",
+                            Function.identity(),
+                            "127.0.0.1",
+                            "Address of the admin port (metrics, debug pages, workers). Where it is"
+                                    + " no loopback address, a token must be set."));
+
+    /** Port of metrics, debug pages and the workers' administration. */
+    public static final Setting<Long> ADMIN_PORT =
+            row(
+                    Setting.number(
+                            "admin-port",
+                            null,
+                            0,
+                            65_535,
+                            "Admin port; 0 = any free one. Not set, port + 1000 (port - 1000 above"
+                                    + " 64535)."));
+
+    /** What a caller of the admin port must present. */
+    public static final Setting<Secret> ADMIN_TOKEN =
+            row(
+                    Setting.text(
+                            "admin-token",
+                            "TOKEN",
+                            Secret::new,
+                            null,
+                            "Bearer token of the admin port; /live and /ready need none. Other"
+                                    + " users of the machine may see flags: prefer the file or the"
+                                    + " environment variable."));
+
+    /** File with what a caller of the admin port must present. */
+    public static final Setting<Path> ADMIN_TOKEN_FILE =
+            row(
+                    Setting.text(
+                            "admin-token-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File with bearer tokens of the admin port, one a line; read at start"
+                                    + " and on SIGHUP."));
+
     /** Whether streams are asked for their usage when the client did not. */
     public static final Setting<Boolean> INCLUDE_USAGE =
             row(

@@ -23,6 +23,14 @@ final class InferenceRequest {
             this.path = path;
             this.label = label;
         }
+
+        /**
+         * What a worker is asked for: never the path as the client wrote it, which a worker may
+         * read in another way.
+         */
+        String target(String queryOrNull) {
+            return queryOrNull == null ? path : path + '?' + queryOrNull;
+        }
     }
 
     private static final byte[] WHOLE_OPTION =

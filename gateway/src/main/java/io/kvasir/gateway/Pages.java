@@ -86,14 +86,9 @@ final class Pages {
         return page;
     }
 
-    /** At least one worker can be used. */
-    boolean healthy() {
-        return fleet.workers().stream().anyMatch(Worker::available);
-    }
-
-    ObjectNode health() {
+    ObjectNode health(Readiness.State state) {
         final ObjectNode page = Json.MAPPER.createObjectNode();
-        page.put("status", healthy() ? "ok" : "unavailable");
+        page.put("status", state.text());
         final ArrayNode list = page.putArray("workers");
         for (Worker worker : fleet.workers()) {
             final Upstream upstream = fleet.of(worker);

@@ -243,7 +243,10 @@ final class ProxyExchange {
             sent =
                     shared.client
                             .newRequest(upstream.url())
-                            .path(upstream.path(request.getHttpURI().getPathQuery()))
+                            .path(
+                                    upstream.path(
+                                            inference.route.target(
+                                                    request.getHttpURI().getQuery())))
                             .method("POST")
                             .idleTimeout(
                                     shared.config

@@ -470,7 +470,7 @@ class GatewayFaultsTest {
 
     private JsonNode page(String path) {
         try {
-            return Json.MAPPER.readTree(Gateways.get(gateway, path).body());
+            return Json.MAPPER.readTree(Gateways.admin(gateway, path).body());
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }

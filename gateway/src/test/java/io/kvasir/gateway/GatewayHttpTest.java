@@ -14,6 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
 import java.util.List;
@@ -247,7 +248,8 @@ class GatewayHttpTest {
                         + " exist",
                 "/v1/embeddings       | {}                        | 404 | no endpoint"
                         + " /v1/embeddings",
-                "/v1/models           | {}                        | 405 | answers GET, not POST",
+                "/v1/models           | {}                        | 405 | answers GET, HEAD, not"
+                        + " POST",
             })
     void whatIsWrongIsRefusedInOpenAisShape(String path, String body, int status, String message)
             throws Exception {
@@ -390,18 +392,47 @@ class GatewayHttpTest {
         dead.close();
         Eventually.holds(
                 "the dead one is out", () -> !gateway.router().workers().get(1).available());
-        final HttpResponse<String> half = Gateways.get(gateway, "/health");
+        final HttpResponse<String> half = Gateways.admin(gateway, "/health");
         assertEquals(200, half.statusCode());
         assertEquals("down", json(half).at("/workers/1/health").textValue());
         assertTrue(json(half).at("/workers/1/last_error").textValue().contains("GET /health"));
         engine.close();
         Eventually.holds("both are out", () -> !gateway.router().workers().get(0).available());
-        assertEquals(503, Gateways.get(gateway, "/health").statusCode());
+        assertEquals(503, Gateways.admin(gateway, "/health").statusCode());
         assertError(
                 Gateways.post(gateway, "/v1/completions", "{\"prompt\":[1]}"),
                 503,
                 "service_unavailable",
                 "none of 2 registered workers is available");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/v1/completions",
+                "/admin/../v1/completions",
+                "/v1/load_lora_adapter;/../completions",
+                "/v1/completions;a=b",
+                "/v1/./completions",
+                "/v1/%63ompletions",
+                "/x/%2e%2e/v1/completions",
+                "//v1//completions",
+                "/v1%2Fcompletions",
+                "/v1/completions/../completions?a=%0d%0ab&c=/../d"
+            })
+    void aWorkerIsAskedForTheEndpointNeverForWhatTheClientWrote(String path) throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post(path, "{\"prompt\":[1]}", "Connection: close");
+            final String answer = client.readAll();
+            assertTrue(answer.matches("(?s)HTTP/1.1 (200|400|404) .*"), answer);
+        }
+        for (FakeEngine.Call call : engine.calls) {
+            assertTrue(
+                    call.path.equals("/v1/completions")
+                            || call.path.equals("/v1/completions?a=%0d%0ab&c=/../d"),
+                    call.path);
+        }
     }
 
     @Test

@@ -140,7 +140,7 @@ class GatewayTokensTest {
 
     private static JsonNode health(GatewayServer gateway) {
         try {
-            return GatewayHttpTest.json(Gateways.get(gateway, "/health"));
+            return GatewayHttpTest.json(Gateways.admin(gateway, "/health"));
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }

@@ -21,6 +21,7 @@ final class Gateways {
                 GatewayConfig.builder()
                         .set(GatewaySettings.HOST, "127.0.0.1")
                         .set(GatewaySettings.PORT, 0)
+                        .set(GatewaySettings.ADMIN_PORT, 0L)
                         .set(GatewaySettings.MODEL, "m")
                         .set(RouterSettings.MAX_BLOCKS, 4096L)
                         .set(RouterSettings.MAX_HELD_BLOCKS, 8192L)
@@ -48,26 +49,53 @@ final class Gateways {
         return HTTP.send(request.build(), HttpResponse.BodyHandlers.ofString());
     }
 
+    /** Metrics and debug pages are asked for at the admin port, all else at the serving one. */
     static HttpResponse<String> get(GatewayServer gateway, String path) throws Exception {
+        return path.startsWith("/metrics") || path.startsWith("/debug")
+                ? admin(gateway, path)
+                : send(HttpRequest.newBuilder(uri(gateway, path)));
+    }
+
+    static HttpResponse<String> admin(GatewayServer gateway, String path, String... headers)
+            throws Exception {
+        return send(adminRequest(gateway, path, headers));
+    }
+
+    static HttpRequest.Builder adminRequest(GatewayServer gateway, String path, String... headers) {
+        final HttpRequest.Builder request =
+                HttpRequest.newBuilder(
+                        URI.create("http://127.0.0.1:" + gateway.adminPort() + path));
+        return headers.length > 0 ? request.headers(headers) : request;
+    }
+
+    static HttpResponse<String> send(HttpRequest.Builder request) throws Exception {
         return HTTP.send(
-                HttpRequest.newBuilder(uri(gateway, path)).timeout(Duration.ofSeconds(20)).build(),
+                request.timeout(Duration.ofSeconds(20)).build(),
                 HttpResponse.BodyHandlers.ofString());
     }
 
     /** Waits for the first contact with every worker. */
     static void awaitContact(GatewayServer gateway) throws InterruptedException {
+        awaitContactWith(gateway);
+    }
+
+    /** The same of a gateway whose admin port asks for headers. */
+    static void awaitContactWith(GatewayServer gateway, String... headers)
+            throws InterruptedException {
         Eventually.holds(
                 "contact with every worker",
                 () -> {
                     try {
-                        return !get(gateway, "/health").body().contains("\"unknown\",\"last_error");
+                        return !admin(gateway, "/health", headers)
+                                .body()
+                                .contains("\"unknown\",\"last_error");
                     } catch (Exception e) {
                         throw new IllegalStateException(e);
                     }
                 });
     }
 
-    private static URI uri(GatewayServer gateway, String path) {
+    static URI uri(GatewayServer gateway, String path) {
         return URI.create("http://127.0.0.1:" + gateway.port() + path);
     }
 }

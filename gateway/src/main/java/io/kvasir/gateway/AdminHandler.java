@@ -1,0 +1,145 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.util.Fields;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What operators ask for: metrics and debug pages. For callers that present the admin token where
+ * one is set; where none is, for programs on this machine. Browsers are refused then: a page of any
+ * site could use them to reach this port.
+ */
+final class AdminHandler extends Handler.Abstract {
+    private static final Logger LOG = LoggerFactory.getLogger(AdminHandler.class);
+    private static final List<String> READ = List.of("GET", "HEAD");
+    private static final Map<String, List<String>> PATHS =
+            Map.of(
+                    "/health", READ,
+                    "/metrics", READ,
+                    "/debug/decisions", READ,
+                    "/debug/workers", READ);
+
+    private final BearerTokens tokens;
+    private final GatewayMetrics metrics;
+    private final DecisionLog decisions;
+    private final Readiness readiness;
+    private final Pages pages;
+
+    AdminHandler(
+            BearerTokens tokens,
+            GatewayMetrics metrics,
+            DecisionLog decisions,
+            Readiness readiness,
+            Pages pages) {
+        this.tokens = tokens;
+        this.metrics = metrics;
+        this.decisions = decisions;
+        this.readiness = readiness;
+        this.pages = pages;
+    }
+
+    @Override
+    public boolean handle(Request request, Response response, Callback callback) {
+        final String path = Request.getPathInContext(request);
+        try {
+            checkCaller(request, response);
+            Paths.check(PATHS, path, request.getMethod(), response);
+            answer(path, request, response, callback);
+        } catch (ApiException e) {
+            Answers.error(response, callback, e, null);
+        } catch (IOException | RuntimeException e) {
+            LOG.error("admin port: {} {} failed", request.getMethod(), path, e);
+            Answers.error(
+                    response, callback, ApiException.internal("internal error; see the log"), null);
+        }
+        return true;
+    }
+
+    private void answer(String path, Request request, Response response, Callback callback)
+            throws ApiException, IOException {
+        switch (path) {
+            case "/health" ->
+                    Answers.json(
+                            response,
+                            callback,
+                            readiness.health().good() ? 200 : 503,
+                            pages.health(readiness.health()));
+            case "/metrics" ->
+                    Answers.write(
+                            response, callback, 200, GatewayMetrics.CONTENT_TYPE, metrics.text());
+            case "/debug/workers" -> Answers.json(response, callback, 200, pages.workers());
+            case "/debug/decisions" ->
+                    Answers.json(response, callback, 200, pages.decisions(limit(request)));
+            default -> throw new AssertionError("path " + path + " is listed but not served");
+        }
+    }
+
+    private void checkCaller(Request request, Response response) throws ApiException {
+        if (!tokens.isEmpty()) {
+            if (!tokens.accept(request.getHeaders().get(HttpHeader.AUTHORIZATION))) {
+                response.getHeaders().put(HttpHeader.WWW_AUTHENTICATE, "Bearer");
+                throw ApiException.client(
+                        401,
+                        null,
+                        "unauthorized",
+                        "unauthorized",
+                        "the admin port needs Authorization: Bearer with the admin token");
+            }
+        } else if (request.getHeaders().contains(HttpHeader.ORIGIN)
+                || !isThisMachine(Request.getServerName(request))) {
+            throw ApiException.client(
+                    403,
+                    null,
+                    "forbidden",
+                    "forbidden",
+                    "without an admin token, requests of web pages and to host names other than"
+                            + " localhost are refused; set admin-token or admin-token-file");
+        }
+    }
+
+    /** A name that a web site can have its own address say is none: that is DNS rebinding. */
+    private static boolean isThisMachine(String host) {
+        return host == null || host.equals("localhost") || isAddress(host);
+    }
+
+    private static boolean isAddress(String host) {
+        return host.indexOf(':') >= 0 || host.matches("[0-9.]+");
+    }
+
+    /** Whether connections to an address can come from this machine alone. */
+    static boolean isLoopback(String host) {
+        try {
+            return InetAddress.getByName(host).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            LOG.debug("{} is no loopback address", host, e);
+            return false;
+        }
+    }
+
+    private int limit(Request request) throws ApiException {
+        final Fields.Field limit = Request.extractQueryParameters(request).get("limit");
+        if (limit == null) {
+            return decisions.size();
+        }
+        try {
+            final int value = Integer.parseInt(limit.getValue());
+            if (value > 0) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            throw ApiException.invalid("limit", "limit=" + limit.getValue() + " is not a number");
+        }
+        throw ApiException.invalid("limit", "limit=" + limit.getValue() + " must be at least 1");
+    }
+}

@@ -1,0 +1,46 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.thread.QueuedThreadPool;
+
+/**
+ * The port for operators and probes, on threads that serve no one else: whatever load the other
+ * port has, this one answers.
+ */
+final class AdminServer {
+    private static final int MAX_THREADS = 8;
+    private static final int MIN_THREADS = 2;
+
+    private final Server server;
+    private final ServerConnector connector;
+
+    AdminServer(GatewayConfig config, Readiness readiness, AdminHandler handler) {
+        final QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS);
+        threads.setName("kvasir-admin");
+        server = new Server(threads);
+        final HttpConfiguration http = new HttpConfiguration();
+        http.setSendServerVersion(false);
+        connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+        connector.setHost(config.get(GatewaySettings.ADMIN_HOST));
+        connector.setPort(config.adminPort());
+        connector.setIdleTimeout(config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT).toMillis());
+        server.addConnector(connector);
+        server.setErrorHandler(GatewayHandler::serverError);
+        server.setHandler(new StatusHandler(readiness, false, threads, handler));
+    }
+
+    void start() throws Exception {
+        server.start();
+    }
+
+    int port() {
+        return connector.getLocalPort();
+    }
+
+    void stop() throws Exception {
+        server.stop();
+    }
+}

@@ -1,0 +1,93 @@
+package io.kvasir.gateway;
+
+import io.kvasir.router.Worker;
+
+/**
+ * Whether the gateway can serve. Not before one worker answers and, in the first moments, the
+ * indexes of the workers are loaded; not from the moment on at which it was asked to end. Waits for
+ * nothing.
+ */
+final class Readiness {
+    /** An answer of a status page. */
+    enum State {
+        LIVE("live", true),
+        OK("ok", true),
+        READY("ready", true),
+        NO_WORKER("no worker can be used", false),
+        LOADING("the indexes of workers are being loaded", false),
+        DRAINING("draining", false);
+
+        private final String text;
+        private final boolean good;
+
+        State(String text, boolean good) {
+            this.text = text;
+            this.good = good;
+        }
+
+        String text() {
+            return text;
+        }
+
+        boolean good() {
+            return good;
+        }
+    }
+
+    private final Fleet fleet;
+    private final long loadLimitNs;
+    private final long startNs = System.nanoTime();
+    private volatile boolean loaded;
+    private volatile boolean draining;
+
+    /**
+     * @param loadLimitNs how long the load of indexes is waited for at most
+     */
+    Readiness(Fleet fleet, long loadLimitNs) {
+        this.fleet = fleet;
+        this.loadLimitNs = loadLimitNs;
+    }
+
+    /** From now on it is not ready, for good. */
+    void drain() {
+        draining = true;
+    }
+
+    boolean draining() {
+        return draining;
+    }
+
+    /** Whether new requests should be sent here. */
+    State ready() {
+        if (draining) {
+            return State.DRAINING;
+        }
+        if (fleet.workers().stream().noneMatch(this::answers)) {
+            return State.NO_WORKER;
+        }
+        return loaded() ? State.READY : State.LOADING;
+    }
+
+    private boolean answers(Worker worker) {
+        return worker.available()
+                && fleet.of(worker).health().state() != UpstreamHealth.State.UNKNOWN;
+    }
+
+    /** Once loaded, always loaded: later repairs of one index are no reason to refuse requests. */
+    private boolean loaded() {
+        if (!loaded) {
+            loaded =
+                    System.nanoTime() - startNs > loadLimitNs
+                            || fleet.workers().stream().allMatch(w -> !w.available() || w.ready());
+        }
+        return loaded;
+    }
+
+    /** As {@link #ready}, but a worker that was not contacted yet counts as usable. */
+    State health() {
+        if (draining) {
+            return State.DRAINING;
+        }
+        return fleet.workers().stream().anyMatch(Worker::available) ? State.OK : State.NO_WORKER;
+    }
+}

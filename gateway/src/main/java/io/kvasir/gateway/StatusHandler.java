@@ -1,0 +1,87 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+import java.util.concurrent.Executor;
+
+/**
+ * Outermost handler of a port. Answers {@code /live}, {@code /ready} and, where no handler below
+ * does, {@code /health} on the I/O thread that read the request, without locks and waiting, so that
+ * these answers come whatever the load is. All other requests go to the handler below on an
+ * executor, where they may block.
+ */
+final class StatusHandler extends Handler.Wrapper {
+    private final Readiness readiness;
+    private final boolean answersHealth;
+    private final Executor executor;
+
+    /**
+     * @param answersHealth whether {@code /health} is answered here, by status alone
+     */
+    StatusHandler(Readiness readiness, boolean answersHealth, Executor executor, Handler below) {
+        super(below);
+        this.readiness = readiness;
+        this.answersHealth = answersHealth;
+        this.executor = executor;
+    }
+
+    @Override
+    public InvocationType getInvocationType() {
+        return InvocationType.NON_BLOCKING;
+    }
+
+    @Override
+    public boolean handle(Request request, Response response, Callback callback) {
+        final Readiness.State state =
+                switch (Request.getPathInContext(request)) {
+                    case "/live" -> Readiness.State.LIVE;
+                    case "/ready" -> readiness.ready();
+                    case "/health" -> answersHealth ? readiness.health() : null;
+                    default -> null;
+                };
+        if (state == null) {
+            executor.execute(() -> below(request, response, callback));
+        } else {
+            answer(state, request, response, callback);
+        }
+        return true;
+    }
+
+    private static void answer(
+            Readiness.State state, Request request, Response response, Callback callback) {
+        final String method = request.getMethod();
+        if (!method.equals("GET") && !method.equals("HEAD")) {
+            response.getHeaders().put(HttpHeader.ALLOW, "GET, HEAD");
+            Answers.error(
+                    response,
+                    callback,
+                    ApiException.client(
+                            405,
+                            null,
+                            "method_not_allowed",
+                            "wrong_method",
+                            "status pages answer GET and HEAD, not " + method),
+                    null);
+            return;
+        }
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("status", state.text());
+        Answers.json(response, callback, state.good() ? 200 : 503, page);
+    }
+
+    private void below(Request request, Response response, Callback callback) {
+        try {
+            if (!getHandler().handle(request, response, callback)) {
+                Response.writeError(request, response, callback, 404);
+            }
+        } catch (Throwable failure) { // on an executor nothing else would answer
+            Response.writeError(request, response, callback, failure);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+class AdminPortTest {
+    private final FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"));
+    private GatewayServer gateway;
+
+    private void start(GatewayConfig.Builder config) {
+        gateway = GatewayServer.start(config.build());
+    }
+
+    @AfterEach
+    void stop() {
+        if (gateway != null) {
+            gateway.close();
+        }
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/metrics",
+                "/debug/workers",
+                "/debug/decisions",
+                "/admin/workers",
+                "/v1/../metrics",
+                "/%6detrics"
+            })
+    void theServingPortDoesNotSayWhatIsBehindIt(String path) throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        assertEquals(
+                404,
+                Gateways.send(HttpRequest.newBuilder(Gateways.uri(gateway, path))).statusCode());
+    }
+
+    @Test
+    void itsHealthIsOneWord() throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        Gateways.awaitContact(gateway);
+        assertEquals("{\"status\":\"ok\"}", Gateways.get(gateway, "/health").body());
+        assertEquals("{\"status\":\"live\"}", Gateways.get(gateway, "/live").body());
+        assertEquals("{\"status\":\"ready\"}", Gateways.get(gateway, "/ready").body());
+    }
+
+    @Test
+    void aGatewayWithoutAWorkerThatAnswersLivesButIsNotReady() throws Exception {
+        final FakeEngine silent = new FakeEngine(call -> call.json(200, "{}"));
+        silent.health = call -> call.awaitClientGone(60);
+        try (silent) {
+            start(Gateways.config(silent.worker("w1")));
+            for (HttpResponse<String> page :
+                    List.of(Gateways.get(gateway, "/ready"), Gateways.admin(gateway, "/ready"))) {
+                assertEquals(503, page.statusCode());
+                assertTrue(page.body().contains("no worker can be used"), page.body());
+            }
+            assertEquals(200, Gateways.get(gateway, "/live").statusCode());
+            assertEquals(200, Gateways.admin(gateway, "/live").statusCode());
+        }
+    }
+
+    @Test
+    void headIsGetWithoutABody() throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        Gateways.awaitContact(gateway);
+        for (String path : List.of("/health", "/live", "/ready", "/metrics", "/debug/workers")) {
+            final HttpResponse<String> head =
+                    Gateways.send(
+                            Gateways.adminRequest(gateway, path)
+                                    .method("HEAD", HttpRequest.BodyPublishers.noBody()));
+            assertEquals(200, head.statusCode(), path);
+            assertEquals("", head.body(), path);
+        }
+        for (String path : List.of("/health", "/live", "/ready", "/v1/models")) {
+            assertEquals(
+                    200,
+                    Gateways.send(
+                                    HttpRequest.newBuilder(Gateways.uri(gateway, path))
+                                            .method("HEAD", HttpRequest.BodyPublishers.noBody()))
+                            .statusCode(),
+                    path);
+        }
+        assertEquals(
+                405,
+                Gateways.send(HttpRequest.newBuilder(Gateways.uri(gateway, "/health")).DELETE())
+                        .statusCode());
+    }
+
+    @Test
+    void statusIsAnsweredWhileNoVirtualThreadCanRun() throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        Gateways.awaitContact(gateway);
+        final AtomicBoolean busy = new AtomicBoolean(true);
+        final int carriers = Runtime.getRuntime().availableProcessors();
+        final CountDownLatch spinning = new CountDownLatch(carriers);
+        final List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < carriers; i++) {
+            threads.add(
+                    Thread.ofVirtual()
+                            .start(
+                                    () -> {
+                                        spinning.countDown();
+                                        while (busy.get()) {
+                                            Thread.onSpinWait();
+                                        }
+                                    }));
+        }
+        try {
+            spinning.await();
+            for (String path : List.of("/health", "/live", "/ready")) {
+                assertEquals(200, Gateways.get(gateway, path).statusCode(), path);
+            }
+            for (String path :
+                    List.of("/health", "/live", "/ready", "/metrics", "/debug/workers")) {
+                assertEquals(200, Gateways.admin(gateway, path).statusCode(), path);
+            }
+        } finally {
+            busy.set(false);
+            for (Thread thread : threads) {
+                thread.join();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0.0.0.0", "::", "192.0.2.1"})
+    void anAdminPortForOthersNeedsAToken(String host) {
+        final IllegalArgumentException refused =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> Gateways.config().set(GatewaySettings.ADMIN_HOST, host).build());
+        assertTrue(refused.getMessage().contains("admin-token"), refused.getMessage());
+    }
+
+    @Test
+    void aTokenIsAskedForEverywhereButByProbes(@TempDir Path dir) throws Exception {
+        final Path file =
+                Files.writeString(dir.resolve("tokens"), "first-token\n\n second-token \n");
+        start(
+                Gateways.config(engine.worker("w1"))
+                        .set(GatewaySettings.ADMIN_HOST, "0.0.0.0")
+                        .set(GatewaySettings.ADMIN_TOKEN, new Secret("given"))
+                        .set(GatewaySettings.ADMIN_TOKEN_FILE, file));
+        Gateways.awaitContactWith(gateway, "Authorization", "Bearer given");
+        for (String path : List.of("/metrics", "/debug/workers", "/health", "/nothing")) {
+            for (String[] wrong :
+                    new String[][] {
+                        {},
+                        {"Authorization", "Bearer "},
+                        {"Authorization", "Bearer given2"},
+                        {"Authorization", "Basic given"},
+                        {"Authorization", "given"}
+                    }) {
+                final HttpResponse<String> refused = Gateways.admin(gateway, path, wrong);
+                assertEquals(401, refused.statusCode(), path);
+                assertFalse(refused.body().contains("given"), refused.body());
+            }
+        }
+        for (String token : List.of("given", "first-token", "second-token")) {
+            assertEquals(
+                    200,
+                    Gateways.admin(gateway, "/metrics", "Authorization", "bearer " + token)
+                            .statusCode());
+        }
+        assertEquals(200, Gateways.admin(gateway, "/live").statusCode());
+        assertEquals(200, Gateways.admin(gateway, "/ready").statusCode());
+    }
+
+    @Test
+    void aFileWithoutATokenIsNoToken(@TempDir Path dir) throws Exception {
+        final Path empty = Files.writeString(dir.resolve("tokens"), "\n\n");
+        final GatewayException refused =
+                assertThrows(
+                        GatewayException.class,
+                        () ->
+                                GatewayServer.start(
+                                        Gateways.config()
+                                                .set(GatewaySettings.ADMIN_TOKEN_FILE, empty)
+                                                .build()));
+        assertTrue(refused.getMessage().contains("has no token"), refused.getMessage());
+    }
+
+    @Test
+    void withoutATokenBrowsersAreRefused() throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        assertEquals(
+                403,
+                Gateways.admin(gateway, "/debug/workers", "Origin", "http://evil.example")
+                        .statusCode());
+        try (RawClient client = new RawClient(gateway.adminPort())) {
+            client.send("GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n");
+            assertTrue(client.readAll().startsWith("HTTP/1.1 403 "));
+        }
+        try (RawClient client = new RawClient(gateway.adminPort())) {
+            client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            assertTrue(client.readAll().startsWith("HTTP/1.1 200 "));
+        }
+    }
+
+    @Test
+    void anAdminPortInUseIsNamedWithItsKnob() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            final GatewayException refused =
+                    assertThrows(
+                            GatewayException.class,
+                            () ->
+                                    start(
+                                            Gateways.config(engine.worker("w1"))
+                                                    .set(
+                                                            GatewaySettings.ADMIN_PORT,
+                                                            (long) taken.getLocalPort())));
+            assertTrue(
+                    refused.getMessage().contains("127.0.0.1:" + taken.getLocalPort()),
+                    refused.getMessage());
+            assertTrue(refused.getMessage().contains("--admin-port"), refused.getMessage());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 0", "8000, 9000", "64535, 65535", "64536, 63536", "65535, 64535"})
+    void theAdminPortIsAThousandFromTheServingPort(int port, int admin) {
+        assertEquals(
+                admin,
+                GatewayConfig.builder()
+                        .set(GatewaySettings.MODEL, "m")
+                        .set(GatewaySettings.PORT, port)
+                        .build()
+                        .adminPort());
+    }
+}
