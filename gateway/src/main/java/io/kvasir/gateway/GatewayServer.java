@@ -1,6 +1,8 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.template.TemplateLimits;
 import io.kvasir.gateway.tokens.ChatModel;
+import io.kvasir.gateway.tokens.TemplatePolicy;
 import io.kvasir.gateway.tokens.TokenizerException;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
@@ -36,6 +38,9 @@ public final class GatewayServer implements AutoCloseable {
      * first.
      */
     private static final long POOLED_IDLE_MS = 4_000;
+
+    /** One rendering may take one part of so many of the heap. */
+    private static final int TEMPLATES_HEAP_SHARE = 8;
 
     private static final int READ_BUFFER_BYTES = 8192;
     private static final int ACCEPT_QUEUE = 1024;
@@ -196,7 +201,8 @@ public final class GatewayServer implements AutoCloseable {
             return ChatModel.load(
                     config.get(GatewaySettings.TOKENIZER).toString().equals(SimModel.KEYWORD)
                             ? SimModel.files()
-                            : config.get(GatewaySettings.TOKENIZER));
+                            : config.get(GatewaySettings.TOKENIZER),
+                    templates(config));
         } catch (TokenizerException e) {
             throw new GatewayException(
                     "cannot load the tokenizer: "
@@ -204,6 +210,22 @@ public final class GatewayServer implements AutoCloseable {
                             + "; tokenizer must name the model's folder or its tokenizer.json",
                     e);
         }
+    }
+
+    private static TemplatePolicy templates(GatewayConfig config) {
+        final Long memory = config.get(GatewaySettings.TEMPLATE_MAX_MEMORY_BYTES);
+        return new TemplatePolicy(
+                config.get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE),
+                new TemplateLimits(
+                        config.get(GatewaySettings.TEMPLATE_MAX_STEPS),
+                        config.get(GatewaySettings.TEMPLATE_MAX_OUTPUT_CHARS),
+                        memory == null
+                                ? Math.min(
+                                        TemplateLimits.DEFAULT.maxMemoryBytes(),
+                                        Runtime.getRuntime().maxMemory() / TEMPLATES_HEAP_SHARE)
+                                : memory,
+                        config.get(GatewaySettings.TEMPLATE_MAX_DEPTH)),
+                config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));
     }
 
     private void start() throws Exception {

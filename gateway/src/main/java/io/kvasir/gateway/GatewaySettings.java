@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.template.TemplateLimits;
+import io.kvasir.gateway.tokens.TemplatePolicy;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Setting;
 import io.kvasir.router.SettingTable;
@@ -63,6 +65,73 @@ public final class GatewaySettings {
                                     + " a configuration file relative to it; sim = that of kvasir"
                                     + " sim. Not set, only prompts of token ids are routed by"
                                     + " prefix."));
+
+    /** Whether requests may bring a chat template of their own. */
+    public static final Setting<Boolean> TRUST_REQUEST_CHAT_TEMPLATE =
+            row(
+                    Setting.bool(
+                            "trust-request-chat-template",
+                            false,
+                            "Render the chat_template that a request brings along, as engines do"
+                                    + " that were started with the flag of this name. If not, such"
+                                    + " a request is routed by load alone and the engine answers"
+                                    + " it."));
+
+    /** Steps of rendering a prompt. */
+    public static final Setting<Long> TEMPLATE_MAX_STEPS =
+            row(
+                    Setting.number(
+                            "template-max-steps",
+                            TemplateLimits.DEFAULT.maxSteps(),
+                            1000,
+                            Long.MAX_VALUE,
+                            "Steps (statements, expressions, items walked through) that a chat"
+                                    + " template may take for one prompt; beyond any of the four"
+                                    + " template-max limits the answer is a 400."));
+
+    /** Longest prompt that a chat template writes. */
+    public static final Setting<Long> TEMPLATE_MAX_OUTPUT_CHARS =
+            row(
+                    Setting.number(
+                            "template-max-output-chars",
+                            TemplateLimits.DEFAULT.maxOutputChars(),
+                            1000,
+                            Integer.MAX_VALUE,
+                            "Longest text that a chat template may write."));
+
+    /** Memory of rendering a prompt. */
+    public static final Setting<Long> TEMPLATE_MAX_MEMORY_BYTES =
+            row(
+                    Setting.number(
+                            "template-max-memory-bytes",
+                            null,
+                            1 << 16,
+                            Long.MAX_VALUE,
+                            "Memory that a chat template may take in all for one prompt, beside 16"
+                                    + " bytes for each character of its messages. Default: an"
+                                    + " eighth of the heap, at most 256 MiB."));
+
+    /** Nesting of chat templates. */
+    public static final Setting<Integer> TEMPLATE_MAX_DEPTH =
+            row(
+                    Setting.integer(
+                            "template-max-depth",
+                            TemplateLimits.DEFAULT.maxDepth(),
+                            10,
+                            2000,
+                            "Deepest nesting of a chat template: of its expressions, statements,"
+                                    + " macro calls and the values that it prints."));
+
+    /** Memory for compiled templates of requests. */
+    public static final Setting<Long> TEMPLATE_CACHE_BYTES =
+            row(
+                    Setting.number(
+                            "template-cache-bytes",
+                            TemplatePolicy.DEFAULT.cacheBytes(),
+                            0,
+                            Long.MAX_VALUE,
+                            "Memory for compiled templates that requests brought along; at most 64"
+                                    + " are kept."));
 
     /** Address to listen on. */
     public static final Setting<String> HOST =

@@ -1,12 +1,14 @@
 package io.kvasir.gateway;
 
 import io.kvasir.gateway.tokens.ChatModel;
+import io.kvasir.gateway.tokens.PromptException;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -33,7 +35,8 @@ final class PromptReader {
     /**
      * Reads the prompt of a request.
      *
-     * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens
+     * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens or
+     *     with a template that needs more than its limits
      */
     RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides) throws ApiException {
         final String lora = adapter(request.model);
@@ -57,10 +60,16 @@ final class PromptReader {
     }
 
     /** Token ids as the engine computes them; null if they cannot be known. */
-    private int[] tokens(InferenceRequest request) {
+    private int[] tokens(InferenceRequest request) throws ApiException {
         try {
             return tokensOrRefusal(request);
+        } catch (CancellationException e) {
+            throw e;
         } catch (RuntimeException e) {
+            if (e instanceof PromptException refusal
+                    && refusal.kind() == PromptException.Kind.LIMIT) {
+                throw ApiException.invalid(null, refusal.getMessage());
+            }
             // the engine has the last word: it may well know a template feature that is unknown
             // here
             if (complained.compareAndSet(false, true)) {
@@ -77,7 +86,7 @@ final class PromptReader {
      * Token ids as the engine computes them.
      *
      * @return null without a tokenizer, or for a prompt that is neither text nor ids
-     * @throws io.kvasir.gateway.tokens.PromptException if the chat's tokens cannot be told
+     * @throws PromptException if the chat's tokens cannot be told
      */
     int[] tokensOrRefusal(InferenceRequest request) {
         final int[] tokens;

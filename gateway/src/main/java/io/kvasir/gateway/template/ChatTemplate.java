@@ -18,21 +18,53 @@ import java.util.Map;
 public final class ChatTemplate {
     private final List<Stmt> body;
     private final boolean contentParts;
+    private final TemplateLimits limits;
+    private final long sizeBytes;
 
-    private ChatTemplate(List<Stmt> body) {
+    private ChatTemplate(
+            List<Stmt> body, boolean contentParts, TemplateLimits limits, long sizeBytes) {
         this.body = body;
-        this.contentParts = ContentFormat.iteratesOverContent(body);
+        this.contentParts = contentParts;
+        this.limits = limits;
+        this.sizeBytes = sizeBytes;
+    }
+
+    /**
+     * Compiles a template under the {@linkplain TemplateLimits#DEFAULT usual limits}.
+     *
+     * @param source the template's text
+     * @return the compiled template
+     * @throws TemplateException of kind SYNTAX, with the line, or LIMIT
+     */
+    public static ChatTemplate compile(String source) {
+        return compile(source, TemplateLimits.DEFAULT);
     }
 
     /**
      * Compiles a template.
      *
      * @param source the template's text
+     * @param limits of compiling it and of each rendering
      * @return the compiled template
-     * @throws TemplateException of kind SYNTAX, with the line
+     * @throws TemplateException of kind SYNTAX, with the line, or LIMIT
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
-    public static ChatTemplate compile(String source) {
-        return new ChatTemplate(Parser.parse(source));
+    public static ChatTemplate compile(String source, TemplateLimits limits) {
+        final Budget budget = new Budget(limits);
+        return budget.in(
+                () -> {
+                    final List<Stmt> body = Parser.parse(source);
+                    return new ChatTemplate(
+                            body,
+                            ContentFormat.iteratesOverContent(body),
+                            limits,
+                            budget.bytesTaken());
+                });
+    }
+
+    /** About how much memory the compiled template takes, its text included. */
+    public long sizeBytes() {
+        return sizeBytes;
     }
 
     /**
@@ -48,7 +80,7 @@ public final class ChatTemplate {
      *
      * @param variables by name: null, Boolean, numbers, String, and List and Map of such; copied
      * @return the text
-     * @throws TemplateException of kind RAISED or RUNTIME, with the line
+     * @throws TemplateException of kind RAISED or RUNTIME, with the line, or LIMIT
      * @throws IllegalArgumentException for a value of another type
      */
     public String render(Map<String, Object> variables) {
@@ -61,18 +93,18 @@ public final class ChatTemplate {
      * @param variables as in {@link #render(Map)}
      * @param clock what {@code strftime_now} reads
      * @return the text
-     * @throws TemplateException of kind RAISED or RUNTIME, with the line
+     * @throws TemplateException of kind RAISED or RUNTIME, with the line, or LIMIT
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      * @throws IllegalArgumentException for a value of another type
      */
     public String render(Map<String, Object> variables, Clock clock) {
-        final Scope scope = new Scope(globals(clock));
-        variables.forEach((name, value) -> scope.set(name, Values.imported(value)));
-        try {
-            return new Evaluator().render(body, scope);
-        } catch (StackOverflowError e) {
-            throw new TemplateException(
-                    TemplateException.Kind.RUNTIME, 0, "macros or values are nested too deeply");
-        }
+        final Budget budget = new Budget(limits);
+        return budget.in(
+                () -> {
+                    final Scope scope = new Scope(globals(clock));
+                    variables.forEach((name, value) -> scope.set(name, Values.imported(value)));
+                    return new Evaluator(budget).render(body, scope);
+                });
     }
 
     private static Scope globals(Clock clock) {

@@ -106,6 +106,7 @@ final class ContentFormat {
         final List<String> names = macro.signature().names();
         final Set<String> found = new HashSet<>();
         for (Expr.Call call : syntax.calls) {
+            Budget.current().step();
             if (!(call.callee() instanceof Expr.Name callee)
                     || !callee.name().equals(macro.name())) {
                 continue;
@@ -139,6 +140,8 @@ final class ContentFormat {
 
     /** Whether an expression is the variable (or its item {@code key}), filtered or sliced. */
     private static boolean leadsTo(Expr expression, String variable, String key) {
+        Budget.current().step();
+        Budget.current().read(variable.length());
         return switch (expression) {
             case Expr.Filter filter ->
                     filter.base() != null && leadsTo(filter.base(), variable, key);
@@ -169,11 +172,21 @@ final class ContentFormat {
         private final List<Stmt.MacroDefinition> macros = new ArrayList<>();
         private final List<Expr.Call> calls = new ArrayList<>();
 
+        private final Budget budget = Budget.current();
+
         void add(List<Stmt> body) {
             body.forEach(this::add);
         }
 
+        /** Chains such as {@code a + b + c} are nested without having been parsed so. */
         private void add(Stmt statement) {
+            budget.step();
+            budget.enter();
+            addParts(statement);
+            budget.leave();
+        }
+
+        private void addParts(Stmt statement) {
             switch (statement) {
                 case Stmt.Print print -> add(print.expression());
                 case Stmt.If choice -> {
@@ -229,6 +242,13 @@ final class ContentFormat {
         }
 
         private void add(Expr expression) {
+            budget.step();
+            budget.enter();
+            addParts(expression);
+            budget.leave();
+        }
+
+        private void addParts(Expr expression) {
             switch (expression) {
                 case null -> {
                     // a part that was left out

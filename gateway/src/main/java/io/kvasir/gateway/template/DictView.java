@@ -14,6 +14,7 @@ import java.util.Map;
 record DictView(String kind, Map<?, ?> dict) implements Iterable<Object> {
     @Override
     public Iterator<Object> iterator() {
+        Budget.current().items(dict.size());
         final List<Object> all = new ArrayList<>(dict.size());
         dict.forEach(
                 (key, value) ->

@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 
 /** Renders one template once: walks the statements and keeps the output. One thread. */
 final class Evaluator {
@@ -15,7 +16,18 @@ final class Evaluator {
         CONTINUE
     }
 
+    /** Steps of making the variables of a block. */
+    private static final int SCOPE_STEPS = 3;
+
+    /** What a macro keeps: itself and the variables of the block that it was defined in. */
+    private static final int MACRO_BYTES = 256;
+
+    private final Budget budget;
     private StringBuilder out = new StringBuilder();
+
+    Evaluator(Budget budget) {
+        this.budget = budget;
+    }
 
     /**
      * Renders statements and returns their text.
@@ -27,6 +39,7 @@ final class Evaluator {
         out = new StringBuilder();
         try {
             run(body, scope);
+            budget.text(out.length());
             return out.toString();
         } finally {
             out = outer;
@@ -45,11 +58,31 @@ final class Evaluator {
         return Flow.NEXT;
     }
 
+    private void print(String text) {
+        budget.text(text.length());
+        out.append(text);
+        budget.output(out.length());
+    }
+
+    /** Variables of a block inside of another one. */
+    Scope inner(Scope scope) {
+        budget.steps(SCOPE_STEPS);
+        return new Scope(scope);
+    }
+
     private Flow run(Stmt statement, Scope scope) {
+        budget.step();
+        budget.enter();
+        final Flow flow = execute(statement, scope);
+        budget.leave();
+        return flow;
+    }
+
+    private Flow execute(Stmt statement, Scope scope) {
         try {
             switch (statement) {
-                case Stmt.Data data -> out.append(data.text());
-                case Stmt.Print print -> out.append(Text.of(evaluate(print.expression(), scope)));
+                case Stmt.Data data -> print(data.text());
+                case Stmt.Print print -> print(Text.of(evaluate(print.expression(), scope)));
                 case Stmt.If choice -> {
                     return run(chosen(choice, scope), scope);
                 }
@@ -57,7 +90,7 @@ final class Evaluator {
                 case Stmt.Assign assign ->
                         assign(assign.target(), evaluate(assign.value(), scope), scope);
                 case Stmt.AssignBlock block -> {
-                    final Object text = render(block.body(), new Scope(scope));
+                    final Object text = render(block.body(), inner(scope));
                     final Object value =
                             block.filters() == null
                                     ? text
@@ -67,22 +100,16 @@ final class Evaluator {
                 case Stmt.MacroDefinition macro ->
                         scope.set(
                                 macro.name(),
-                                new Macro(
-                                        this,
-                                        macro.name(),
-                                        macro.signature(),
-                                        macro.body(),
-                                        scope));
-                case Stmt.CallBlock block -> out.append(Text.of(callBlock(block, scope)));
+                                macro(macro.name(), macro.signature(), macro.body(), scope));
+                case Stmt.CallBlock block -> print(Text.of(callBlock(block, scope)));
                 case Stmt.FilterBlock block -> {
-                    final String text = render(block.body(), new Scope(scope));
-                    out.append(Text.of(filterChain(block.filters(), text, scope)));
+                    final String text = render(block.body(), inner(scope));
+                    print(Text.of(filterChain(block.filters(), text, scope)));
                 }
                 case Stmt.With with -> {
                     return with(with, scope);
                 }
-                case Stmt.Generation generation ->
-                        out.append(render(generation.body(), new Scope(scope)));
+                case Stmt.Generation generation -> print(render(generation.body(), inner(scope)));
                 case Stmt.Break end -> {
                     return Flow.BREAK;
                 }
@@ -95,6 +122,14 @@ final class Evaluator {
                     e.raised() ? TemplateException.Kind.RAISED : TemplateException.Kind.RUNTIME,
                     statement.line(),
                     e.getMessage());
+        } catch (TemplateException | CancellationException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // an operation on values that it does not expect: the template's fault, not ours
+            throw new TemplateException(
+                    TemplateException.Kind.RUNTIME,
+                    statement.line(),
+                    "an operation failed on its values: " + e);
         }
         return Flow.NEXT;
     }
@@ -121,7 +156,7 @@ final class Evaluator {
         boolean any = false;
         while (context.advance()) {
             any = true;
-            final Scope inner = new Scope(scope);
+            final Scope inner = inner(scope);
             inner.set("loop", context);
             assign(loop.target(), context.current(), inner);
             if (run(loop.body(), inner) == Flow.BREAK) {
@@ -129,12 +164,12 @@ final class Evaluator {
             }
         }
         if (!any) {
-            run(loop.otherwise(), new Scope(scope));
+            run(loop.otherwise(), inner(scope));
         }
     }
 
     private boolean passes(Stmt.For loop, Object item, Scope scope) {
-        final Scope inner = new Scope(scope);
+        final Scope inner = inner(scope);
         assign(loop.target(), item, inner);
         return Values.truth(evaluate(loop.filter(), inner));
     }
@@ -142,17 +177,21 @@ final class Evaluator {
     private Flow with(Stmt.With with, Scope scope) {
         final List<Object> values = new ArrayList<>();
         with.values().forEach(value -> values.add(evaluate(value, scope)));
-        final Scope inner = new Scope(scope);
+        final Scope inner = inner(scope);
         for (int i = 0; i < values.size(); i++) {
             assign(with.targets().get(i), values.get(i), inner);
         }
         return run(with.body(), inner);
     }
 
+    private Macro macro(String name, Stmt.Signature signature, List<Stmt> body, Scope scope) {
+        budget.bytes(MACRO_BYTES);
+        return new Macro(this, name, signature, body, scope);
+    }
+
     private Object callBlock(Stmt.CallBlock block, Scope scope) {
         final Object callee = evaluate(block.call().callee(), scope);
-        final Macro caller =
-                new Macro(this, "caller", block.signature(), block.body(), new Scope(scope));
+        final Macro caller = macro("caller", block.signature(), block.body(), inner(scope));
         final Arguments plain = arguments(callee, block.call().arguments(), scope);
         final List<Object> positional = new ArrayList<>(plain.rest());
         final Map<String, Object> named = plain.restNamed();
@@ -192,6 +231,14 @@ final class Evaluator {
     // --- expressions ---
 
     Object evaluate(Expr expression, Scope scope) {
+        budget.step();
+        budget.enter();
+        final Object value = valueOf(expression, scope);
+        budget.leave();
+        return value;
+    }
+
+    private Object valueOf(Expr expression, Scope scope) {
         return switch (expression) {
             case Expr.Constant constant -> constant.value();
             case Expr.Name name -> scope.find(name.name());
@@ -243,8 +290,11 @@ final class Evaluator {
             case Expr.Concat concat -> {
                 final StringBuilder text = new StringBuilder();
                 for (Expr part : concat.parts()) {
-                    text.append(Text.of(evaluate(part, scope)));
+                    final String next = Text.of(evaluate(part, scope));
+                    budget.text(next.length());
+                    text.append(next);
                 }
+                budget.text(text.length());
                 yield text.toString();
             }
             case Expr.Compare compare -> compare(compare, scope);
@@ -262,6 +312,7 @@ final class Evaluator {
     }
 
     private List<Object> evaluateAll(List<Expr> expressions, Scope scope) {
+        budget.items(expressions.size());
         final List<Object> values = new ArrayList<>(expressions.size());
         for (Expr expression : expressions) {
             values.add(evaluate(expression, scope));

@@ -19,6 +19,9 @@ final class Filters {
 
     private static final Map<String, Filter> FILTERS = new HashMap<>();
 
+    /** A list in a list takes as much as so many items. */
+    private static final int PART_ITEMS = 6;
+
     static {
         plain("abs", Filters::absolute);
         FILTERS.put("attr", (value, a) -> attr(value, a));
@@ -130,13 +133,16 @@ final class Filters {
         if (size < 1) {
             throw new ValueException("batch: linecount has to be at least 1, not " + size);
         }
+        final Budget budget = Budget.current();
         final List<Object> batches = new ArrayList<>();
         List<Object> batch = new ArrayList<>();
         final Iterator<?> items = Values.iterate(value);
         while (items.hasNext()) {
+            budget.items(PART_ITEMS);
             batch.add(items.next());
             if (batch.size() == size || !items.hasNext()) {
                 while (fill != null && batch.size() < size) {
+                    Budget.current().items(1);
                     batch.add(fill);
                 }
                 batches.add(batch);
@@ -159,6 +165,7 @@ final class Filters {
         final List<Object> out = new ArrayList<>();
         int at = 0;
         for (int i = 0; i < slices; i++) {
+            Budget.current().items(PART_ITEMS);
             final int end = at + perSlice + (i < longer ? 1 : 0);
             final List<Object> part = new ArrayList<>(items.subList(at, end));
             if (fill != null && i >= longer && longer > 0) {
@@ -211,6 +218,7 @@ final class Filters {
     private static List<Object> sorted(
             List<Object> items, Function<Object, Object> key, boolean reverse) {
         final Comparator<Object> order = (a, b) -> Values.compare("<", key.apply(a), key.apply(b));
+        Budget.current().items(items.size());
         final List<Object> out = new ArrayList<>(items);
         out.sort(reverse ? (a, b) -> order.compare(b, a) : order);
         return out;
@@ -254,7 +262,8 @@ final class Filters {
             return text.startsWith("-") ? -size : size;
         }
         if (text.matches(
-                "[+-]?([0-9](_?[0-9])*\\.?([0-9](_?[0-9])*)?|\\.[0-9](_?[0-9])*)(e[+-]?[0-9](_?[0-9])*)?")) {
+                "[+-]?([0-9](?:_?[0-9])*+\\.?([0-9](?:_?[0-9])*+)?|\\.[0-9](?:_?[0-9])*+)"
+                        + "(e[+-]?[0-9](?:_?[0-9])*+)?")) {
             return Double.parseDouble(text.replace("_", ""));
         }
         return null;
@@ -265,6 +274,7 @@ final class Filters {
         final int base = (int) Numbers.index(arguments.take("base", 10L));
         arguments.end();
         if (Values.isText(value)) {
+            Budget.current().text(Text.of(value).length());
             final Object parsed = parseWhole(Text.strip(Text.of(value), null, true, true), base);
             if (parsed != null) {
                 return parsed;
@@ -296,15 +306,15 @@ final class Filters {
         if (digits.startsWith(prefix)) {
             digits = digits.substring(2);
         }
-        if (!digits.matches("[0-9a-z](_?[0-9a-z])*")) {
+        if (!digits.matches("[0-9a-z](?:_?[0-9a-z])*+")) {
             return null;
         }
         try {
             final java.math.BigInteger size =
-                    new java.math.BigInteger(digits.replace("_", ""), base);
+                    Numbers.big(Numbers.parse(digits.replace("_", ""), base));
             return Numbers.of(negative ? size.negate() : size);
-        } catch (NumberFormatException e) {
-            return null; // a digit beyond the base: not a number, as the caller expects
+        } catch (NumberFormatException | ValueException e) {
+            return null; // a digit beyond the base, or too many: no number, as Python has it
         }
     }
 
@@ -332,10 +342,11 @@ final class Filters {
         final String indent =
                 Values.isText(width)
                         ? Text.of(width)
-                        : " ".repeat(Math.clamp(Numbers.index(width), 0, 1 << 16));
+                        : Text.repeat(" ", Math.max(0, Numbers.index(width)));
         final StringBuilder out = new StringBuilder(first ? indent : "");
         final List<String> lines = Text.lines(Text.of(value) + "\n");
         for (int i = 0; i < lines.size(); i++) {
+            Budget.current().text(2L * (lines.get(i).length() + indent.length()));
             if (i > 0) {
                 out.append('\n').append(blank || !lines.get(i).isEmpty() ? indent : "");
             }
@@ -362,7 +373,10 @@ final class Filters {
         final StringBuilder out = new StringBuilder();
         final Iterator<?> items = Values.iterate(value);
         while (items.hasNext()) {
-            out.append(Text.of(getter.apply(items.next())));
+            final String text = Text.of(getter.apply(items.next()));
+            Budget.current().step();
+            Budget.current().text(2L * (text.length() + separator.length()));
+            out.append(text);
             out.append(items.hasNext() ? separator : "");
         }
         return out.toString();
@@ -384,6 +398,7 @@ final class Filters {
         return item -> {
             Object value = item;
             for (Object part : path) {
+                Budget.current().step();
                 value = Values.item(value, part);
                 if (defaultValue != null && value instanceof Undefined) {
                     value = defaultValue;
@@ -543,6 +558,8 @@ final class Filters {
     /** Words begin behind white space, hyphens and opening brackets. */
     private static Object title(Object value) {
         final String text = Text.of(value);
+        Budget.current().text(text.length());
+        Budget.current().steps(text.length());
         final StringBuilder out = new StringBuilder(text.length());
         boolean begins = true;
         int at = 0;
@@ -581,12 +598,13 @@ final class Filters {
         final Object leeway = arguments.take("leeway", null);
         arguments.end();
         final String text = Text.of(value);
+        Budget.current().text(text.length());
         final long slack = leeway == null ? 5 : Numbers.index(leeway);
         if (length < Text.length(end) || slack < 0) {
             throw new ValueException(
                     "truncate: expected length >= " + Text.length(end) + ", got " + length);
         }
-        if (Text.length(text) <= length + slack) {
+        if (Text.length(text) - length <= slack) {
             return text;
         }
         final String kept =
@@ -614,6 +632,7 @@ final class Filters {
 
     private static Object wordCount(Object value) {
         final String text = Text.of(value);
+        Budget.current().steps(text.length());
         long count = 0;
         boolean inWord = false;
         for (int i = 0; i < text.length(); ) {

@@ -12,12 +12,16 @@ import java.util.Map;
 final class Formats {
     private static final String FLAGS = "-+ #0";
 
+    /** No double has more digits behind its point that are not 0. */
+    private static final int MAX_FRACTION_DIGITS = 1074;
+
     private Formats() {}
 
     /** {@code template % values}: a tuple, a dict for named fields, or a single value. */
     static String percent(String template, Object values) {
         final List<?> given =
                 values instanceof Tuple tuple ? tuple : java.util.Collections.singletonList(values);
+        Budget.current().text(template.length());
         final StringBuilder out = new StringBuilder();
         int used = 0;
         boolean named = false;
@@ -68,7 +72,7 @@ final class Formats {
                 }
                 value = given.get(used++);
             }
-            out.append(percentValue(value, flags, width, precision, type));
+            append(out, percentValue(value, flags, width, precision, type));
         }
         if (!named && used < given.size() && !(values instanceof Map)) {
             throw new ValueException("not all arguments converted during string formatting");
@@ -100,7 +104,7 @@ final class Formats {
         }
         final String digits =
                 switch (type) {
-                    case 'd', 'i', 'u' -> signed(truncated(value).toString(), sign);
+                    case 'd', 'i', 'u' -> signed(Numbers.text(truncated(value)), sign);
                     case 'x' -> signed(Numbers.big(whole(value)).toString(16), sign);
                     case 'X' -> signed(Text.upper(Numbers.big(whole(value)).toString(16)), sign);
                     case 'o' -> signed(Numbers.big(whole(value)).toString(8), sign);
@@ -113,6 +117,7 @@ final class Formats {
 
     /** {@code template.format(values)}. */
     static String braces(String template, List<Object> values, Map<String, Object> named) {
+        Budget.current().text(template.length());
         final StringBuilder out = new StringBuilder();
         int automatic = 0;
         int at = 0;
@@ -146,7 +151,7 @@ final class Formats {
                     name = automatic++ + name;
                 }
                 final Object value = converted(field(name, values, named), conversion);
-                out.append(formatted(value, colon < 0 ? "" : field.substring(colon + 1)));
+                append(out, formatted(value, colon < 0 ? "" : field.substring(colon + 1)));
                 at = end + 1;
             } else {
                 out.append(c);
@@ -154,6 +159,12 @@ final class Formats {
             }
         }
         return out.toString();
+    }
+
+    private static void append(StringBuilder out, String text) {
+        Budget.current().step();
+        Budget.current().text(text.length());
+        out.append(text);
     }
 
     private static Object converted(Object value, String conversion) {
@@ -275,7 +286,7 @@ final class Formats {
 
     private static String numeric(Object value, String type, int precision, String spec) {
         return switch (type) {
-            case "d" -> Numbers.big(whole(value)).toString();
+            case "d" -> Numbers.text(Numbers.big(whole(value)));
             case "x" -> Numbers.big(whole(value)).toString(16);
             case "X" -> Text.upper(Numbers.big(whole(value)).toString(16));
             case "o" -> Numbers.big(whole(value)).toString(8);
@@ -286,7 +297,9 @@ final class Formats {
                 if (precision >= 0) {
                     throw new ValueException("format '" + spec + "' is not implemented");
                 }
-                yield value instanceof Double d ? Numbers.text(d) : Numbers.big(value).toString();
+                yield value instanceof Double d
+                        ? Numbers.text(d)
+                        : Numbers.text(Numbers.big(value));
             }
             default -> throw new ValueException("format '" + spec + "' is not implemented");
         };
@@ -308,8 +321,11 @@ final class Formats {
         if (Double.isNaN(value) || Double.isInfinite(value)) {
             return Numbers.text(value);
         }
+        final int exact = Math.min(digits, MAX_FRACTION_DIGITS);
+        Budget.current().steps(exact);
         final String text =
-                new BigDecimal(value).setScale(digits, RoundingMode.HALF_EVEN).toPlainString();
+                new BigDecimal(value).setScale(exact, RoundingMode.HALF_EVEN).toPlainString()
+                        + Text.repeat("0", digits - exact);
         final boolean lostSign = (value < 0 || 1 / value < 0) && !text.startsWith("-");
         return lostSign ? "-" + text : text;
     }
@@ -337,13 +353,13 @@ final class Formats {
             return text;
         }
         return switch (align) {
-            case '<' -> text + fill.repeat(room);
-            case '^' -> fill.repeat(room / 2) + text + fill.repeat(room - room / 2);
+            case '<' -> text + Text.repeat(fill, room);
+            case '^' -> Text.repeat(fill, room / 2) + text + Text.repeat(fill, room - room / 2);
             case '=' -> {
                 final int sign = !text.isEmpty() && "+- ".indexOf(text.charAt(0)) >= 0 ? 1 : 0;
-                yield text.substring(0, sign) + fill.repeat(room) + text.substring(sign);
+                yield text.substring(0, sign) + Text.repeat(fill, room) + text.substring(sign);
             }
-            default -> fill.repeat(room) + text;
+            default -> Text.repeat(fill, room) + text;
         };
     }
 

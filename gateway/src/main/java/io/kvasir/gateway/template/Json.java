@@ -1,6 +1,7 @@
 package io.kvasir.gateway.template;
 
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -11,11 +12,14 @@ import java.util.Map;
  * the text becomes part of the prompt.
  */
 final class Json {
+    private static final HexFormat HEX = HexFormat.of();
+
     private final boolean asciiOnly;
     private final String indent;
     private final String itemSeparator;
     private final String keySeparator;
     private final boolean sortKeys;
+    private final Budget budget = Budget.current();
     private final StringBuilder out = new StringBuilder();
 
     private Json(
@@ -43,7 +47,7 @@ final class Json {
                         ? null
                         : Values.isText(indent)
                                 ? Text.of(indent)
-                                : " ".repeat(Math.clamp(Numbers.index(indent), 0, 1024));
+                                : Text.repeat(" ", Math.max(0, Numbers.index(indent)));
         String item = indent == null ? ", " : ",";
         String key = ": ";
         if (separators != null) {
@@ -56,10 +60,13 @@ final class Json {
         }
         final Json json = new Json(ascii, indentText, item, key, sort);
         json.write(value, 0);
+        json.budget.text(json.out.length());
         return json.out.toString();
     }
 
     private void write(Object value, int depth) {
+        budget.step();
+        budget.depth(depth);
         switch (value) {
             case null -> out.append("null");
             case Boolean b -> out.append(b ? "true" : "false");
@@ -73,7 +80,7 @@ final class Json {
                 if (!Numbers.isWhole(value)) {
                     throw notSerializable(value);
                 }
-                out.append(Numbers.big(value));
+                append(Numbers.text(Numbers.big(value)));
             }
         }
     }
@@ -102,7 +109,7 @@ final class Json {
         boolean first = true;
         for (Object item : list) {
             if (!first) {
-                out.append(itemSeparator);
+                append(itemSeparator);
             }
             first = false;
             newLine(depth + 1);
@@ -127,10 +134,10 @@ final class Json {
             final Map.Entry<?, ?> entry = each.next();
             newLine(depth + 1);
             string(key(entry.getKey()));
-            out.append(keySeparator);
+            append(keySeparator);
             write(entry.getValue(), depth + 1);
             if (each.hasNext()) {
-                out.append(itemSeparator);
+                append(itemSeparator);
             }
         }
         newLine(depth);
@@ -150,18 +157,25 @@ final class Json {
                             "keys must be str, int, float, bool or None, not "
                                     + Values.typeName(key));
                 }
-                yield key.toString();
+                yield Numbers.text(Numbers.big(key));
             }
         };
     }
 
     private void newLine(int depth) {
         if (indent != null) {
+            budget.text(1 + (long) indent.length() * depth);
             out.append('\n').repeat(indent, depth);
         }
     }
 
+    private void append(String text) {
+        budget.text(text.length());
+        out.append(text);
+    }
+
     private void string(String text) {
+        budget.text(text.length());
         out.append('"');
         for (int i = 0; i < text.length(); i++) {
             final char c = text.charAt(i);
@@ -175,7 +189,8 @@ final class Json {
                 case '\b' -> out.append("\\b");
                 default -> {
                     if (c < 0x20 || (asciiOnly && c > 0x7E)) {
-                        out.append("\\u%04x".formatted((int) c));
+                        append("\\u");
+                        append(HEX.toHexDigits(c));
                     } else {
                         out.append(c);
                     }

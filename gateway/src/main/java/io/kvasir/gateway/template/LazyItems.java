@@ -13,9 +13,12 @@ final class LazyItems implements Iterator<Object> {
     private final Iterator<?> source;
     private final Predicate<Object> keep;
     private final Function<Object, Object> change;
+    private final int depth;
     private Object next = Absent.ABSENT;
 
     private LazyItems(Iterator<?> source, Predicate<Object> keep, Function<Object, Object> change) {
+        this.depth = source instanceof LazyItems inner ? inner.depth + 1 : 1;
+        Budget.current().depth(depth);
         this.source = source;
         this.keep = keep;
         this.change = change;
@@ -36,6 +39,7 @@ final class LazyItems implements Iterator<Object> {
     @Override
     public boolean hasNext() {
         while (next == Absent.ABSENT && source.hasNext()) {
+            Budget.current().step();
             final Object item = source.next();
             if (keep.test(item)) {
                 next = change.apply(item);

@@ -1,6 +1,5 @@
 package io.kvasir.gateway.template;
 
-import java.math.BigInteger;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -18,6 +17,12 @@ final class Lexer {
         "}", ">", "<", "=", ".", ":", "|", ",", ";"
     };
 
+    /** A token, and what the parser makes of it. */
+    private static final int TOKEN_BYTES = 96;
+
+    private static final int DECIMAL = 10;
+
+    private final Budget budget = Budget.current();
     private final String source;
     private final List<Token> tokens = new ArrayList<>();
     private int at;
@@ -36,6 +41,7 @@ final class Lexer {
      * @throws TemplateException of kind SYNTAX
      */
     static List<Token> tokenize(String template) {
+        Budget.current().text(2L * template.length());
         String source = template.replace("\r\n", "\n").replace('\r', '\n');
         if (source.endsWith("\n")) {
             source = source.substring(0, source.length() - 1);
@@ -285,9 +291,17 @@ final class Lexer {
         } else if (text.length() > 1 && text.charAt(0) == '0' && !text.matches("0+")) {
             throw error("number " + text + " with leading zeros");
         } else {
-            add(Token.Type.NUMBER, text, Numbers.of(new BigInteger(text)));
+            add(Token.Type.NUMBER, text, whole(text, DECIMAL));
         }
         at = end;
+    }
+
+    private Object whole(String digits, int radix) {
+        try {
+            return Numbers.parse(digits, radix);
+        } catch (ValueException e) {
+            throw error(e.getMessage());
+        }
     }
 
     private int prefixed(int prefixAt) {
@@ -301,7 +315,7 @@ final class Lexer {
         if (digits.isEmpty()) {
             throw error("number without digits");
         }
-        add(Token.Type.NUMBER, digits, Numbers.of(new BigInteger(digits, radix)));
+        add(Token.Type.NUMBER, digits, whole(digits, radix));
         return end;
     }
 
@@ -412,6 +426,9 @@ final class Lexer {
     }
 
     private void add(Token.Type type, String text, Object value) {
+        budget.step();
+        budget.bytes(TOKEN_BYTES);
+        budget.text(text.length());
         tokens.add(new Token(type, text, value, lineHere()));
     }
 

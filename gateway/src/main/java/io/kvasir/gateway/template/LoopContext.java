@@ -64,7 +64,10 @@ final class LoopContext {
                 length = known;
             } else {
                 final List<Object> rest = new ArrayList<>();
-                items.forEachRemaining(rest::add);
+                while (items.hasNext()) {
+                    Budget.current().items(1);
+                    rest.add(items.next());
+                }
                 items = rest.iterator();
                 length = rest.size() + index0 + 1 + (after == Absent.ABSENT ? 0 : 1);
             }

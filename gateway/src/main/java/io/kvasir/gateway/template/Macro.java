@@ -40,7 +40,7 @@ final class Macro implements Callable {
 
     @Override
     public Object call(Arguments arguments) {
-        final Scope scope = new Scope(definedIn);
+        final Scope scope = evaluator.inner(definedIn);
         final List<String> names = signature.names();
         final Map<String, Object> given = new HashMap<>();
         int taken = 0;

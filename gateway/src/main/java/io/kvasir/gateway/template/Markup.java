@@ -7,13 +7,16 @@ package io.kvasir.gateway.template;
  * @param text the marked text
  */
 record Markup(String text) {
+    private static final int LONGEST_ESCAPE = 6;
+
     static Markup escape(Object value) {
         if (value instanceof Markup markup) {
             return markup;
         }
+        final String text = Text.of(value);
+        Budget.current().text(LONGEST_ESCAPE * (long) text.length());
         return new Markup(
-                Text.of(value)
-                        .replace("&", "&amp;")
+                text.replace("&", "&amp;")
                         .replace(">", "&gt;")
                         .replace("<", "&lt;")
                         .replace("'", "&#39;")

@@ -45,6 +45,9 @@ final class Methods {
                     "real",
                     "to_bytes");
 
+    /** A part of a text takes as much as so many items of a list. */
+    private static final int PART_ITEMS = 6;
+
     private Methods() {}
 
     /** An attribute of a value other than its items, or null where there is none of that name. */
@@ -107,6 +110,7 @@ final class Methods {
                     (Callable)
                             arguments -> {
                                 arguments.end();
+                                Budget.current().items(4L * dict.size());
                                 return new LinkedHashMap<Object, Object>(dict);
                             };
             case "fromkeys" -> throw missing(dict, name);
@@ -131,7 +135,7 @@ final class Methods {
                     (Callable)
                             arguments -> {
                                 arguments.end();
-                                return new ArrayList<Object>(list);
+                                return Values.list(list);
                             };
             default -> null;
         };
@@ -220,6 +224,8 @@ final class Methods {
 
     private static String swapCase(String s) {
         final StringBuilder out = new StringBuilder(s.length());
+        Budget.current().text(s.length());
+        Budget.current().steps(s.length());
         s.codePoints()
                 .forEach(
                         c -> {
@@ -231,6 +237,7 @@ final class Methods {
     }
 
     private static List<Object> split(String s, Arguments arguments, boolean fromRight) {
+        Budget.current().text(s.length());
         final Object separator = arguments.take("sep", null);
         final Object limit = arguments.take("maxsplit", -1L);
         arguments.end();
@@ -244,6 +251,7 @@ final class Methods {
         if (by.isEmpty()) {
             throw new ValueException("empty separator");
         }
+        Budget.current().search(s.length(), by.length());
         parts = new ArrayList<>();
         if (fromRight) {
             int end = s.length();
@@ -252,6 +260,7 @@ final class Methods {
                 if (at < 0) {
                     break;
                 }
+                Budget.current().items(PART_ITEMS);
                 parts.add(s.substring(at + by.length(), end));
                 end = at;
             }
@@ -264,6 +273,7 @@ final class Methods {
             if (at < 0) {
                 break;
             }
+            Budget.current().items(PART_ITEMS);
             parts.add(s.substring(start, at));
             start = at + by.length();
         }
@@ -289,6 +299,7 @@ final class Methods {
             while (at < s.length() && !Text.isSpace(s.charAt(at))) {
                 at++;
             }
+            Budget.current().items(PART_ITEMS);
             parts.add(s.substring(start, at));
         }
     }
@@ -308,6 +319,7 @@ final class Methods {
                 parts.add(s.substring(0, at));
                 return parts;
             }
+            Budget.current().items(PART_ITEMS);
             final int end = at;
             while (at > 0 && !Text.isSpace(s.charAt(at - 1))) {
                 at--;
@@ -327,6 +339,7 @@ final class Methods {
 
     private static Object affix(String s, Arguments arguments, boolean start) {
         final Object affix = arguments.take("affix");
+        Budget.current().text(s.length());
         final String rest = s.substring(offset(s, arguments.take("start", null), 0));
         if (arguments.positionalLeft() > 0) {
             throw new ValueException("startswith/endswith with an end is not implemented");
@@ -334,6 +347,8 @@ final class Methods {
         arguments.end();
         final List<?> candidates = affix instanceof Tuple tuple ? tuple : List.of(text(affix));
         for (Object candidate : candidates) {
+            Budget.current().step();
+            Budget.current().read(text(candidate).length());
             if (start ? rest.startsWith(text(candidate)) : rest.endsWith(text(candidate))) {
                 return true;
             }
@@ -341,15 +356,15 @@ final class Methods {
         return false;
     }
 
-    /** Place in UTF-16 of an index in code points, which may be negative or beyond the ends. */
+    /** Offset in UTF-16 of an index in code points, which may be negative or beyond the ends. */
     private static int offset(String s, Object index, int defaultOffset) {
         if (index == null) {
             return defaultOffset;
         }
         final int length = Text.length(s);
         final long given = Numbers.index(index);
-        final long place = Math.clamp(given < 0 ? given + length : given, 0, length);
-        return s.offsetByCodePoints(0, (int) place);
+        final long offset = Math.clamp(given < 0 ? given + length : given, 0, length);
+        return s.offsetByCodePoints(0, (int) offset);
     }
 
     private static Object replace(String s, Arguments arguments) {
@@ -362,9 +377,9 @@ final class Methods {
 
     /** Replaces the first {@code count} occurrences, all of them when it is negative. */
     static String replace(String s, String old, String with, long count) {
-        if (count < 0 && !old.isEmpty()) {
-            return s.replace(old, with);
-        }
+        final Budget budget = Budget.current();
+        budget.search(s.length(), old.length());
+        budget.text(2L * s.length());
         final StringBuilder out = new StringBuilder();
         int at = 0;
         long left = count < 0 ? Long.MAX_VALUE : count;
@@ -373,6 +388,8 @@ final class Methods {
             if (found < 0) {
                 break;
             }
+            budget.step();
+            budget.text(2L * with.length());
             if (old.isEmpty()) {
                 out.append(with);
                 if (at == s.length()) {
@@ -400,7 +417,9 @@ final class Methods {
                 throw new ValueException(
                         "join() expected strings, found '" + Values.typeName(item) + "'");
             }
-            out.append(first ? "" : s).append(Text.of(item));
+            final String text = Text.of(item);
+            Budget.current().text(2L * (s.length() + text.length()));
+            out.append(first ? "" : s).append(text);
             first = false;
         }
         return out.toString();
@@ -414,6 +433,8 @@ final class Methods {
         if (start > end) {
             return -1L;
         }
+        Budget.current().search(end - start, wanted.length());
+        Budget.current().text(end - start);
         final String part = s.substring(start, end);
         final int found = last ? part.lastIndexOf(wanted) : part.indexOf(wanted);
         return found < 0 ? -1L : (long) s.codePointCount(0, start + found);
@@ -432,6 +453,7 @@ final class Methods {
         if (wanted.isEmpty()) {
             return (long) Text.length(s) + 1;
         }
+        Budget.current().search(s.length(), wanted.length());
         long count = 0;
         for (int at = s.indexOf(wanted); at >= 0; at = s.indexOf(wanted, at + wanted.length())) {
             count++;
@@ -442,6 +464,7 @@ final class Methods {
     private static Object removeAffix(String s, Arguments arguments, boolean prefix) {
         final String affix = text(arguments.take("affix"));
         arguments.end();
+        Budget.current().text(s.length());
         if (prefix) {
             return s.startsWith(affix) ? s.substring(affix.length()) : s;
         }
@@ -454,6 +477,8 @@ final class Methods {
         if (by.isEmpty()) {
             throw new ValueException("empty separator");
         }
+        Budget.current().search(s.length(), by.length());
+        Budget.current().text(s.length());
         final int at = last ? s.lastIndexOf(by) : s.indexOf(by);
         if (at < 0) {
             return new Tuple(last ? List.of("", "", s) : List.of(s, "", ""));
@@ -465,8 +490,8 @@ final class Methods {
         final long width = Numbers.index(arguments.take("width"));
         arguments.end();
         final int sign = s.startsWith("-") || s.startsWith("+") ? 1 : 0;
-        final int zeros = Math.clamp(width - Text.length(s), 0, 1 << 20);
-        return s.substring(0, sign) + "0".repeat(zeros) + s.substring(sign);
+        final String zeros = Text.repeat("0", room(s, width));
+        return s.substring(0, sign) + zeros + s.substring(sign);
     }
 
     private static Object justify(String s, Arguments arguments, String how) {
@@ -478,17 +503,24 @@ final class Methods {
 
     /** {@code center}, {@code ljust} or {@code rjust}. */
     static String justify(String s, long width, String fill, String how) {
-        final int room = Math.clamp(width - Text.length(s), 0, 1 << 20);
-        final int left =
+        final long room = room(s, width);
+        final long left =
                 switch (how) {
                     case "ljust" -> 0;
                     case "rjust" -> room;
-                    default -> room / 2 + (room & (int) width & 1);
+                    default -> room / 2 + (room & width & 1);
                 };
-        return fill.repeat(left) + s + fill.repeat(room - left);
+        return Text.repeat(fill, left) + s + Text.repeat(fill, room - left);
+    }
+
+    /** Characters that are missing to a width. */
+    private static long room(String s, long width) {
+        Budget.current().text(s.length());
+        return Math.max(0, Math.max(0, width) - Text.length(s));
     }
 
     private static boolean all(String s, IntPredicate predicate) {
+        Budget.current().read(s.length());
         return !s.isEmpty() && s.codePoints().allMatch(predicate);
     }
 

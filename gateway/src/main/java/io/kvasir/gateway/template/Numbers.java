@@ -12,8 +12,16 @@ final class Numbers {
     private static final BigInteger MIN = BigInteger.valueOf(Long.MIN_VALUE);
     private static final BigInteger MAX = BigInteger.valueOf(Long.MAX_VALUE);
 
-    /** Bits beyond which a power is refused: it would only exhaust memory. */
+    /** Bits beyond which a product or power is refused: it would only exhaust memory. */
     private static final int MAX_BITS = 1 << 16;
+
+    /** Python's limit of whole numbers that are read from text or written as such. */
+    private static final int MAX_DIGITS = 4300;
+
+    private static final int BITS_PER_WORD = 32;
+
+    /** Products of two words that a step may take. */
+    private static final int PRODUCTS_PER_STEP = 256;
 
     private Numbers() {}
 
@@ -61,6 +69,45 @@ final class Numbers {
         return big(value).signum() < 0 ? Long.MIN_VALUE : Long.MAX_VALUE;
     }
 
+    /**
+     * A whole number of digits without a sign.
+     *
+     * @throws ValueException if there are more of them than Python takes, or than a product may
+     *     have bits
+     * @throws NumberFormatException for a digit beyond the radix
+     */
+    static Object parse(String digits, int radix) {
+        final int most = Integer.bitCount(radix) == 1 ? MAX_BITS : MAX_DIGITS;
+        if (digits.length() > most) {
+            throw tooManyDigits(most);
+        }
+        final long length = digits.length();
+        Budget.current().steps(length + length * length / (PRODUCTS_PER_STEP * BITS_PER_WORD));
+        return of(new BigInteger(digits, radix));
+    }
+
+    private static ValueException tooManyDigits(int most) {
+        return new ValueException(
+                "Exceeds the limit (" + most + " digits) for integer string conversion");
+    }
+
+    /** Decimal digits. */
+    static String text(BigInteger whole) {
+        Budget.current().steps(products(whole, whole));
+        final String text = whole.toString();
+        if (text.length() > MAX_DIGITS + (whole.signum() < 0 ? 1 : 0)) {
+            throw tooManyDigits(MAX_DIGITS);
+        }
+        return text;
+    }
+
+    /** Steps of multiplying or dividing. */
+    private static long products(BigInteger a, BigInteger b) {
+        return (a.bitLength() / BITS_PER_WORD + 1L)
+                * (b.bitLength() / BITS_PER_WORD + 1L)
+                / PRODUCTS_PER_STEP;
+    }
+
     static Object negate(Object value) {
         return value instanceof Double d ? (Object) (-d) : of(big(value).negate());
     }
@@ -89,6 +136,12 @@ final class Numbers {
         }
         final BigInteger a = big(left);
         final BigInteger b = big(right);
+        final int bits = a.bitLength() + b.bitLength();
+        if (bits > MAX_BITS && operator.equals("*")) {
+            throw tooLarge();
+        }
+        Budget.current().steps(products(a, b));
+        Budget.current().bytes(bits / Byte.SIZE);
         return switch (operator) {
             case "+" -> of(a.add(b));
             case "-" -> of(a.subtract(b));
@@ -97,6 +150,10 @@ final class Numbers {
             case "%" -> of(a.subtract(floorDivide(a, b).multiply(b)));
             default -> power(a, b);
         };
+    }
+
+    private static ValueException tooLarge() {
+        return new ValueException("a number of more than " + MAX_BITS + " bits");
     }
 
     private static BigInteger floorDivide(BigInteger a, BigInteger b) {
@@ -114,8 +171,10 @@ final class Numbers {
             return Math.pow(a.doubleValue(), b.doubleValue());
         }
         if (b.bitLength() > 31 || (long) a.bitLength() * b.intValue() > MAX_BITS) {
-            throw new ValueException("a power of more than " + MAX_BITS + " bits");
+            throw tooLarge();
         }
+        Budget.current().steps(MAX_BITS / BITS_PER_WORD);
+        Budget.current().bytes(MAX_BITS / Byte.SIZE);
         return of(a.pow(b.intValue()));
     }
 

@@ -14,6 +14,7 @@ final class Parser {
     /** Names that Jinja defines and this interpreter does not. */
     private static final Set<String> MISSING_GLOBALS = Set.of("lipsum", "self", "super");
 
+    private final Budget budget = Budget.current();
     private final List<Token> tokens;
     private int at;
     private int loopDepth;
@@ -43,6 +44,13 @@ final class Parser {
 
     /** Statements up to a tag of one of the names, which stays unread, or to the end. */
     private List<Stmt> body(String... ends) {
+        budget.enter();
+        final List<Stmt> statements = statements(ends);
+        budget.leave();
+        return statements;
+    }
+
+    private List<Stmt> statements(String... ends) {
         final List<Stmt> statements = new ArrayList<>();
         while (true) {
             final Token token = current();
@@ -199,6 +207,7 @@ final class Parser {
         parameters(names, defaults);
         final List<Stmt> body = scopedBody("endmacro");
         final Stmt.Signature signature = signature(names, defaults);
+        budget.steps(mentioned.size());
         outer.addAll(mentioned);
         mentioned = outer;
         return new Stmt.MacroDefinition(line, name, signature, body);
@@ -217,6 +226,7 @@ final class Parser {
         mentioned = new java.util.HashSet<>();
         final List<Stmt> body = scopedBody("endcall");
         final Stmt.Signature signature = signature(names, defaults);
+        budget.steps(mentioned.size());
         outer.addAll(mentioned);
         mentioned = outer;
         return new Stmt.CallBlock(line, signature, call, body);
@@ -262,6 +272,7 @@ final class Parser {
     }
 
     private Stmt.Target target(boolean namespaces) {
+        budget.enter();
         final List<Stmt.Target> targets = new ArrayList<>();
         boolean several = false;
         while (true) {
@@ -274,6 +285,7 @@ final class Parser {
                 break;
             }
         }
+        budget.leave();
         return several ? new Stmt.Target.Several(targets) : targets.getFirst();
     }
 
@@ -321,12 +333,14 @@ final class Parser {
     }
 
     private Expr expression() {
+        budget.enter();
         Expr result = or();
         while (skipName("if")) {
             final Expr condition = or();
             final Expr otherwise = skipName("else") ? expression() : null;
             result = new Expr.Conditional(condition, result, otherwise);
         }
+        budget.leave();
         return result;
     }
 
@@ -347,7 +361,13 @@ final class Parser {
     }
 
     private Expr not() {
-        return skipName("not") ? new Expr.Not(not()) : comparison();
+        if (!skipName("not")) {
+            return comparison();
+        }
+        budget.enter();
+        final Expr operand = not();
+        budget.leave();
+        return new Expr.Not(operand);
     }
 
     private Expr comparison() {
@@ -418,10 +438,12 @@ final class Parser {
 
     private Expr unary(boolean filtered) {
         final Expr operand;
-        if (skipOperator("-")) {
-            operand = new Expr.Sign(unary(false), true);
-        } else if (skipOperator("+")) {
-            operand = new Expr.Sign(unary(false), false);
+        final boolean negative = current().isOperator("-");
+        if (negative || current().isOperator("+")) {
+            at++;
+            budget.enter();
+            operand = new Expr.Sign(unary(false), negative);
+            budget.leave();
         } else {
             operand = primary();
         }

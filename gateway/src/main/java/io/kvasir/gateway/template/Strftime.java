@@ -8,9 +8,13 @@ import java.util.Locale;
 
 /** Python's {@code strftime} in the C locale. */
 final class Strftime {
+    /** A format is compiled for most of them. */
+    private static final int STEPS_PER_DIRECTIVE = 100;
+
     private Strftime() {}
 
     static String format(String format, ZonedDateTime time) {
+        Budget.current().text(format.length());
         final StringBuilder out = new StringBuilder();
         for (int i = 0; i < format.length(); i++) {
             final char c = format.charAt(i);
@@ -23,7 +27,9 @@ final class Strftime {
             if (unpadded) {
                 directive = format.charAt(++i);
             }
+            Budget.current().steps(STEPS_PER_DIRECTIVE);
             final String text = directive(directive, time);
+            Budget.current().text(text.length());
             out.append(unpadded ? text.replaceFirst("^[0 ]+(?=.)", "") : text);
         }
         return out.toString();

@@ -13,7 +13,9 @@ public final class TemplateException extends RuntimeException {
         /**
          * The template called {@code raise_exception}: the request is not what the model expects.
          */
-        RAISED
+        RAISED,
+        /** The template needs more than its {@link TemplateLimits}. */
+        LIMIT
     }
 
     private final transient Kind kind;

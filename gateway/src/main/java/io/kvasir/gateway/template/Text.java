@@ -1,6 +1,7 @@
 package io.kvasir.gateway.template;
 
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,11 @@ import java.util.Map;
  * use Python's idea of white space.
  */
 final class Text {
+    private static final HexFormat HEX = HexFormat.of();
+
+    /** A string of one character, and its object. */
+    private static final int CHARACTER_BYTES = 48;
+
     private Text() {}
 
     /** {@code str(value)}. */
@@ -24,6 +30,16 @@ final class Text {
 
     /** {@code repr(value)}. */
     static String repr(Object value) {
+        final Budget budget = Budget.current();
+        budget.step();
+        budget.enter();
+        final String text = written(value);
+        budget.text(text.length());
+        budget.leave();
+        return text;
+    }
+
+    private static String written(Object value) {
         return switch (value) {
             case null -> "None";
             case Boolean b -> b ? "True" : "False";
@@ -41,7 +57,7 @@ final class Text {
             case DictView view -> "dict_" + view.kind() + "([" + joined(view.iterator()) + "])";
             case Namespace namespace -> "<Namespace " + dict(namespace.attributes()) + ">";
             case Long l -> l.toString();
-            case java.math.BigInteger big -> big.toString();
+            case java.math.BigInteger big -> Numbers.text(big);
             default ->
                     throw new ValueException(
                             "a " + Values.typeName(value) + " has no text that could be printed");
@@ -84,11 +100,11 @@ final class Text {
                                     } else if (isPrintable(c)) {
                                         out.appendCodePoint(c);
                                     } else if (c < 0x100) {
-                                        out.append("\\x%02x".formatted(c));
+                                        out.append("\\x").append(HEX.toHexDigits((byte) c));
                                     } else if (c < 0x10000) {
-                                        out.append("\\u%04x".formatted(c));
+                                        out.append("\\u").append(HEX.toHexDigits((char) c));
                                     } else {
-                                        out.append("\\U%08x".formatted(c));
+                                        out.append("\\U").append(HEX.toHexDigits(c));
                                     }
                                 }
                             }
@@ -128,14 +144,36 @@ final class Text {
 
     /** Length in code points. */
     static int length(String text) {
+        Budget.current().read(text.length());
         return text.codePointCount(0, text.length());
     }
 
     /** The characters of a text, each a string. */
     static List<Object> characters(String text) {
+        Budget.current().items(text.length());
+        Budget.current().bytes((long) CHARACTER_BYTES * text.length());
         final List<Object> characters = new ArrayList<>(text.length());
         text.codePoints().forEach(c -> characters.add(Character.toString(c)));
         return characters;
+    }
+
+    /** The characters from one index to another, counted in code points. */
+    static String substring(String text, int from, int to) {
+        Budget.current().read(text.length());
+        final int start = text.offsetByCodePoints(0, from);
+        final int end = text.offsetByCodePoints(start, to - from);
+        Budget.current().text(end - start);
+        return text.substring(start, end);
+    }
+
+    /** The text so many times. */
+    static String repeat(String text, long count) {
+        Budget.current().text(product(text.length(), count));
+        return text.repeat((int) count);
+    }
+
+    private static long product(long a, long b) {
+        return a != 0 && b > Long.MAX_VALUE / a ? Long.MAX_VALUE : a * b;
     }
 
     /** Compares by code points. */
@@ -156,6 +194,8 @@ final class Text {
     static String strip(String text, String characters, boolean left, boolean right) {
         int start = 0;
         int end = text.length();
+        Budget.current().search(end, characters == null ? 1 : characters.length());
+        Budget.current().text(end);
         while (left && start < end && strips(text.codePointAt(start), characters)) {
             start += Character.charCount(text.codePointAt(start));
         }
@@ -174,12 +214,15 @@ final class Text {
         if (text.isEmpty()) {
             return text;
         }
+        Budget.current().text(text.length());
         final int first = text.offsetByCodePoints(0, 1);
         return titleCase(text.substring(0, first)) + lower(text.substring(first));
     }
 
     /** {@code title} as a method: every letter behind something else begins a word. */
     static String title(String text) {
+        Budget.current().text(text.length());
+        Budget.current().steps(text.length());
         final StringBuilder out = new StringBuilder(text.length());
         boolean inWord = false;
         for (int i = 0; i < text.length(); ) {
@@ -212,15 +255,18 @@ final class Text {
     }
 
     static String upper(String text) {
+        Budget.current().text(text.length());
         return text.toUpperCase(java.util.Locale.ROOT);
     }
 
     static String lower(String text) {
+        Budget.current().text(text.length());
         return text.toLowerCase(java.util.Locale.ROOT);
     }
 
     /** {@code splitlines()}, without line ends. */
     static List<String> lines(String text) {
+        Budget.current().text(text.length());
         final List<String> lines = new ArrayList<>();
         int start = 0;
         for (int i = 0; i < text.length(); i++) {
@@ -232,6 +278,7 @@ final class Text {
                             || c == 0x2028
                             || c == 0x2029;
             if (ends) {
+                Budget.current().items(1);
                 lines.add(text.substring(start, i));
                 if (c == '\r' && i + 1 < text.length() && text.charAt(i + 1) == '\n') {
                     i++;

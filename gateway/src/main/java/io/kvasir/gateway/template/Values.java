@@ -13,6 +13,9 @@ import java.util.Map;
  * Map} and the types of this package.
  */
 final class Values {
+    /** A value in a list or map counts as so many characters of text. */
+    private static final int VALUE_CHARS = 4;
+
     private Values() {}
 
     /** Brings what a caller passed into the types that templates work with; copies containers. */
@@ -26,15 +29,20 @@ final class Values {
             case java.math.BigDecimal decimal -> decimal.doubleValue();
             case List<?> list -> {
                 final List<Object> copy = new ArrayList<>(list.size());
+                Budget.current().given(VALUE_CHARS * list.size());
                 list.forEach(item -> copy.add(imported(item)));
                 yield copy;
             }
             case Map<?, ?> map -> {
                 final Map<Object, Object> copy = LinkedHashMap.newLinkedHashMap(map.size());
+                Budget.current().given(VALUE_CHARS * map.size());
                 map.forEach((key, item) -> copy.put(imported(key), imported(item)));
                 yield copy;
             }
-            case String s -> s;
+            case String s -> {
+                Budget.current().given(s.length());
+                yield s;
+            }
             case Long l -> l;
             case Double d -> d;
             case Boolean b -> b;
@@ -96,8 +104,17 @@ final class Values {
     }
 
     /** {@code left == right}; what has no values to compare equals only itself. */
-    @SuppressWarnings("ReferenceEquality")
     static boolean equal(Object left, Object right) {
+        final Budget budget = Budget.current();
+        budget.step();
+        budget.enter();
+        final boolean equal = isEqual(left, right, budget);
+        budget.leave();
+        return equal;
+    }
+
+    @SuppressWarnings("ReferenceEquality")
+    private static boolean isEqual(Object left, Object right, Budget budget) {
         if (Numbers.isNumber(left) && Numbers.isNumber(right)) {
             final boolean nan =
                     (left instanceof Double a && a.isNaN())
@@ -105,7 +122,9 @@ final class Values {
             return !nan && Numbers.compare(left, right) == 0;
         }
         if (isText(left) && isText(right)) {
-            return Text.of(left).equals(Text.of(right));
+            final String text = Text.of(left);
+            budget.read(text.length());
+            return text.equals(Text.of(right));
         }
         if (left instanceof List<?> a && right instanceof List<?> b) {
             return a instanceof Tuple == b instanceof Tuple
@@ -135,6 +154,7 @@ final class Values {
             return false;
         }
         for (Map.Entry<?, ?> entry : left.entrySet()) {
+            hashable(entry.getKey());
             if (!right.containsKey(entry.getKey())
                     || !equal(entry.getValue(), right.get(entry.getKey()))) {
                 return false;
@@ -145,6 +165,15 @@ final class Values {
 
     /** Order of two values of a kind; a failure names the operator. */
     static int compare(String operator, Object left, Object right) {
+        final Budget budget = Budget.current();
+        budget.step();
+        budget.enter();
+        final int order = order(operator, left, right, budget);
+        budget.leave();
+        return order;
+    }
+
+    private static int order(String operator, Object left, Object right, Budget budget) {
         if (left instanceof Undefined undefined) {
             throw undefined.fail();
         }
@@ -155,7 +184,9 @@ final class Values {
             return Numbers.compare(left, right);
         }
         if (isText(left) && isText(right)) {
-            return Text.compare(Text.of(left), Text.of(right));
+            final String text = Text.of(left);
+            budget.read(text.length());
+            return Text.compare(text, Text.of(right));
         }
         if (left instanceof List<?> a
                 && right instanceof List<?> b
@@ -187,7 +218,10 @@ final class Values {
                 throw new ValueException(
                         "'in <string>' requires string as left operand, not " + typeName(item));
             }
-            return Text.of(container).contains(Text.of(item));
+            final String text = Text.of(container);
+            final String wanted = Text.of(item);
+            Budget.current().search(text.length(), wanted.length());
+            return text.contains(wanted);
         }
         if (container instanceof Map<?, ?> dict) {
             return find(dict, item) != Absent.ABSENT;
@@ -229,7 +263,12 @@ final class Values {
     /** {@code list(value)}. */
     static List<Object> list(Object value) {
         final List<Object> list = new ArrayList<>();
-        iterate(value).forEachRemaining(list::add);
+        final Budget budget = Budget.current();
+        final Iterator<?> items = iterate(value);
+        while (items.hasNext()) {
+            budget.items(1);
+            list.add(items.next());
+        }
         return list;
     }
 
@@ -260,6 +299,7 @@ final class Values {
         final Map<Object, Object> dict = new LinkedHashMap<>();
         for (Object source : arguments.rest()) {
             if (source instanceof Map<?, ?> map) {
+                Budget.current().items(2L * map.size());
                 dict.putAll(map);
                 continue;
             }
@@ -278,9 +318,36 @@ final class Values {
 
     // --- attributes and items ---
 
+    /** Asks for the cost of a hash: that of every value inside, however often it is inside. */
+    private static void hashable(Object key) {
+        final Budget budget = Budget.current();
+        budget.step();
+        switch (key) {
+            case String s -> budget.read(s.length());
+            case List<?> list -> {
+                budget.enter();
+                list.forEach(Values::hashable);
+                budget.leave();
+            }
+            case Map<?, ?> map -> {
+                budget.enter();
+                map.forEach(
+                        (name, value) -> {
+                            hashable(name);
+                            hashable(value);
+                        });
+                budget.leave();
+            }
+            case null, default -> {
+                // a number, or an object by its identity
+            }
+        }
+    }
+
     /** Value of a key, {@link Absent#ABSENT} if there is none. */
     private static Object find(Map<?, ?> dict, Object key) {
         final Object plain = key instanceof Markup markup ? markup.text() : key;
+        hashable(plain);
         if (dict.containsKey(plain)) {
             return dict.get(plain);
         }
@@ -307,6 +374,8 @@ final class Values {
             throw new ValueException("unhashable type: '" + typeName(key) + "'");
         }
         final Object plain = key instanceof Markup markup ? markup.text() : key;
+        hashable(plain);
+        Budget.current().items(4);
         if (Numbers.isNumber(plain)) {
             for (Object old : dict.keySet()) {
                 if (equal(old, plain)) {
@@ -357,13 +426,12 @@ final class Values {
             }
         } else if (Numbers.isWhole(key)) {
             final long index = Numbers.index(key);
-            final List<?> items =
-                    isText(value)
-                            ? Text.characters(Text.of(value))
-                            : value instanceof List<?> list ? list : List.of();
-            final long place = index < 0 ? index + items.size() : index;
-            if (place >= 0 && place < items.size()) {
-                return items.get((int) place);
+            final long size = isText(value) || value instanceof List ? lengthOrUnknown(value) : 0;
+            final long offset = index < 0 ? index + size : index;
+            if (offset >= 0 && offset < size) {
+                return value instanceof List<?> list
+                        ? list.get((int) offset)
+                        : Text.substring(Text.of(value), (int) offset, (int) offset + 1);
             }
         }
         if (isText(key)) {
@@ -385,29 +453,30 @@ final class Values {
         if (value instanceof Undefined undefined) {
             throw undefined.fail();
         }
-        final List<?> items =
-                switch (value) {
-                    case String s -> Text.characters(s);
-                    case Markup markup -> Text.characters(markup.text());
-                    case List<?> list -> list;
-                    case null, default ->
-                            throw new ValueException(
-                                    "'" + typeName(value) + "' object cannot be sliced");
-                };
+        if (!isText(value) && !(value instanceof List)) {
+            throw new ValueException("'" + typeName(value) + "' object cannot be sliced");
+        }
         final long by = step == null ? 1 : Numbers.index(step);
         if (by == 0) {
             throw new ValueException("slice step cannot be zero");
         }
-        final int size = items.size();
+        final int size = (int) lengthOrUnknown(value);
         final long from = bound(start, size, by, by > 0 ? 0 : size - 1);
         final long to = bound(stop, size, by, by > 0 ? size : -1);
+        if (isText(value) && by == 1) {
+            return Text.substring(Text.of(value), (int) from, (int) Math.max(from, to));
+        }
+        final List<?> items =
+                value instanceof List<?> list ? list : Text.characters(Text.of(value));
         final List<Object> out = new ArrayList<>();
         for (long i = from; by > 0 ? i < to : i > to; i += by) {
+            Budget.current().items(1);
             out.add(items.get((int) i));
         }
         if (isText(value)) {
             final StringBuilder text = new StringBuilder();
             out.forEach(text::append);
+            Budget.current().text(text.length());
             return text.toString();
         }
         return value instanceof Tuple ? new Tuple(out) : out;
@@ -468,13 +537,17 @@ final class Values {
             if (left instanceof Markup || right instanceof Markup) {
                 return new Markup(Markup.escape(left).text() + Markup.escape(right).text());
             }
-            return Text.of(left) + Text.of(right);
+            final String start = Text.of(left);
+            final String end = Text.of(right);
+            Budget.current().text((long) start.length() + end.length());
+            return start + end;
         }
         if (left instanceof List<?> a
                 && right instanceof List<?> b
                 && a instanceof Tuple == b instanceof Tuple
                 && !(a instanceof Range)
                 && !(b instanceof Range)) {
+            Budget.current().items((long) a.size() + b.size());
             final List<Object> both = new ArrayList<>(a.size() + b.size());
             both.addAll(a);
             both.addAll(b);
@@ -486,11 +559,12 @@ final class Values {
     private static Object repeat(Object value, long times) {
         final int count = Math.clamp(times, 0, Integer.MAX_VALUE);
         if (isText(value)) {
-            return Text.of(value).repeat(count);
+            return Text.repeat(Text.of(value), count);
         }
         if (value instanceof List<?> list && !(value instanceof Range)) {
+            Budget.current().items((long) list.size() * count);
             final List<Object> out = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
+            for (int i = 0; i < count && !list.isEmpty(); i++) {
                 out.addAll(list);
             }
             return value instanceof Tuple ? new Tuple(out) : out;

@@ -2,7 +2,6 @@ package io.kvasir.gateway.tokens;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
-import io.kvasir.gateway.template.ChatTemplate;
 import io.kvasir.gateway.template.TemplateException;
 
 import org.slf4j.Logger;
@@ -15,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A model's tokenizer and chat template: turns requests into the token ids that a vLLM engine
@@ -29,8 +27,10 @@ public final class ChatModel implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ChatModel.class);
     private static final String SIM_MODEL = "/io/kvasir/gateway/sim-model/";
 
-    /** Templates that requests brought along are kept up to this number. */
-    private static final int MAX_REQUEST_TEMPLATES = 16;
+    /** The words of vLLM, started without {@code --trust-request-chat-template}. */
+    private static final String UNTRUSTED =
+            "Chat template is passed with request, but --trust-request-chat-template is not set."
+                    + " Refused request with untrusted chat template.";
 
     /** Arguments of the reference implementation that never reach a template. */
     private static final Set<String> NOT_FOR_TEMPLATES =
@@ -48,25 +48,20 @@ public final class ChatModel implements AutoCloseable {
     private final String name;
     private final Tokenizer tokenizer;
     private final Map<String, String> specialTokens;
-    private final Map<String, Compiled> templates = new LinkedHashMap<>();
-    private final Map<String, Compiled> requestTemplates = new ConcurrentHashMap<>();
+    private final TemplatePolicy policy;
+    private final Map<String, CompiledTemplate> templates = new LinkedHashMap<>();
+    private final TemplateCache requestTemplates;
 
-    /** A template, or why it could not be compiled. */
-    private record Compiled(String source, ChatTemplate template, TemplateException problem) {
-        static Compiled of(String source) {
-            try {
-                return new Compiled(source, ChatTemplate.compile(source), null);
-            } catch (TemplateException e) {
-                return new Compiled(source, null, e);
-            }
-        }
-    }
-
-    private ChatModel(ModelFiles files) {
+    private ChatModel(ModelFiles files, TemplatePolicy policy) {
+        this.policy = policy;
+        requestTemplates = new TemplateCache(policy.cacheBytes());
         name = files.name();
         tokenizer = Tokenizers.load(files.tokenizer().json(), name, files.moreTokens());
         specialTokens = Map.copyOf(files.specialTokens());
-        files.templates().forEach((key, source) -> templates.put(key, Compiled.of(source)));
+        files.templates()
+                .forEach(
+                        (key, source) ->
+                                templates.put(key, CompiledTemplate.of(source, policy.limits())));
         templates.forEach(
                 (key, compiled) -> {
                     if (compiled.problem() != null) {
@@ -90,8 +85,20 @@ public final class ChatModel implements AutoCloseable {
      * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
      */
     public static ChatModel load(Path folderOrTokenizerJson) {
+        return load(folderOrTokenizerJson, TemplatePolicy.DEFAULT);
+    }
+
+    /**
+     * Loads a model's files as {@link #load(Path)} does.
+     *
+     * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
+     * @param policy what chat templates may do
+     * @return the model
+     * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
+     */
+    public static ChatModel load(Path folderOrTokenizerJson, TemplatePolicy policy) {
         try {
-            return new ChatModel(ModelFiles.read(folderOrTokenizerJson));
+            return new ChatModel(ModelFiles.read(folderOrTokenizerJson), policy);
         } catch (IOException e) {
             throw new TokenizerException(
                     "cannot read the model's tokenizer files at "
@@ -112,7 +119,8 @@ public final class ChatModel implements AutoCloseable {
                     ModelFiles.of(
                             "kvasir-sim",
                             resource("tokenizer.json"),
-                            resource("tokenizer_config.json")));
+                            resource("tokenizer_config.json")),
+                    TemplatePolicy.DEFAULT);
         } catch (IOException e) {
             throw new TokenizerException("cannot read the simulated model's files: " + e, e);
         }
@@ -174,13 +182,15 @@ public final class ChatModel implements AutoCloseable {
     /**
      * Renders and tokenizes a chat request. Read are {@code messages}, {@code tools}, {@code
      * documents}, {@code add_generation_prompt} (true unless given), {@code
-     * continue_final_message}, {@code chat_template} (a template or the name of one), {@code
-     * chat_template_kwargs}, {@code reasoning_effort} and {@code add_special_tokens} (false unless
-     * given).
+     * continue_final_message}, {@code chat_template} (a template or the name of one, where requests
+     * are trusted with it), {@code chat_template_kwargs}, {@code reasoning_effort} and {@code
+     * add_special_tokens} (false unless given).
      *
      * @param request body of the request; not changed
      * @return text and ids
-     * @throws PromptException if the request is wrong, or its tokens cannot be told
+     * @throws PromptException if the request is wrong, its tokens cannot be told, or it costs too
+     *     much
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */
     public RenderedPrompt chat(JsonNode request) {
         final String text = render(request);
@@ -189,8 +199,11 @@ public final class ChatModel implements AutoCloseable {
 
     private String render(JsonNode request) {
         final Map<String, Object> variables = variables(request);
-        final Compiled compiled = template(request, variables.get("tools") != null);
+        final CompiledTemplate compiled = template(request, variables.get("tools") != null);
         if (compiled.template() == null) {
+            if (compiled.problem().kind() == TemplateException.Kind.LIMIT) {
+                throw overLimit(compiled.problem());
+            }
             throw new PromptException(
                     PromptException.Kind.UNKNOWN_TOKENS,
                     name + ": the chat template cannot be used: " + compiled.problem().getMessage(),
@@ -215,6 +228,9 @@ public final class ChatModel implements AutoCloseable {
             final String text = compiled.template().render(variables);
             return open ? FinalMessage.cut(text, finalText) : text;
         } catch (TemplateException e) {
+            if (e.kind() == TemplateException.Kind.LIMIT) {
+                throw overLimit(e);
+            }
             throw new PromptException(
                     PromptException.Kind.INVALID,
                     e.kind() == TemplateException.Kind.RAISED
@@ -222,6 +238,10 @@ public final class ChatModel implements AutoCloseable {
                             : "the chat template failed at " + e.getMessage(),
                     e);
         }
+    }
+
+    private static PromptException overLimit(TemplateException e) {
+        return new PromptException(PromptException.Kind.LIMIT, e.reason(), e);
     }
 
     private Map<String, Object> variables(JsonNode request) {
@@ -262,18 +282,24 @@ public final class ChatModel implements AutoCloseable {
         return !value.isNull() && !value.isMissingNode() && !value.asText().equals("auto");
     }
 
-    private Compiled template(JsonNode request, boolean tools) {
+    private CompiledTemplate template(JsonNode request, boolean tools) {
         final String given = request.path("chat_template").textValue();
+        if (given != null && !policy.trustRequests()) {
+            throw PromptException.unknown(UNTRUSTED);
+        }
         if (given != null && templates.containsKey(given) && templates.size() > 1) {
             return templates.get(given);
         }
         if (given != null) {
-            if (requestTemplates.size() >= MAX_REQUEST_TEMPLATES) {
-                requestTemplates.clear();
+            final CompiledTemplate known = requestTemplates.get(given);
+            if (known != null) {
+                return known;
             }
-            return requestTemplates.computeIfAbsent(given, Compiled::of);
+            final CompiledTemplate fresh = CompiledTemplate.of(given, policy.limits());
+            requestTemplates.put(fresh);
+            return fresh;
         }
-        final Compiled chosen =
+        final CompiledTemplate chosen =
                 tools && templates.containsKey("tool_use")
                         ? templates.get("tool_use")
                         : templates.get(ModelFiles.DEFAULT_TEMPLATE);

@@ -9,7 +9,9 @@ public final class PromptException extends RuntimeException {
         /** The request is wrong or the model's template refuses it; an engine answers 400, too. */
         INVALID,
         /** The request may be right, but its tokens are not known here, as with images. */
-        UNKNOWN_TOKENS
+        UNKNOWN_TOKENS,
+        /** The gateway does not spend what the prompt would cost. */
+        LIMIT
     }
 
     private final transient Kind kind;

@@ -11,6 +11,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.template.TemplateLimits;
+
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
@@ -32,6 +34,9 @@ import java.util.concurrent.Future;
 class ChatModelTest {
     private static final ObjectMapper MAPPER = new ObjectMapper();
     private static final String TEMPLATES = "/io/kvasir/gateway/template/templates/";
+
+    private static final TemplatePolicy TRUSTING =
+            new TemplatePolicy(true, TemplateLimits.DEFAULT, 1 << 20);
 
     @TempDir private static Path folder;
 
@@ -68,7 +73,7 @@ class ChatModelTest {
             config.set("chat_template", named);
         }
         MAPPER.writeValue(model.resolve("tokenizer_config.json").toFile(), config);
-        return ChatModel.load(model);
+        return ChatModel.load(model, TRUSTING);
     }
 
     private static int[] ids(JsonNode array) {
