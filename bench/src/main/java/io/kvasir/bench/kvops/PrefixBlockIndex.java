@@ -8,11 +8,6 @@ import io.kvasir.core.index.StoreResult;
 
 /** The product's index. Worker numbers are its slots. The only class here that knows it. */
 final class PrefixBlockIndex implements BlockIndex {
-    private static final long BYTES_PER_BLOCK = 9;
-    private static final long BYTES_PER_PAIR = 26;
-    private static final long BYTES_PER_WORKER = 8 << 10;
-    private static final long SMALL_BUDGET = 4 << 20;
-
     private final PrefixIndex index;
     private final int workers;
     private final boolean refreshHeld;
@@ -38,13 +33,8 @@ final class PrefixBlockIndex implements BlockIndex {
      * prompts of 8 blocks need, of which these streams would touch half.
      */
     private static PrefixIndexConfig config(int workers, LiveMaximum live) {
-        final long blocks = Math.max(1, live.blocks());
-        final long pairs = Math.max(1, live.pairs());
-        final PrefixIndexConfig config = new PrefixIndexConfig(workers, blocks, pairs);
-        final long enough =
-                BYTES_PER_BLOCK * blocks + BYTES_PER_PAIR * pairs + BYTES_PER_WORKER * workers;
-        return config.withBudgetBytes(
-                Math.min(config.budgetBytes(), Math.max(enough, SMALL_BUDGET)));
+        return new PrefixIndexConfig(workers, Math.max(1, live.blocks()), Math.max(1, live.pairs()))
+                .forLongPrompts();
     }
 
     @Override

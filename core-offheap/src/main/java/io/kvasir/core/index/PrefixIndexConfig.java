@@ -31,6 +31,7 @@ public record PrefixIndexConfig(
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 9;
     private static final long BYTES_PER_HELD_BLOCK = 55;
+    private static final long BYTES_PER_HELD_LONG = 26;
     private static final long BYTES_PER_SLOT = 8 << 10;
     private static final long SHORTEST_RUN_BYTES = 512;
     private static final long SMALL_BUDGET = 4 << 20;
@@ -68,7 +69,7 @@ public record PrefixIndexConfig(
                 maxWorkerSlots,
                 maxBlocks,
                 maxHeldBlocks,
-                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks));
+                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks, BYTES_PER_HELD_BLOCK));
     }
 
     /**
@@ -82,6 +83,15 @@ public record PrefixIndexConfig(
         final long blocks =
                 Math.clamp(left / (BYTES_PER_BLOCK + BYTES_PER_HELD_BLOCK), 1, MAX_COUNT);
         return new PrefixIndexConfig(maxWorkerSlots, blocks, blocks);
+    }
+
+    /**
+     * The same limits with the memory that prompts of some 30 blocks and more need, 35 bytes for a
+     * block of one worker.
+     */
+    public PrefixIndexConfig forLongPrompts() {
+        return withBudgetBytes(
+                budget(maxWorkerSlots, maxBlocks, maxHeldBlocks, BYTES_PER_HELD_LONG));
     }
 
     /** The same sizes with another rule for stores that do not fit. */
@@ -99,9 +109,8 @@ public record PrefixIndexConfig(
         return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, bytes, capacityRule);
     }
 
-    private static long budget(int slots, long blocks, long held) {
-        final long rule =
-                BYTES_PER_BLOCK * blocks + BYTES_PER_HELD_BLOCK * held + BYTES_PER_SLOT * slots;
+    private static long budget(int slots, long blocks, long held, long bytesPerHeld) {
+        final long rule = BYTES_PER_BLOCK * blocks + bytesPerHeld * held + BYTES_PER_SLOT * slots;
         final long shortRuns = SHORTEST_RUN_BYTES * (blocks + held) + 2 * BYTES_PER_SLOT * slots;
         return Math.max(MIN_BUDGET, Math.max(rule, Math.min(shortRuns, SMALL_BUDGET)));
     }
