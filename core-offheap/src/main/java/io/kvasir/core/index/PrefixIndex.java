@@ -458,12 +458,12 @@ public final class PrefixIndex implements AutoCloseable {
             enter(child);
             return true;
         }
-        final int most = RunTree.longestRun(arena, ARRAYS_PER_RUN);
-        final int appended = tree.append(run, locals, done, count - done, most);
+        final int appended = tree.append(run, locals, done, count - done, ARRAYS_PER_RUN);
         if (appended > 0) {
             covers.appended(run, appended);
             return true;
         }
+        final int most = RunTree.longestRun(arena, ARRAYS_PER_RUN);
         final int added =
                 most == 0
                         ? RunTree.NONE

@@ -348,10 +348,10 @@ public final class RunTree {
      * Appends to a run, as far as it has no children and its covers are few: where its array has
      * room, or in a larger array if it is all of its array and not more than one slot covers it.
      *
-     * @param most blocks for which a larger array may have room
+     * @param arrays how many arrays as large there must be room for, so that a larger one is taken
      * @return blocks appended
      */
-    public int append(int run, long[] hashes, int from, int count, int most) {
+    public int append(int run, long[] hashes, int from, int count, int arrays) {
         final long before = extent(run);
         final int line = RunDescriptor.line(before);
         if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE || covers.isMap(run)) {
@@ -359,7 +359,8 @@ public final class RunTree {
         }
         final int length = RunDescriptor.length(before);
         final int end = RunDescriptor.first(before) + length;
-        final long extent = end + count > capacity(line) ? grow(run, before, count, most) : before;
+        final long extent =
+                end + count > capacity(line) ? grow(run, before, count, arrays) : before;
         final int appended = Math.min(count, capacity(RunDescriptor.line(extent)) - end);
         if (appended > 0) {
             memory.putLongs(hashOffset(extent, length), hashes, from, appended);
@@ -376,14 +377,16 @@ public final class RunTree {
     /**
      * Extent of a run in a copy of its array that has more room; as it is where that is not to be.
      */
-    private long grow(int run, long extent, int count, int most) {
+    private long grow(int run, long extent, int count, int arrays) {
         final int length = RunDescriptor.length(extent);
         final int line = RunDescriptor.line(extent);
-        final int wanted = Math.min(most, length + count);
-        if (wanted <= capacity(line)
-                || previousPiece(run) != NONE
+        if (previousPiece(run) != NONE
                 || covers.count(run) > 1
                 || holderLine(run) != LineArena.NONE) {
+            return extent;
+        }
+        final int wanted = Math.min(longestRun(arena, arrays), length + count);
+        if (wanted <= capacity(line)) {
             return extent;
         }
         final int grown = arena.allocate(LineArena.orderFor((long) wanted * Long.BYTES));
