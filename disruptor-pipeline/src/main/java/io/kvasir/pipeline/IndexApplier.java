@@ -14,7 +14,7 @@ public final class IndexApplier implements KvEventSink {
     private static final int RETAINED_BLOCKS = 1 << 16;
     private final PrefixIndex index;
 
-    /** Of each slot, where its last batch wanted to be told; null before the first. */
+    /** Of each slot, the listener of its last batch; null before the first. */
     private final ApplyListener[] listeners;
 
     private long[] engineHashes = new long[256];
@@ -29,7 +29,7 @@ public final class IndexApplier implements KvEventSink {
         index.onEviction(this::evicted);
     }
 
-    private void evicted(int slot, long[] gone, int count) {
+    private void evicted(int slot, long[] removed, int count) {
         final ApplyListener listener = listeners[slot];
         if (listener != null) {
             listener.evicted(count);
@@ -55,7 +55,7 @@ public final class IndexApplier implements KvEventSink {
     /**
      * Applies one batch.
      *
-     * @param batch what to apply; its listener is told
+     * @param batch what to apply; its listener is notified
      * @return true
      */
     @Override

@@ -104,7 +104,7 @@ final class Refill implements EngineCache.Visitor {
      * Reports the next part; the same again if there was no room for it.
      *
      * @param sink where to
-     * @param listener told what became of it
+     * @param listener notified of the result
      * @return whether there was room
      */
     boolean report(KvEventSink sink, ApplyListener listener) {

@@ -16,6 +16,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -102,7 +103,7 @@ class EventPipelineTest {
                     5,
                     () -> {
                         blocked.countDown();
-                        awaitQuietly(release);
+                        Latches.await(release);
                     });
             assertTrue(blocked.await(10, TimeUnit.SECONDS));
             for (int i = 0; i < 12; i++) {
@@ -125,14 +126,6 @@ class EventPipelineTest {
             await(() -> index.heldBlocks(1) == 12);
             assertEquals(IndexState.EXACT, stream.state());
             index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
-        }
-    }
-
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            assertTrue(latch.await(10, TimeUnit.SECONDS));
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
         }
     }
 
@@ -169,7 +162,7 @@ class EventPipelineTest {
                     5,
                     () -> {
                         blocked.countDown();
-                        awaitQuietly(release);
+                        Latches.await(release);
                     });
             assertTrue(blocked.await(10, TimeUnit.SECONDS));
             for (int i = 0; i < 12; i++) {
@@ -310,7 +303,7 @@ class EventPipelineTest {
                 5,
                 () -> {
                     blocked.countDown();
-                    awaitQuietly(release);
+                    Latches.await(release);
                 });
         assertTrue(blocked.await(10, TimeUnit.SECONDS));
         for (int i = 0; i < 100; i++) {

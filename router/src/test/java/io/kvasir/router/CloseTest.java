@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.testsupport.ChildJvm;
+import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -138,7 +139,7 @@ class CloseTest {
                                 () -> {
                                     final int lane = router.index().gate().enterOrThrow();
                                     inside.countDown();
-                                    awaitQuietly(leave);
+                                    Latches.await(leave);
                                     router.index()
                                             .matchInside(new long[4], 4, new OverlapScores(8));
                                     router.index().gate().exit(lane);
@@ -150,14 +151,6 @@ class CloseTest {
         caller.join();
         assertEquals(null, failed.get());
         assertTrue(router.index().gate().isReleased());
-    }
-
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            assertTrue(latch.await(20, TimeUnit.SECONDS));
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
-        }
     }
 
     @Test

@@ -34,15 +34,7 @@ final class EngineMessages {
     static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash, Long parent) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
-            out.writeByte(0x93);
-            out.writeByte(0xcb);
-            out.writeDouble(0);
-            out.writeByte(0x91);
-            out.writeByte(0x87);
-            text(out, "type");
-            text(out, "BlockStored");
-            text(out, "block_hashes");
-            array(out, blocks);
+            begin(out, 7, "BlockStored", blocks);
             for (int i = 0; i < blocks; i++) {
                 out.writeByte(0xcf);
                 out.writeLong(firstHash + 1 + i);
@@ -77,15 +69,7 @@ final class EngineMessages {
     static byte[] removed(int blocks, long firstHash) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
-            out.writeByte(0x93);
-            out.writeByte(0xcb);
-            out.writeDouble(0);
-            out.writeByte(0x91);
-            out.writeByte(0x83);
-            text(out, "type");
-            text(out, "BlockRemoved");
-            text(out, "block_hashes");
-            array(out, blocks);
+            begin(out, 3, "BlockRemoved", blocks);
             for (int i = blocks; i > 0; i--) {
                 out.writeByte(0xcf);
                 out.writeLong(firstHash + i);
@@ -97,6 +81,20 @@ final class EngineMessages {
             throw new UncheckedIOException(e);
         }
         return bytes.toByteArray();
+    }
+
+    /** A batch up to the hashes of its only event, a map. */
+    private static void begin(DataOutputStream out, int entries, String type, int hashes)
+            throws IOException {
+        out.writeByte(0x93);
+        out.writeByte(0xcb);
+        out.writeDouble(0);
+        out.writeByte(0x91);
+        out.writeByte(0x80 | entries);
+        text(out, "type");
+        text(out, type);
+        text(out, "block_hashes");
+        array(out, hashes);
     }
 
     private static void array(DataOutputStream out, int length) throws IOException {

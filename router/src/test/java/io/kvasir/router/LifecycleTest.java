@@ -11,6 +11,7 @@ import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.Test;
 
@@ -95,7 +96,7 @@ class LifecycleTest {
                             7,
                             () -> {
                                 blocked.countDown();
-                                awaitQuietly(release);
+                                Latches.await(release);
                             });
             assertTrue(blocked.await(10, TimeUnit.SECONDS));
             final byte[] message = EngineMessages.stored(PROMPT, 1, BLOCK, 1);
@@ -108,14 +109,6 @@ class LifecycleTest {
             EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
             assertEquals(0, next.indexedBlocks());
             assertEquals(0, router.index().heldBlocks());
-        }
-    }
-
-    private static void awaitQuietly(CountDownLatch latch) {
-        try {
-            assertTrue(latch.await(20, TimeUnit.SECONDS));
-        } catch (InterruptedException e) {
-            throw new IllegalStateException(e);
         }
     }
 
@@ -155,7 +148,7 @@ class LifecycleTest {
                             0,
                             () -> {
                                 blocked.countDown();
-                                awaitQuietly(release);
+                                Latches.await(release);
                             });
             assertTrue(blocked.await(10, TimeUnit.SECONDS));
             router.removeWorker(workers.get(3));

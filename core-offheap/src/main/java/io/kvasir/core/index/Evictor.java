@@ -5,8 +5,8 @@ import static io.kvasir.core.index.Holdings.NONE;
 import java.util.Arrays;
 
 /**
- * Gives up what a worker slot was told of longest ago, the deepest blocks of a prompt first. Writer
- * thread only. Needs no memory.
+ * Gives up the blocks that a worker slot has stored longest ago, the deepest blocks of a prompt
+ * first. Writer thread only. Needs no memory.
  *
  * <p>A hand of each slot goes round its holdings and passes over those that were stored into since
  * it came by last (second chance), and those that others go on from. Where it has emptied one, it

@@ -3,12 +3,12 @@ package io.kvasir.core.index;
 import io.kvasir.core.memory.SharedCells;
 
 /**
- * How many blocks of each worker slot an index was told of and does not hold for want of room:
- * refused, stored behind such a block, or evicted. They are counted, not kept: as long as some of a
- * slot are missing, the next engine hashes that it removes and does not hold are taken for theirs.
- * None is missing any more when as many have been removed, or when the slot has removed as many
- * blocks, held or not, as it had announced when it last got a missing one: its engine has turned
- * its whole cache over. Written by the writer thread, read by any.
+ * How many blocks of each worker slot events have stored and an index does not hold for want of
+ * room: refused, stored behind such a block, or evicted. They are counted, not kept: as long as
+ * some of a slot are missing, the next engine hashes that it removes and does not hold are taken
+ * for theirs. None is missing any more when as many have been removed, or when the slot has removed
+ * as many blocks, held or not, as it had announced when it last got a missing one: its engine has
+ * turned its whole cache over. Written by the writer thread, read by any.
  */
 final class MissingBlocks {
     private static final int MISSING = 0;

@@ -18,7 +18,7 @@ final class MemoryParts {
     private final Arena arena;
     private final long length;
 
-    /** Segments are immutable: whoever sees one without the lock sees all of it. */
+    /** Segments are immutable: a thread that sees one without the lock sees all of it. */
     private final MemorySegment[] parts;
 
     MemoryParts(Arena arena, long length) {
