@@ -15,6 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -33,12 +34,12 @@ final class GatewayHandler extends Handler.Abstract {
                     "/v1/models", List.of("GET", "HEAD"),
                     "/tokenize", List.of("POST"));
 
-    private final ProxyExchange.Shared shared;
+    private final ProxyContext context;
     private final PromptReader prompts;
     private final Pages pages;
 
-    GatewayHandler(ProxyExchange.Shared shared, PromptReader prompts, Pages pages) {
-        this.shared = shared;
+    GatewayHandler(ProxyContext context, PromptReader prompts, Pages pages) {
+        this.context = context;
         this.prompts = prompts;
         this.pages = pages;
     }
@@ -64,11 +65,11 @@ final class GatewayHandler extends Handler.Abstract {
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (ApiException e) {
-            shared.metrics().refused(PATHS.containsKey(path) ? path : "unknown", e.status());
+            context.metrics().refused(PATHS.containsKey(path) ? path : "unknown", e.status());
             Answers.error(response, callback, e, requestId);
         } catch (IOException | RuntimeException e) {
             LOG.error("{} {} {} failed", requestId, request.getMethod(), path, e);
-            shared.metrics().refused(PATHS.containsKey(path) ? path : "unknown", 500);
+            context.metrics().refused(PATHS.containsKey(path) ? path : "unknown", 500);
             Answers.error(
                     response,
                     callback,
@@ -91,34 +92,31 @@ final class GatewayHandler extends Handler.Abstract {
             String requestId)
             throws ApiException, IOException {
         final byte[] given =
-                BodyReader.read(request, shared.config().get(GatewaySettings.MAX_BODY_BYTES));
+                BodyReader.read(request, context.config().get(GatewaySettings.MAX_BODY_BYTES));
         final InferenceRequest inference = RequestParser.parse(route, given);
         final RoutingHeaders overrides =
-                RoutingHeaders.parse(request.getHeaders(), shared.fleet().workers());
+                RoutingHeaders.parse(request.getHeaders(), context.fleet().workers());
         final long begin = System.nanoTime();
         final RoutedPrompt prompt = prompts.read(inference, overrides);
-        shared.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
+        context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
         final boolean askUsage =
                 inference.stream
                         && !inference.includeUsage
-                        && shared.config().get(GatewaySettings.INCLUDE_USAGE);
-        new ProxyExchange(
-                        shared,
-                        request,
-                        response,
-                        callback,
+                        && context.config().get(GatewaySettings.INCLUDE_USAGE);
+        final ProxyRequest proxied =
+                new ProxyRequest(
                         inference,
                         prompt,
-                        askUsage ? inference.bodyWithUsage() : given,
+                        ByteBuffer.wrap(askUsage ? inference.bodyWithUsage() : given),
                         askUsage,
-                        requestId)
-                .start();
+                        requestId);
+        new ProxyExchange(context, proxied, request, response, callback).start();
     }
 
     /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
     private ObjectNode tokenize(Request request) throws ApiException {
         final byte[] body =
-                BodyReader.read(request, shared.config().get(GatewaySettings.MAX_BODY_BYTES));
+                BodyReader.read(request, context.config().get(GatewaySettings.MAX_BODY_BYTES));
         final boolean isChat;
         try {
             final JsonNode tree = Json.MAPPER.readTree(body);

@@ -77,14 +77,15 @@ public final class GatewayServer implements AutoCloseable {
         final Fleet fleet = new Fleet(config, router);
         metrics.watch(router, fleet);
         final AnsweredConnections answered = new AnsweredConnections();
-        final ProxyExchange.Shared shared =
-                new ProxyExchange.Shared(
+        final ProxyContext context =
+                new ProxyContext(
                         config,
                         client,
                         answered,
                         new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
                         fleet,
-                        metrics);
+                        metrics,
+                        new PredictionFeedback(metrics));
         readiness = new Readiness(fleet, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, fleet, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
@@ -95,7 +96,7 @@ public final class GatewayServer implements AutoCloseable {
                         threads.getVirtualThreadsExecutor(),
                         new GracefulHandler(
                                 new GatewayHandler(
-                                        shared, new PromptReader(config, encoder), pages))));
+                                        context, new PromptReader(config, encoder), pages))));
         admin =
                 new AdminServer(
                         config,

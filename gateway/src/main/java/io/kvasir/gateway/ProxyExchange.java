@@ -3,105 +3,62 @@ package io.kvasir.gateway;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 
-import org.eclipse.jetty.client.BytesRequestContent;
-import org.eclipse.jetty.client.HttpClient;
-import org.eclipse.jetty.client.Result;
 import org.eclipse.jetty.http.HttpFields;
-import org.eclipse.jetty.http.HttpHeader;
-import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
-import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.Callback;
-import org.eclipse.jetty.util.IteratingCallback;
-import org.eclipse.jetty.util.thread.Invocable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.ByteArrayOutputStream;
 import java.io.EOFException;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * One inference request on its way: booked on a worker, sent there, its answer passed on. As long
- * as the client has not got a byte, a failing worker is replaced by another one; afterwards the
- * failure is told in the stream.
+ * One inference request on its way: which worker is tried, whether another one follows, and when
+ * the booking is released. As long as the client has not got a byte, a failing worker is replaced
+ * by another one; afterwards the failure is written into the stream.
  *
  * <p>After {@link #start} everything happens on I/O threads and nothing blocks. The exchange ends
- * once: by the answer's last byte, an error answer, or the client leaving. Whoever ends it frees
- * the lease.
+ * once: by the answer's last byte, an error answer, or the client leaving. What ends it frees the
+ * lease.
  */
 final class ProxyExchange {
-    /** What every exchange of a gateway shares. */
-    record Shared(
-            GatewayConfig config,
-            HttpClient client,
-            AnsweredConnections answered,
-            RoutingDesk desk,
-            Fleet fleet,
-            GatewayMetrics metrics) {}
-
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
-
-    /**
-     * An answer that is no event stream is held back up to this size, so that it can still be
-     * retried.
-     */
-    private static final int HELD_ANSWER_BYTES = 4 << 20;
 
     private static final int CLIENT_LEFT = 499;
 
-    private final Shared shared;
+    private final ProxyContext context;
+    private final ProxyRequest proxied;
     private final Request request;
     private final Response response;
     private final Callback callback;
-    private final InferenceRequest inference;
-    private final RoutedPrompt prompt;
-    private final byte[] body;
-    private final boolean dropUsage;
-    private final String requestId;
     private final ClientWatch watch;
 
     // touched by one attempt at a time
+    private final RetryPolicy retries;
     private final List<Worker> excluded = new ArrayList<>(2);
-    private int attempts;
-    private int staleRetries;
 
     // guarded by this
-    private Attempt current;
+    private BookedAttempt current;
     private boolean ended;
 
     private final AtomicBoolean counted = new AtomicBoolean();
     private volatile boolean writing;
 
-    /**
-     * @param body what is sent to the worker
-     * @param dropUsage whether {@code body} asks for usage that the client did not ask for
-     */
     ProxyExchange(
-            Shared shared,
+            ProxyContext context,
+            ProxyRequest proxied,
             Request request,
             Response response,
-            Callback callback,
-            InferenceRequest inference,
-            RoutedPrompt prompt,
-            byte[] body,
-            boolean dropUsage,
-            String requestId) {
-        this.shared = shared;
+            Callback callback) {
+        this.context = context;
+        this.proxied = proxied;
         this.request = request;
         this.response = response;
         this.callback = callback;
-        this.inference = inference;
-        this.prompt = prompt;
-        this.body = body;
-        this.dropUsage = dropUsage;
-        this.requestId = requestId;
+        this.retries = new RetryPolicy(context.config().get(GatewaySettings.RETRIES));
         this.watch = new ClientWatch(request, this::clientLeft);
     }
 
@@ -114,19 +71,20 @@ final class ProxyExchange {
         guarded(() -> next(null));
     }
 
-    /** A step that fails by a defect ends the exchange; nobody else would. */
+    /** A step that fails by a defect ends the exchange; nothing else would. */
     private void guarded(Runnable step) {
         try {
             step.run();
         } catch (RuntimeException e) {
-            LOG.error("{} failed", requestId, e);
-            final Attempt attempt = current();
-            if (attempt != null) {
-                attempt.abandon("internal", 500, e);
+            LOG.error("{} failed", proxied.requestId(), e);
+            final BookedAttempt tried = current();
+            if (tried != null) {
+                tried.abandon("internal", 500, e);
             }
             respond(
                     ApiException.internal(
-                            "internal error; the gateway's log has request " + requestId));
+                            "internal error; the gateway's log has request "
+                                    + proxied.requestId()));
         }
     }
 
@@ -140,25 +98,26 @@ final class ProxyExchange {
     }
 
     private RoutingDesk.Booking reserve() throws ApiException {
-        return shared.desk.reserve(
-                prompt, excluded, requestId, inference.route.label, attempts + 1);
+        return context.desk()
+                .reserve(
+                        proxied.prompt(),
+                        excluded,
+                        proxied.requestId(),
+                        proxied.inference().route.label,
+                        retries.attempt() + 1);
     }
 
     private void begin(RoutingDesk.Booking booking) {
-        final Attempt attempt = new Attempt(booking);
+        final BookedAttempt tried = new BookedAttempt(booking);
         synchronized (this) {
             if (ended) {
                 booking.lease().close();
                 return;
             }
-            current = attempt;
-            attempts++;
+            current = tried;
+            retries.begun();
         }
-        attempt.send();
-    }
-
-    private boolean mayRetry() {
-        return attempts <= shared.config.get(GatewaySettings.RETRIES);
+        tried.send();
     }
 
     private long sinceStartNs() {
@@ -174,11 +133,11 @@ final class ProxyExchange {
         return true;
     }
 
-    private synchronized boolean isCurrent(Attempt attempt) {
-        return !ended && current == attempt;
+    private synchronized boolean isCurrent(BookedAttempt tried) {
+        return !ended && current == tried;
     }
 
-    private synchronized Attempt current() {
+    private synchronized BookedAttempt current() {
         return current;
     }
 
@@ -187,12 +146,12 @@ final class ProxyExchange {
             return;
         }
         watch.cancel();
-        final Attempt attempt = current();
-        if (attempt != null) {
-            attempt.abandon("client_left", CLIENT_LEFT, cause);
+        final BookedAttempt tried = current();
+        if (tried != null) {
+            tried.abandon("client_left", CLIENT_LEFT, cause);
         }
-        shared.metrics.disconnected(inference.route);
-        finished(CLIENT_LEFT, attempt);
+        context.metrics().disconnected(proxied.inference().route);
+        finished(CLIENT_LEFT, tried);
         callback.failed(cause);
     }
 
@@ -202,103 +161,110 @@ final class ProxyExchange {
             return;
         }
         watch.cancel();
-        final Attempt attempt = current();
-        finished(error.status(), attempt);
+        final BookedAttempt tried = current();
+        finished(error.status(), tried);
         response.reset();
-        if (attempt != null) {
-            ProxyHeaders.putDecision(response.getHeaders(), requestId, attempt.booking.decision());
+        if (tried != null) {
+            ProxyHeaders.putDecision(
+                    response.getHeaders(), proxied.requestId(), tried.booking.decision());
         }
-        Answers.error(response, callback, error, requestId);
+        Answers.error(response, callback, error, proxied.requestId());
     }
 
-    private void finished(int status, Attempt attempt) {
+    private void finished(int status, BookedAttempt tried) {
         if (!counted.compareAndSet(false, true)) {
             return;
         }
-        shared.metrics.finished(
-                inference.route,
-                inference.stream,
-                status,
-                attempt == null ? "none" : attempt.booking.decision().mode().spelling(),
-                sinceStartNs());
+        context.metrics()
+                .finished(
+                        proxied.inference().route,
+                        proxied.inference().stream,
+                        status,
+                        tried == null ? "none" : tried.booking.decision().mode().spelling(),
+                        sinceStartNs());
     }
 
-    /** The request at one worker. */
-    private final class Attempt {
+    /** One attempt with its booking, and what its outcome means for the exchange. */
+    private final class BookedAttempt implements ResponsePump.Listener {
         private final RoutingDesk.Booking booking;
         private final Lease lease;
         private final Upstream upstream;
-        private org.eclipse.jetty.client.Request sent;
+        private final UpstreamAttempt attempt;
         private final AtomicBoolean over = new AtomicBoolean();
-        private volatile Pump pump;
+        private volatile ResponsePump pump;
 
-        Attempt(RoutingDesk.Booking booking) {
+        BookedAttempt(RoutingDesk.Booking booking) {
             this.booking = booking;
             this.lease = booking.lease();
-            this.upstream = shared.fleet.of(lease.worker());
+            this.upstream = context.fleet().of(lease.worker());
+            this.attempt = new UpstreamAttempt(context, upstream, this::outcome);
         }
 
         void send() {
-            final String contentType = request.getHeaders().get(HttpHeader.CONTENT_TYPE);
-            sent =
-                    shared.client
-                            .newRequest(upstream.url())
-                            .path(
-                                    upstream.path(
-                                            inference.route.target(
-                                                    request.getHttpURI().getQuery())))
-                            .method("POST")
-                            .idleTimeout(
-                                    shared.config
-                                            .get(GatewaySettings.UPSTREAM_IDLE_TIMEOUT)
-                                            .toMillis(),
-                                    TimeUnit.MILLISECONDS)
-                            .headers(this::putHeaders)
-                            .body(
-                                    new BytesRequestContent(
-                                            contentType == null ? "application/json" : contentType,
-                                            body))
-                            .onResponseContentSource(
-                                    (answer, source) -> guarded(() -> onContent(answer, source)));
-            sent.send(this::onComplete);
+            attempt.send(
+                    proxied.inference().route.target(request.getHttpURI().getQuery()),
+                    headers(),
+                    proxied.body());
             if (!isCurrent(this)) {
                 // it left before there was anything to abort
-                abort(new EOFException("the client left"));
+                attempt.abort(new EOFException("the client left"));
             }
         }
 
-        private void putHeaders(HttpFields.Mutable headers) {
+        private HttpFields headers() {
+            final HttpFields.Mutable headers = HttpFields.build();
             ProxyHeaders.toWorker(request.getHeaders(), headers);
             if (!headers.contains(ProxyHeaders.REQUEST_ID)) {
-                headers.put(ProxyHeaders.REQUEST_ID, requestId);
+                headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
             }
             if (upstream.hasRanks()) {
                 headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
             }
+            return headers;
         }
 
-        /** The answer's head is there. */
-        private void onContent(org.eclipse.jetty.client.Response answer, Content.Source source) {
-            shared.answered.add(answer.getRequest());
-            final UpstreamFault fault = faultOf(answer.getStatus());
-            if (fault != null && mayRetry() && isCurrent(this)) {
+        private void outcome(UpstreamAttempt.Outcome outcome) {
+            guarded(
+                    () -> {
+                        switch (outcome) {
+                            case UpstreamAttempt.Answered answer -> answered(answer);
+                            case UpstreamAttempt.Broken _ -> readFailure();
+                            case UpstreamAttempt.Failed failure -> failed(failure);
+                        }
+                    });
+        }
+
+        private void readFailure() {
+            final ResponsePump reading = pump;
+            if (reading != null) {
+                reading.iterate();
+            }
+        }
+
+        private void answered(UpstreamAttempt.Answered answer) {
+            final int status = answer.head().getStatus();
+            final UpstreamFault fault = faultOf(status);
+            if (fault != null && retries.allowsAnother() && isCurrent(this)) {
                 excluded.add(lease.worker());
                 try {
                     final RoutingDesk.Booking other = reserve();
-                    failed(fault, "status " + answer.getStatus());
+                    fault(fault, "status " + status);
                     begin(other);
-                    abort(new EOFException("tried elsewhere")); // this one is history by now
+                    attempt.abort(new EOFException("tried elsewhere"));
                     return;
                 } catch (ApiException e) {
-                    LOG.debug("{}: nobody else can take it: {}", requestId, e.getMessage());
+                    LOG.debug(
+                            "{}: no other worker can take it: {}",
+                            proxied.requestId(),
+                            e.getMessage());
                 }
             }
             if (fault == null) {
                 upstream.answered();
             } else {
-                upstream.fault(fault, "status " + answer.getStatus());
+                upstream.fault(fault, "status " + status);
             }
-            pump = new Pump(this, answer, source);
+            pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
             pump.iterate();
         }
 
@@ -308,41 +274,23 @@ final class ProxyExchange {
                     : status >= 500 ? UpstreamFault.STATUS : null;
         }
 
-        private void onComplete(Result result) {
-            if (result.isSucceeded()) {
-                return;
-            }
-            if (pump != null) {
-                pump.iterate(); // it finds the failure in the content
-            } else {
-                guarded(() -> failedWithoutAnswer(result.getFailure()));
-            }
-        }
-
-        private void failedWithoutAnswer(Throwable failure) {
-            final UpstreamFault fault = UpstreamFault.of(failure);
-            if (shared.answered.wasStale(sent, fault)
-                    && isCurrent(this)
-                    && staleRetries < AnsweredConnections.STALE_RETRIES) {
-                staleRetries++;
-                attempts--;
+        private void failed(UpstreamAttempt.Failed failure) {
+            if (failure.stale() && isCurrent(this) && retries.repeatsStale()) {
                 abandon("stale_connection", 0, null);
                 next(null);
             } else {
-                broken(fault, UpstreamFault.describe(failure));
+                replace(failure.fault(), failure.cause());
             }
         }
 
-        /** Failed before the client got a byte: somebody else, or an error answer. */
-        private void broken(UpstreamFault fault, String cause) {
+        /** Failed before the client got a byte: another worker, or an error answer. */
+        private void replace(UpstreamFault fault, String cause) {
             if (!isCurrent(this)) {
                 return;
             }
-            failed(fault, cause);
-            final ApiException error =
-                    ApiException.upstream(
-                            fault.status(), fault, upstream.name(), describe(fault, cause));
-            if (!mayRetry()) {
+            fault(fault, cause);
+            final ApiException error = error(fault, cause);
+            if (!retries.allowsAnother()) {
                 respond(error);
                 return;
             }
@@ -351,10 +299,15 @@ final class ProxyExchange {
         }
 
         /** Books the failure on the worker and frees the lease. */
-        private void failed(UpstreamFault fault, String cause) {
+        private void fault(UpstreamFault fault, String cause) {
             upstream.fault(fault, cause);
             abandon(fault.spelling(), 0, null);
-            LOG.debug("{}: {}", requestId, describe(fault, cause));
+            LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
+        }
+
+        private ApiException error(UpstreamFault fault, String cause) {
+            return ApiException.upstream(
+                    fault.status(), fault, upstream.name(), describe(fault, cause));
         }
 
         private String describe(UpstreamFault fault, String cause) {
@@ -365,41 +318,52 @@ final class ProxyExchange {
                     + " failed ("
                     + fault.spelling()
                     + ", attempt "
-                    + attempts
+                    + retries.attempt()
                     + " of "
-                    + (shared.config.get(GatewaySettings.RETRIES) + 1)
+                    + retries.limit()
                     + "): "
                     + cause;
         }
 
         /** Gives the worker up; aborts what is under way if there is a cause. */
-        void abandon(String outcome, int status, Throwable abortCause) {
+        private void abandon(String outcome, int status, Throwable abortCause) {
             lease.close();
             if (over.compareAndSet(false, true)) {
                 booking.decision().end(outcome, status, sinceStartNs());
-                shared.metrics.attempt(upstream.name(), outcome);
+                context.metrics().attempt(upstream.name(), outcome);
             }
             if (abortCause != null) {
-                abort(abortCause);
+                attempt.abort(abortCause);
             }
         }
 
-        void abort(Throwable cause) {
-            final org.eclipse.jetty.client.Request underWay = sent;
-            if (underWay != null) {
-                var _ = underWay.abort(cause); // false means that it is over, which is as good
-            }
+        @Override
+        public boolean isWanted() {
+            return isCurrent(this);
         }
 
-        void firstToken() {
+        @Override
+        public void committing(HttpFields.Mutable headers) {
+            ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+        }
+
+        @Override
+        public void firstToken() {
             lease.prefillComplete();
             final long ns = sinceStartNs();
             booking.decision().firstToken(ns);
-            shared.metrics.firstToken(inference.route, ns);
+            context.metrics().firstToken(proxied.inference().route, ns);
         }
 
-        /** The answer is complete and usage, where stated, is compared with what was predicted. */
-        void completed(int status, AnswerReader usage) {
+        @Override
+        public void outputTokens(int total) {
+            lease.outputTokens(total);
+        }
+
+        /** All is known before the last byte is written: its reader finds it in the metrics. */
+        @Override
+        public void complete(int status, AnswerReader usage) {
+            watch.cancel(); // the next request may arrive once the last byte is written
             if (!over.compareAndSet(false, true)) {
                 return;
             }
@@ -407,247 +371,52 @@ final class ProxyExchange {
                 lease.outputTokens(usage.completionTokens());
             }
             if (status == 200) {
-                lease.prefillComplete(); // an answer in one piece tells nothing earlier
+                lease.prefillComplete(); // an answer that is no stream shows nothing earlier
             }
             lease.close();
-            if (status == 200 && usage.promptTokens() >= 0) {
-                compare(usage);
+            if (status == 200) {
+                context.feedback().completed(proxied, booking, upstream, usage);
             }
             booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
-            shared.metrics.attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
+            context.metrics().attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
             finished(status, this);
         }
 
-        /**
-         * Lets the source judge what removals mean, by requests that had the worker to themselves:
-         * a neighbour's blocks may push out the prefix between decision and admission, which says
-         * nothing of the rule.
-         */
-        private void judgeRemovals(int predicted, int actual) {
-            final Worker worker = lease.worker();
-            if (worker.source() != null
-                    && booking.decision().workerWasIdle()
-                    && worker.activeRequests() <= 1) {
-                worker.source().reportEngineHit(predicted, actual);
-            }
-        }
-
-        private void compare(AnswerReader usage) {
-            final int actual = upstream.cachedTokens(usage);
-            booking.decision().usage(usage.promptTokens(), actual);
-            if (!prompt.known() || inference.prompts > 1) {
-                return; // usage sums up the whole batch
-            }
-            if (usage.promptTokens() != prompt.tokens().length) {
-                shared.metrics.tokenMismatch(upstream.name());
-                return;
-            }
-            if (actual >= 0) {
-                final int predicted = booking.decision().predictedCachedTokens();
-                shared.metrics.compared(upstream.name(), predicted, actual);
-                judgeRemovals(predicted, actual);
-            }
-        }
-    }
-
-    /**
-     * Moves an answer from the worker to the client, one write at a time: what the client does not
-     * take is not asked of the worker.
-     */
-    private final class Pump extends IteratingCallback {
-        private final Attempt attempt;
-        private final org.eclipse.jetty.client.Response answer;
-        private final Content.Source source;
-        private final Runnable onDemand =
-                Invocable.from(InvocationType.NON_BLOCKING, this::iterate);
-        private final EventStream events;
-        private final AnswerReader reader;
-        private ByteArrayOutputStream held;
-        private Content.Chunk passing;
-        private boolean committed;
-        private boolean upstreamEnded;
-        private boolean firstToken;
-        private boolean lastWrite;
-        private UpstreamFault fault;
-
-        Pump(Attempt attempt, org.eclipse.jetty.client.Response answer, Content.Source source) {
-            this.attempt = attempt;
-            this.answer = answer;
-            this.source = source;
-            final String type = answer.getHeaders().get(HttpHeader.CONTENT_TYPE);
-            final boolean isEvents =
-                    answer.getStatus() == 200
-                            && type != null
-                            && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
-            this.events = isEvents ? new EventStream(dropUsage) : null;
-            this.reader = isEvents ? events.usage() : new AnswerReader();
-            this.held = isEvents ? null : new ByteArrayOutputStream(1024);
-        }
-
         @Override
-        public InvocationType getInvocationType() {
-            return InvocationType.NON_BLOCKING;
-        }
-
-        @Override
-        protected Action process() {
-            while (true) {
-                if (lastWrite || !isCurrent(attempt)) {
-                    return Action.SUCCEEDED;
-                }
-                if (upstreamEnded) {
-                    return writeLast(events.rest());
-                }
-                final Content.Chunk chunk = source.read();
-                if (chunk == null) {
-                    source.demand(onDemand);
-                    return Action.IDLE;
-                }
-                if (Content.Chunk.isFailure(chunk)) {
-                    return broken(
-                            UpstreamFault.of(chunk.getFailure()),
-                            UpstreamFault.describe(chunk.getFailure()));
-                }
-                final Action action = events != null ? event(chunk) : plain(chunk);
-                if (action != null) {
-                    return action;
-                }
+        public byte[] broken(UpstreamFault fault, String cause, ResponsePump.Progress progress) {
+            if (progress == ResponsePump.Progress.NOTHING) {
+                attempt.abort(new EOFException("given up"));
+                replace(fault, cause);
+                return null;
             }
-        }
-
-        /** A piece of an event stream; null when there is nothing to write yet. */
-        private Action event(Content.Chunk chunk) {
-            upstreamEnded = chunk.isLast();
-            final ByteBuffer ready = events.accept(chunk.getByteBuffer());
-            chunk.release();
-            if (events.sawFirstToken()) {
-                if (!firstToken) {
-                    firstToken = true;
-                    attempt.firstToken();
-                }
-                attempt.lease.outputTokens(events.outputTokens());
+            fault(fault, cause);
+            if (progress == ResponsePump.Progress.EVENTS) {
+                finished(fault.status(), this);
+                watch.cancel();
+                return error(fault, cause).event(proxied.requestId());
             }
-            if (upstreamEnded && !events.sawDone() && !events.sawError()) {
-                if (ready.hasRemaining()) {
-                    write(ready); // whole events that came with the end
-                    upstreamEnded = false;
-                    return Action.SCHEDULED;
-                }
-                return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
-            }
-            return ready.hasRemaining() ? write(ready) : null;
-        }
-
-        /** A piece of any other answer; null when there is nothing to write yet. */
-        private Action plain(Content.Chunk chunk) {
-            final boolean last = chunk.isLast();
-            if (held == null) {
-                if (last) {
-                    final ByteBuffer rest =
-                            ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
-                    chunk.release();
-                    return writeLast(rest);
-                }
-                passing = chunk;
-                return write(chunk.getByteBuffer());
-            }
-            final byte[] bytes = BufferUtil.toArray(chunk.getByteBuffer());
-            chunk.release();
-            held.writeBytes(bytes);
-            if (last) {
-                final byte[] whole = held.toByteArray();
-                reader.read(whole, 0, whole.length);
-                return writeLast(ByteBuffer.wrap(whole));
-            }
-            if (held.size() > HELD_ANSWER_BYTES) {
-                final ByteBuffer soFar = ByteBuffer.wrap(held.toByteArray());
-                held = null;
-                return write(soFar);
+            if (end()) {
+                watch.cancel();
+                finished(fault.status(), this);
+                callback.failed(new EOFException(describe(fault, cause)));
             }
             return null;
         }
 
-        private Action write(ByteBuffer bytes) {
-            commit();
-            writing = true;
-            response.write(false, bytes, this);
-            return Action.SCHEDULED;
-        }
-
-        private Action writeLast(ByteBuffer bytes) {
-            commit();
-            lastWrite = true;
-            // all is known now; who reads the last byte finds it in the metrics and decisions
-            if (fault == null) {
-                attempt.completed(answer.getStatus(), reader);
-            } else {
-                finished(fault.status(), attempt);
-            }
-            watch.cancel(); // from here on the next request may arrive, and it is the server's
-            // to read
-            writing = true;
-            response.write(true, bytes, this);
-            return Action.SCHEDULED;
-        }
-
-        private void commit() {
-            if (committed) {
-                return;
-            }
-            committed = true;
-            response.setStatus(answer.getStatus());
-            ProxyHeaders.toClient(answer.getHeaders(), events != null, response.getHeaders());
-            ProxyHeaders.putDecision(response.getHeaders(), requestId, attempt.booking.decision());
-        }
-
-        /** The worker failed under its answer. */
-        private Action broken(UpstreamFault how, String cause) {
-            if (!committed) {
-                attempt.abort(new EOFException("given up"));
-                attempt.broken(how, cause);
-                return Action.SUCCEEDED;
-            }
-            fault = how;
-            attempt.failed(how, cause);
-            if (events == null) {
-                if (end()) {
-                    watch.cancel();
-                    finished(502, attempt);
-                    callback.failed(new EOFException(attempt.describe(how, cause)));
-                }
-                return Action.SUCCEEDED;
-            }
-            final ApiException error =
-                    ApiException.upstream(
-                            how.status(),
-                            how,
-                            attempt.upstream.name(),
-                            attempt.describe(how, cause));
-            return writeLast(ByteBuffer.wrap(error.event(requestId)));
+        @Override
+        public void writing(boolean underWay) {
+            writing = underWay;
         }
 
         @Override
-        protected void onSuccess() {
-            writing = false;
-            if (passing != null) {
-                passing.release();
-                passing = null;
-            }
-        }
-
-        @Override
-        protected void onCompleteSuccess() {
-            if (lastWrite && end()) {
+        public void delivered() {
+            if (end()) {
                 callback.succeeded();
             }
         }
 
         @Override
-        protected void onCompleteFailure(Throwable cause) {
-            if (passing != null) {
-                passing.release();
-                passing = null;
-            }
+        public void clientFailed(Throwable cause) {
             clientLeft(cause);
         }
     }

@@ -1,0 +1,13 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.client.HttpClient;
+
+/** What all exchanges of one server share. */
+record ProxyContext(
+        GatewayConfig config,
+        HttpClient client,
+        AnsweredConnections answered,
+        RoutingDesk desk,
+        Fleet fleet,
+        GatewayMetrics metrics,
+        PredictionFeedback feedback) {}

@@ -1,0 +1,17 @@
+package io.kvasir.gateway;
+
+import java.nio.ByteBuffer;
+
+/**
+ * What every attempt of one exchange has in common.
+ *
+ * @param prompt what the router is asked about
+ * @param body what is sent to the worker; its position is not moved
+ * @param dropUsage whether {@code body} asks for usage that the client did not ask for
+ */
+record ProxyRequest(
+        InferenceRequest inference,
+        RoutedPrompt prompt,
+        ByteBuffer body,
+        boolean dropUsage,
+        String requestId) {}

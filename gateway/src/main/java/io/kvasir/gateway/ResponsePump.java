@@ -1,0 +1,253 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.BufferUtil;
+import org.eclipse.jetty.util.IteratingCallback;
+import org.eclipse.jetty.util.thread.Invocable;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.Locale;
+
+/**
+ * Moves one answer from a worker to the client, one write at a time: what the client does not take
+ * is not asked of the worker. Runs on I/O threads and never blocks.
+ *
+ * <p>The head is sent with the first bytes. An event stream goes in whole events; another answer is
+ * held back up to a limit, so that it can still be replaced by a further attempt's.
+ */
+final class ResponsePump extends IteratingCallback {
+    /** What the exchange has to do with the bytes. Called by one thread at a time. */
+    interface Listener {
+        /** Whether the client still waits for this answer. */
+        boolean isWanted();
+
+        /** The head is about to be sent. */
+        void committing(HttpFields.Mutable headers);
+
+        /** The first output token of a stream has come. */
+        void firstToken();
+
+        /** Output tokens of a stream, those before included. */
+        void outputTokens(int total);
+
+        /** All bytes have come; the last of them are about to be written. */
+        void complete(int status, AnswerReader usage);
+
+        /**
+         * The answer broke off.
+         *
+         * @return what to write as the last event of a stream; null to write nothing more
+         */
+        byte[] broken(UpstreamFault fault, String cause, Progress progress);
+
+        /** A write is under way, or has ended. */
+        void writing(boolean underWay);
+
+        /** The last byte is written. */
+        void delivered();
+
+        /** The client cannot be written to. */
+        void clientFailed(Throwable cause);
+    }
+
+    /** How much of an answer the client has. */
+    enum Progress {
+        /** Nothing: it can get another answer. */
+        NOTHING,
+        /** Whole events: an event can follow. */
+        EVENTS,
+        /** A part of a body that nothing can follow. */
+        PART
+    }
+
+    private static final int HELD_ANSWER_BYTES = 4 << 20;
+
+    private final Response response;
+    private final int status;
+    private final HttpFields headers;
+    private final Content.Source source;
+    private final Listener listener;
+    private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::iterate);
+    private final EventStream events;
+    private final AnswerReader usage;
+    private ByteArrayOutputStream held;
+    private Content.Chunk passing;
+    private boolean committed;
+    private boolean upstreamEnded;
+    private boolean firstToken;
+    private boolean lastWrite;
+
+    /**
+     * @param response the client's
+     * @param dropUsage leave out the event that carries usage and no choice
+     */
+    ResponsePump(
+            Response response,
+            UpstreamAttempt.Answered answer,
+            boolean dropUsage,
+            Listener listener) {
+        this.response = response;
+        this.status = answer.head().getStatus();
+        this.headers = answer.head().getHeaders();
+        this.source = answer.content();
+        this.listener = listener;
+        final String type = headers.get(HttpHeader.CONTENT_TYPE);
+        final boolean isEvents =
+                status == 200
+                        && type != null
+                        && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
+        this.events = isEvents ? new EventStream(dropUsage) : null;
+        this.usage = isEvents ? events.usage() : new AnswerReader();
+        this.held = isEvents ? null : new ByteArrayOutputStream(1024);
+    }
+
+    @Override
+    public InvocationType getInvocationType() {
+        return InvocationType.NON_BLOCKING;
+    }
+
+    @Override
+    protected Action process() {
+        while (true) {
+            if (lastWrite || !listener.isWanted()) {
+                return Action.SUCCEEDED;
+            }
+            if (upstreamEnded) {
+                return complete(events.rest());
+            }
+            final Content.Chunk chunk = source.read();
+            if (chunk == null) {
+                source.demand(onDemand);
+                return Action.IDLE;
+            }
+            if (Content.Chunk.isFailure(chunk)) {
+                return broken(
+                        UpstreamFault.of(chunk.getFailure()),
+                        UpstreamFault.describe(chunk.getFailure()));
+            }
+            final Action action = events != null ? takeEvents(chunk) : takeBytes(chunk);
+            if (action != null) {
+                return action;
+            }
+        }
+    }
+
+    /** A part of an event stream; null when there is nothing to write yet. */
+    private Action takeEvents(Content.Chunk chunk) {
+        upstreamEnded = chunk.isLast();
+        final ByteBuffer ready = events.accept(chunk.getByteBuffer());
+        chunk.release();
+        if (events.sawFirstToken()) {
+            if (!firstToken) {
+                firstToken = true;
+                listener.firstToken();
+            }
+            listener.outputTokens(events.outputTokens());
+        }
+        if (upstreamEnded && !events.sawDone() && !events.sawError()) {
+            if (ready.hasRemaining()) {
+                upstreamEnded = false; // whole events that came with the end; it is read again
+                return write(ready);
+            }
+            return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
+        }
+        return ready.hasRemaining() ? write(ready) : null;
+    }
+
+    /** A part of any other answer; null when there is nothing to write yet. */
+    private Action takeBytes(Content.Chunk chunk) {
+        final boolean last = chunk.isLast();
+        if (held == null) {
+            if (last) {
+                final ByteBuffer rest = ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
+                chunk.release();
+                return complete(rest);
+            }
+            passing = chunk;
+            return write(chunk.getByteBuffer());
+        }
+        final byte[] bytes = BufferUtil.toArray(chunk.getByteBuffer());
+        chunk.release();
+        held.writeBytes(bytes);
+        if (last) {
+            final byte[] whole = held.toByteArray();
+            usage.read(whole, 0, whole.length);
+            return complete(ByteBuffer.wrap(whole));
+        }
+        if (held.size() > HELD_ANSWER_BYTES) {
+            final ByteBuffer soFar = ByteBuffer.wrap(held.toByteArray());
+            held = null;
+            return write(soFar);
+        }
+        return null;
+    }
+
+    private Action write(ByteBuffer bytes) {
+        commit();
+        listener.writing(true);
+        response.write(false, bytes, this);
+        return Action.SCHEDULED;
+    }
+
+    private Action complete(ByteBuffer bytes) {
+        commit();
+        listener.complete(status, usage);
+        return writeLast(bytes);
+    }
+
+    private Action writeLast(ByteBuffer bytes) {
+        lastWrite = true;
+        listener.writing(true);
+        response.write(true, bytes, this);
+        return Action.SCHEDULED;
+    }
+
+    private void commit() {
+        if (committed) {
+            return;
+        }
+        committed = true;
+        response.setStatus(status);
+        ProxyHeaders.toClient(headers, events != null, response.getHeaders());
+        listener.committing(response.getHeaders());
+    }
+
+    private Action broken(UpstreamFault fault, String cause) {
+        final byte[] last = listener.broken(fault, cause, progress());
+        return last == null ? Action.SUCCEEDED : writeLast(ByteBuffer.wrap(last));
+    }
+
+    private Progress progress() {
+        return !committed ? Progress.NOTHING : events != null ? Progress.EVENTS : Progress.PART;
+    }
+
+    @Override
+    protected void onSuccess() {
+        listener.writing(false);
+        releasePassing();
+    }
+
+    @Override
+    protected void onCompleteSuccess() {
+        if (lastWrite) {
+            listener.delivered();
+        }
+    }
+
+    @Override
+    protected void onCompleteFailure(Throwable cause) {
+        releasePassing();
+        listener.clientFailed(cause);
+    }
+
+    private void releasePassing() {
+        if (passing != null) {
+            passing.release();
+            passing = null;
+        }
+    }
+}
