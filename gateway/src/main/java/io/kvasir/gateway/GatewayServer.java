@@ -236,6 +236,7 @@ public final class GatewayServer implements AutoCloseable {
         // client's
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
+        client.getProtocolHandlers().put(new InterimAnswers());
         probe.start();
         LOG.info(
                 "listening on {}:{}, admin port {}, model {}, {} workers, mode {}",

@@ -6,8 +6,10 @@ import org.eclipse.jetty.client.Response;
 import org.eclipse.jetty.client.Result;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.io.Content;
 
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
@@ -78,6 +80,10 @@ final class UpstreamAttempt {
     }
 
     private void answered(Response head, Content.Source content) {
+        if (HttpStatus.isInformational(head.getStatus())) {
+            abort(new ProtocolException("status " + head.getStatus() + " was not asked for"));
+            return;
+        }
         answered = true;
         context.answered().add(head.getRequest());
         listener.accept(new Answered(head, content));

@@ -1,8 +1,11 @@
 package io.kvasir.gateway;
 
+import org.eclipse.jetty.http.HttpException;
+
 import java.io.EOFException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
+import java.net.ProtocolException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
@@ -68,6 +71,9 @@ enum UpstreamFault {
             if (t instanceof TimeoutException) {
                 return TIMEOUT;
             }
+            if (t instanceof ProtocolException || t instanceof HttpException) {
+                return PROTOCOL;
+            }
             if (t instanceof EOFException) {
                 return CLOSED;
             }
@@ -80,6 +86,9 @@ enum UpstreamFault {
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
                 return "the connection was closed before the answer was complete";
+            }
+            if (t instanceof HttpException wrong) {
+                return "the answer is not valid HTTP: " + wrong.getReason();
             }
         }
         Throwable root = failure;
