@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 
 /** Writes the gateway's own answers. */
 final class Answers {
-    private static final String JSON = "application/json";
+    static final String JSON = "application/json";
 
     private Answers() {}
 

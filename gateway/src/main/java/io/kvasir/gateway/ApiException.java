@@ -93,6 +93,10 @@ final class ApiException extends Exception {
     }
 
     static ApiException tooLarge(long length, long limit) {
+        return tooLarge(length, limit, "max-body-bytes");
+    }
+
+    static ApiException tooLarge(long length, long limit, String setting) {
         return client(
                 413,
                 null,
@@ -102,7 +106,22 @@ final class ApiException extends Exception {
                         + (length < 0 ? "more than " + limit : Long.toString(length))
                         + " bytes exceeds the limit of "
                         + limit
-                        + "; shorten it or raise max-body-bytes");
+                        + "; shorten it or raise "
+                        + setting);
+    }
+
+    /** 429: there is no room for the request now; {@code setting} says how much there is. */
+    static ApiException overloaded(String what, String setting) {
+        return new ApiException(
+                429,
+                "server_error",
+                null,
+                "overloaded",
+                Leg.GATEWAY,
+                "overloaded",
+                null,
+                true,
+                what + " (" + setting + "); try again later");
     }
 
     /** A defect of the gateway; the log has the stack trace. */

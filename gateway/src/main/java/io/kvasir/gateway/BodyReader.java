@@ -4,69 +4,104 @@ import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.Arrays;
 import java.util.concurrent.TimeoutException;
 
 /** Reads request bodies up to a limit. Blocks: one virtual thread per request. */
 final class BodyReader {
     /**
-     * So much of a body that is too long is read and thrown away, so that the client gets to read
+     * So much of a body that is not taken is read and thrown away, so that the client gets to read
      * why.
      */
     private static final long DRAINED_BYTES = 64L << 20;
 
+    private static final int FIRST_BYTES = 16 << 10;
+
     private BodyReader() {}
 
     /**
-     * Reads the whole body.
+     * Reads the whole body. Memory for it is taken as it arrives, whatever length it announces.
      *
-     * @throws ApiException 413 if it is longer than the limit, 408 or 400 if the client stalls or
-     *     breaks off
+     * @throws ApiException 413 if it is longer than the limit, 429 if there is no memory for it
+     *     now, 408 or 400 if the client stalls or breaks off
      */
-    static byte[] read(Request request, int limit) throws ApiException {
+    static byte[] read(Request request, int limit, AdmissionGate.Admission admission)
+            throws ApiException {
         final long announced = request.getHeaders().getLongField(HttpHeader.CONTENT_LENGTH);
-        try (InputStream in = Content.Source.asInputStream(request)) {
+        try {
             if (announced > limit) {
-                if (!request.getHeaders().contains(HttpHeader.EXPECT)) {
-                    drain(in);
-                }
                 throw ApiException.tooLarge(announced, limit);
             }
-            if (announced >= 0) {
-                return in.readNBytes((int) announced);
-            }
-            final ByteArrayOutputStream body = new ByteArrayOutputStream(4096);
-            final byte[] piece = new byte[8192];
-            for (int n = in.read(piece); n >= 0; n = in.read(piece)) {
-                if (body.size() + n > limit) {
-                    drain(in);
-                    throw ApiException.tooLarge(-1, limit);
-                }
-                body.write(piece, 0, n);
-            }
-            return body.toByteArray();
+            admission.expect(Math.max(0, announced));
+            return read(
+                    Content.Source.asInputStream(request),
+                    announced < 0 ? limit : (int) announced,
+                    announced < 0,
+                    admission);
+        } catch (ApiException e) {
+            drain(request);
+            throw e;
         } catch (IOException e) {
-            for (Throwable t = e; t != null; t = t.getCause()) {
-                if (t instanceof TimeoutException) {
-                    throw ApiException.client(
-                            408, null, null, "timeout", "the request body did not arrive in time");
-                }
-            }
-            throw ApiException.client(
-                    400, null, null, "incomplete", "the request body broke off: " + e.getMessage());
+            throw broken(e);
         }
     }
 
-    private static void drain(InputStream in) throws IOException {
-        long left = DRAINED_BYTES;
-        while (left > 0) {
-            final long skipped = in.skip(left);
-            if (skipped <= 0) {
-                return;
+    private static byte[] read(
+            InputStream in, int most, boolean mayBeLonger, AdmissionGate.Admission admission)
+            throws IOException, ApiException {
+        byte[] body = new byte[Math.min(most, FIRST_BYTES)];
+        admission.take(body.length);
+        int length = 0;
+        while (true) {
+            if (length == body.length) {
+                if (length == most) {
+                    if (mayBeLonger && in.read() >= 0) {
+                        throw ApiException.tooLarge(-1, most);
+                    }
+                    return body;
+                }
+                final int longer = (int) Math.min(most, 2L * body.length);
+                admission.take(longer - body.length);
+                body = Arrays.copyOf(body, longer);
             }
-            left -= skipped;
+            final int count = in.read(body, length, body.length - length);
+            if (count < 0) {
+                return length == body.length ? body : Arrays.copyOf(body, length);
+            }
+            length += count;
         }
+    }
+
+    /** Reads and throws away the body of a request that is refused, unless it waits for a word. */
+    static void drain(Request request) throws ApiException {
+        if (request.getHeaders().contains(HttpHeader.EXPECT)) {
+            return;
+        }
+        try {
+            final InputStream in = Content.Source.asInputStream(request);
+            long left = DRAINED_BYTES;
+            while (left > 0) {
+                final long skipped = in.skip(left);
+                if (skipped <= 0) {
+                    return;
+                }
+                left -= skipped;
+            }
+        } catch (IOException e) {
+            throw broken(e);
+        }
+    }
+
+    private static ApiException broken(IOException e) {
+        for (Throwable t = e; t != null; t = t.getCause()) {
+            if (t instanceof TimeoutException) {
+                return ApiException.client(
+                        408, null, null, "timeout", "the request body did not arrive in time");
+            }
+        }
+        return ApiException.client(
+                400, null, null, "incomplete", "the request body broke off: " + e.getMessage());
     }
 }

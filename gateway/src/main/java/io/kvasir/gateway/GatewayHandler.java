@@ -2,7 +2,6 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.tokens.PromptException;
 
@@ -11,8 +10,6 @@ import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -26,7 +23,6 @@ import java.util.concurrent.ThreadLocalRandom;
  * block.
  */
 final class GatewayHandler extends Handler.Abstract {
-    private static final Logger LOG = LoggerFactory.getLogger(GatewayHandler.class);
     private static final Map<String, List<String>> PATHS =
             Map.of(
                     "/v1/chat/completions", List.of("POST"),
@@ -35,13 +31,26 @@ final class GatewayHandler extends Handler.Abstract {
                     "/tokenize", List.of("POST"));
 
     private final ProxyContext context;
+    private final AdmissionGate gate;
+    private final PromptExecutor executor;
+    private final int maxBodyBytes;
     private final PromptReader prompts;
     private final Pages pages;
+    private final RequestFailures failures;
 
-    GatewayHandler(ProxyContext context, PromptReader prompts, Pages pages) {
+    GatewayHandler(
+            ProxyContext context,
+            AdmissionGate gate,
+            PromptExecutor executor,
+            PromptReader prompts,
+            Pages pages) {
         this.context = context;
+        this.gate = gate;
+        this.executor = executor;
+        this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
         this.prompts = prompts;
         this.pages = pages;
+        this.failures = new RequestFailures(context.metrics());
     }
 
     @Override
@@ -51,48 +60,106 @@ final class GatewayHandler extends Handler.Abstract {
         try {
             Paths.check(PATHS, path, request.getMethod(), response);
             switch (path) {
-                case "/v1/chat/completions" ->
-                        infer(InferenceRequest.Route.CHAT, request, response, callback, requestId);
-                case "/v1/completions" ->
-                        infer(
-                                InferenceRequest.Route.COMPLETIONS,
+                case "/v1/chat/completions", "/v1/completions" -> {
+                    final InferenceRequest.Route route =
+                            path.equals(InferenceRequest.Route.CHAT.path)
+                                    ? InferenceRequest.Route.CHAT
+                                    : InferenceRequest.Route.COMPLETIONS;
+                    admit(
+                            path,
+                            false,
+                            requestId,
+                            request,
+                            response,
+                            callback,
+                            body -> infer(route, body, request, response, callback, requestId));
+                }
+                case "/tokenize" ->
+                        admit(
+                                path,
+                                true,
+                                requestId,
                                 request,
                                 response,
                                 callback,
-                                requestId);
-                case "/tokenize" -> Answers.json(response, callback, 200, tokenize(request));
+                                body -> tokenize(body, response, callback));
                 case "/v1/models" -> Answers.json(response, callback, 200, pages.models());
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
-        } catch (ApiException e) {
-            context.metrics().refused(PATHS.containsKey(path) ? path : "unknown", e.status());
-            Answers.error(response, callback, e, requestId);
-        } catch (IOException | RuntimeException e) {
-            LOG.error("{} {} {} failed", requestId, request.getMethod(), path, e);
-            context.metrics().refused(PATHS.containsKey(path) ? path : "unknown", 500);
-            Answers.error(
+        } catch (Throwable e) { // an Error as well must be answered, counted and logged
+            failures.answer(
+                    PATHS.containsKey(path) ? path : "unknown",
+                    requestId,
+                    request,
                     response,
                     callback,
-                    ApiException.internal(
-                            "internal error; the gateway's log has request " + requestId),
-                    requestId);
+                    e);
         }
         return true;
+    }
+
+    /** What is done with a body that was let in. */
+    private interface BodyWork {
+        Runnable on(byte[] body) throws ApiException, IOException;
+    }
+
+    /** Lets a request in, reads its body and has it worked on; nothing is spent before. */
+    private void admit(
+            String path,
+            boolean answers,
+            String requestId,
+            Request request,
+            Response response,
+            Callback callback,
+            BodyWork work)
+            throws ApiException {
+        final AdmissionGate.Admission admission;
+        try {
+            admission = gate.enter();
+        } catch (ApiException e) {
+            BodyReader.drain(request);
+            throw e;
+        }
+        Request.addCompletionListener(request, failure -> admission.end());
+        try {
+            final byte[] body = BodyReader.read(request, maxBodyBytes, admission);
+            new PromptTask(
+                            executor,
+                            failures,
+                            context.metrics(),
+                            path,
+                            answers,
+                            requestId,
+                            request,
+                            response,
+                            callback)
+                    .start(
+                            body.length,
+                            () -> {
+                                try {
+                                    return work.on(body);
+                                } finally {
+                                    admission.prepared();
+                                }
+                            });
+        } catch (ApiException e) {
+            admission.prepared(); // before the client gets to know, and sends the next one
+            throw e;
+        }
     }
 
     private static String newRequestId() {
         return "kv-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
     }
 
-    private void infer(
+    private Runnable infer(
             InferenceRequest.Route route,
+            byte[] given,
             Request request,
             Response response,
             Callback callback,
             String requestId)
             throws ApiException, IOException {
-        final byte[] given =
-                BodyReader.read(request, context.config().get(GatewaySettings.MAX_BODY_BYTES));
         final InferenceRequest inference = RequestParser.parse(route, given);
         final RoutingHeaders overrides =
                 RoutingHeaders.parse(request.getHeaders(), context.fleet().workers());
@@ -110,13 +177,12 @@ final class GatewayHandler extends Handler.Abstract {
                         ByteBuffer.wrap(askUsage ? inference.bodyWithUsage() : given),
                         askUsage,
                         requestId);
-        new ProxyExchange(context, proxied, request, response, callback).start();
+        return new ProxyExchange(context, proxied, request, response, callback)::start;
     }
 
     /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
-    private ObjectNode tokenize(Request request) throws ApiException {
-        final byte[] body =
-                BodyReader.read(request, context.config().get(GatewaySettings.MAX_BODY_BYTES));
+    private Runnable tokenize(byte[] body, Response response, Callback callback)
+            throws ApiException {
         final boolean isChat;
         try {
             final JsonNode tree = Json.MAPPER.readTree(body);
@@ -145,7 +211,8 @@ final class GatewayHandler extends Handler.Abstract {
                     "no_tokenizer",
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
-        return pages.tokens(tokens);
+        final byte[] page = pages.tokens(tokens);
+        return () -> Answers.write(response, callback, 200, Answers.JSON, page);
     }
 
     /**
@@ -161,7 +228,7 @@ final class GatewayHandler extends Handler.Abstract {
                         : code >= 400 && code < 500
                                 ? ApiException.client(
                                         code, null, null, "bad_http", String.valueOf(message))
-                                : ApiException.internal(String.valueOf(message));
+                                : ApiException.internal("internal error");
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }

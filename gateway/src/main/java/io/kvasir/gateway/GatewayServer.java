@@ -39,8 +39,8 @@ public final class GatewayServer implements AutoCloseable {
      */
     private static final long POOLED_IDLE_MS = 4_000;
 
-    /** One rendering may take one part of so many of the heap. */
-    private static final int TEMPLATES_HEAP_SHARE = 8;
+    /** One rendering, and all bodies together, may take one part of so many of the heap. */
+    private static final int HEAP_SHARE = 8;
 
     private static final int READ_BUFFER_BYTES = 8192;
     private static final int ACCEPT_QUEUE = 1024;
@@ -51,6 +51,7 @@ public final class GatewayServer implements AutoCloseable {
     private final GatewayConfig config;
     private final KvRouter router;
     private final ChatModel encoder;
+    private final PromptExecutor executor;
     private final HttpClient client;
     private final Server server;
     private final ServerConnector connector;
@@ -62,6 +63,7 @@ public final class GatewayServer implements AutoCloseable {
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
         this.encoder = encoder;
+        this.executor = newExecutor(config);
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
         threads.setVirtualThreadsExecutor(
@@ -96,7 +98,11 @@ public final class GatewayServer implements AutoCloseable {
                         threads.getVirtualThreadsExecutor(),
                         new GracefulHandler(
                                 new GatewayHandler(
-                                        context, new PromptReader(config, encoder), pages))));
+                                        context,
+                                        newGate(),
+                                        executor,
+                                        new PromptReader(config, encoder),
+                                        pages))));
         admin =
                 new AdminServer(
                         config,
@@ -213,6 +219,25 @@ public final class GatewayServer implements AutoCloseable {
         }
     }
 
+    private static long heapShare() {
+        return Runtime.getRuntime().maxMemory() / HEAP_SHARE;
+    }
+
+    private static PromptExecutor newExecutor(GatewayConfig config) {
+        final int threads = config.get(GatewaySettings.PROMPT_THREADS);
+        return new PromptExecutor(
+                threads == 0 ? PromptExecutor.usualThreads() : threads,
+                config.get(GatewaySettings.PROMPT_QUEUE));
+    }
+
+    private AdmissionGate newGate() {
+        final Long bytes = config.get(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT);
+        return new AdmissionGate(
+                config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
+                bytes == null ? heapShare() : bytes,
+                router::activeLeases);
+    }
+
     private static TemplatePolicy templates(GatewayConfig config) {
         final Long memory = config.get(GatewaySettings.TEMPLATE_MAX_MEMORY_BYTES);
         return new TemplatePolicy(
@@ -221,9 +246,7 @@ public final class GatewayServer implements AutoCloseable {
                         config.get(GatewaySettings.TEMPLATE_MAX_STEPS),
                         config.get(GatewaySettings.TEMPLATE_MAX_OUTPUT_CHARS),
                         memory == null
-                                ? Math.min(
-                                        TemplateLimits.DEFAULT.maxMemoryBytes(),
-                                        Runtime.getRuntime().maxMemory() / TEMPLATES_HEAP_SHARE)
+                                ? Math.min(TemplateLimits.DEFAULT.maxMemoryBytes(), heapShare())
                                 : memory,
                         config.get(GatewaySettings.TEMPLATE_MAX_DEPTH)),
                 config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));
@@ -350,6 +373,7 @@ public final class GatewayServer implements AutoCloseable {
                     config.get(GatewaySettings.DRAIN_TIMEOUT),
                     e.toString());
         }
+        executor.close();
         awaitLeases();
         try {
             admin.stop();

@@ -213,6 +213,41 @@ public final class GatewaySettings {
                             Integer.MAX_VALUE,
                             "Longest request body; longer ones get a 413."));
 
+    /** Memory for bodies. */
+    public static final Setting<Long> MAX_BODY_BYTES_IN_FLIGHT =
+            row(
+                    Setting.number(
+                            "max-body-bytes-in-flight",
+                            null,
+                            1 << 16,
+                            Long.MAX_VALUE,
+                            "Bytes of request bodies in memory, from their first byte to the end of"
+                                + " the answer; beyond it requests get a 429. Default: an eighth of"
+                                + " the heap."));
+
+    /** Threads that read prompts. */
+    public static final Setting<Integer> PROMPT_THREADS =
+            row(
+                    Setting.integer(
+                            "prompt-threads",
+                            0,
+                            0,
+                            1024,
+                            "Threads that parse, render, tokenize and hash prompts, beside one for"
+                                    + " bodies of 1 MiB and more; 0 = one less than there are"
+                                    + " cores."));
+
+    /** Prompts that wait for a thread. */
+    public static final Setting<Integer> PROMPT_QUEUE =
+            row(
+                    Setting.integer(
+                            "prompt-queue",
+                            1024,
+                            1,
+                            1 << 20,
+                            "Requests that may wait for one of the prompt-threads; beyond it they"
+                                    + " get a 429."));
+
     /** Further workers tried when one fails before the client got a byte. */
     public static final Setting<Integer> RETRIES =
             row(

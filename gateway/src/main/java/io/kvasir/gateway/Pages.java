@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
@@ -8,6 +9,9 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Instant;
 import java.util.Locale;
 
@@ -74,16 +78,26 @@ final class Pages {
         return AnswerReader.UNKNOWN;
     }
 
-    ObjectNode tokens(int[] tokens) {
-        final ObjectNode page = Json.MAPPER.createObjectNode();
-        page.put("count", tokens.length);
-        putLength(page);
-        final ArrayNode list = page.putArray("tokens");
-        for (int token : tokens) {
-            list.add(token);
+    /** As bytes: there may be many, and a tree of them takes ten times as much. */
+    byte[] tokens(int[] tokens) {
+        final ByteArrayOutputStream page = new ByteArrayOutputStream(8 * tokens.length + 128);
+        try (JsonGenerator json = Json.FACTORY.createGenerator(page)) {
+            json.writeStartObject();
+            json.writeNumberField("count", tokens.length);
+            final int length = maxModelLength();
+            if (length == AnswerReader.UNKNOWN) {
+                json.writeNullField("max_model_len");
+            } else {
+                json.writeNumberField("max_model_len", length);
+            }
+            json.writeFieldName("tokens");
+            json.writeArray(tokens, 0, tokens.length);
+            json.writeNullField("token_strs");
+            json.writeEndObject();
+        } catch (IOException e) {
+            throw new UncheckedIOException("writing to memory", e);
         }
-        page.putNull("token_strs");
-        return page;
+        return page.toByteArray();
     }
 
     ObjectNode health(Readiness.State state) {

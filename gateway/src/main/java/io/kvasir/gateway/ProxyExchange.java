@@ -27,7 +27,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
 
-    private static final int CLIENT_LEFT = 499;
+    /** What the metrics say of a request whose client left. */
+    static final int CLIENT_LEFT = 499;
 
     private final ProxyContext context;
     private final ProxyRequest proxied;

@@ -1,0 +1,106 @@
+package io.kvasir.gateway;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntSupplier;
+
+/**
+ * Limits that a request is held against before anything is spent on it: requests under way, and
+ * bytes of their bodies in memory. Thread-safe.
+ *
+ * <p>A request counts from {@link #enter} to its booking by the router, which counts it from there
+ * on; its body counts until the request has ended.
+ */
+final class AdmissionGate {
+    private final int maxRequests;
+    private final long maxBytes;
+    private final IntSupplier bookings;
+    private final AtomicInteger preparing = new AtomicInteger();
+    private final AtomicLong bytes = new AtomicLong();
+
+    /**
+     * @param bookings requests that the router counts
+     */
+    AdmissionGate(int maxRequests, long maxBytes, IntSupplier bookings) {
+        this.maxRequests = maxRequests;
+        this.maxBytes = maxBytes;
+        this.bookings = bookings;
+    }
+
+    /**
+     * Lets a request in.
+     *
+     * @throws ApiException 429 if there are as many as may be
+     */
+    Admission enter() throws ApiException {
+        if (preparing.incrementAndGet() + bookings.getAsInt() > maxRequests) {
+            preparing.decrementAndGet();
+            throw ApiException.overloaded(
+                    "too many requests are being served at this moment", "max-active-requests");
+        }
+        return new Admission();
+    }
+
+    /** Requests that are let in and not booked yet. */
+    int preparing() {
+        return preparing.get();
+    }
+
+    /** Bytes of bodies in memory. */
+    long bodyBytes() {
+        return bytes.get();
+    }
+
+    /** One request's share of the limits. Its bytes are taken by one thread. */
+    final class Admission {
+        private final AtomicBoolean prepares = new AtomicBoolean(true);
+        private final AtomicLong taken = new AtomicLong();
+
+        /**
+         * Checks that so many bytes could be taken now.
+         *
+         * @throws ApiException 413 if they never can, 429 if others have them
+         */
+        void expect(long count) throws ApiException {
+            if (count > maxBytes) {
+                throw ApiException.tooLarge(count, maxBytes, "max-body-bytes-in-flight");
+            }
+            if (bytes.get() + count > maxBytes) {
+                throw full();
+            }
+        }
+
+        /**
+         * Takes memory for a part of the body.
+         *
+         * @throws ApiException 429 if there is no more
+         */
+        void take(long count) throws ApiException {
+            if (bytes.addAndGet(count) > maxBytes) {
+                bytes.addAndGet(-count);
+                throw full();
+            }
+            taken.addAndGet(count);
+        }
+
+        private ApiException full() {
+            return ApiException.overloaded(
+                    "too many bytes of request bodies are in memory at this moment",
+                    "max-body-bytes-in-flight");
+        }
+
+        /** The request is about to be booked, or is answered. */
+        void prepared() {
+            if (prepares.compareAndSet(true, false)) {
+                preparing.decrementAndGet();
+            }
+        }
+
+        /** The request has ended. */
+        void end() {
+            prepared();
+            bytes.addAndGet(-taken.getAndSet(0));
+        }
+    }
+}

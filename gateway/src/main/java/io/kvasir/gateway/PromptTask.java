@@ -1,0 +1,134 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * The CPU work of one request between its body's last byte and its booking. It waits and runs on a
+ * {@link PromptExecutor}; a client that leaves meanwhile ends it there.
+ */
+final class PromptTask {
+    /** What is done with a body. */
+    interface Work {
+        /**
+         * Does it; may be interrupted.
+         *
+         * @return how the request goes on, which does not block
+         */
+        Runnable run() throws ApiException, IOException;
+    }
+
+    private enum State {
+        WORKING,
+        /** The request goes on, or is answered. */
+        DONE,
+        LEFT
+    }
+
+    private final PromptExecutor executor;
+    private final RequestFailures failures;
+    private final GatewayMetrics metrics;
+    private final String path;
+    private final boolean answers;
+    private final String requestId;
+    private final Request request;
+    private final Response response;
+    private final Callback callback;
+    private final ClientWatch watch;
+    private final AtomicReference<State> state = new AtomicReference<>(State.WORKING);
+    private volatile PromptExecutor.Job job;
+
+    /**
+     * @param answers whether the work's outcome is the answer itself; otherwise its idle connection
+     *     is another's to judge once the work is done
+     * @param request its body has been read
+     */
+    PromptTask(
+            PromptExecutor executor,
+            RequestFailures failures,
+            GatewayMetrics metrics,
+            String path,
+            boolean answers,
+            String requestId,
+            Request request,
+            Response response,
+            Callback callback) {
+        this.executor = executor;
+        this.failures = failures;
+        this.metrics = metrics;
+        this.path = path;
+        this.answers = answers;
+        this.requestId = requestId;
+        this.request = request;
+        this.response = response;
+        this.callback = callback;
+        this.watch = new ClientWatch(request, this::clientLeft);
+    }
+
+    /**
+     * Puts the work into the queue; the caller is done.
+     *
+     * @throws ApiException 429 if the queue is full
+     */
+    void start(int bodyBytes, Work work) throws ApiException {
+        // the connection is idle because we work, not because its client is
+        request.addIdleTimeoutListener(timeout -> answers && state.get() == State.DONE);
+        watch.arm();
+        try {
+            job = executor.submit(bodyBytes, () -> run(work));
+        } catch (ApiException e) {
+            if (end()) {
+                throw e;
+            }
+            return;
+        }
+        if (state.get() == State.LEFT) {
+            job.cancel(); // it left before there was a job
+        }
+    }
+
+    private void run(Work work) {
+        Runnable next;
+        try {
+            next = work.run();
+        } catch (Throwable e) { // an Error too is one request's: the thread and the others go on
+            next = () -> failures.answer(path, requestId, request, response, callback, e);
+        }
+        if (end()) {
+            goOn(next);
+        }
+    }
+
+    private void goOn(Runnable next) {
+        try {
+            next.run();
+        } catch (Throwable e) {
+            failures.answer(path, requestId, request, response, callback, e);
+        }
+    }
+
+    /** True if the client is there; it is not watched any more. */
+    private boolean end() {
+        if (!state.compareAndSet(State.WORKING, State.DONE)) {
+            return false;
+        }
+        watch.cancel();
+        return true;
+    }
+
+    private void clientLeft(Throwable cause) {
+        if (!state.compareAndSet(State.WORKING, State.LEFT)) {
+            return;
+        }
+        final PromptExecutor.Job underWay = job;
+        if (underWay != null) {
+            underWay.cancel();
+        }
+        metrics.refused(path, ProxyExchange.CLIENT_LEFT);
+        callback.failed(cause);
+    }
+}

@@ -1,0 +1,63 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Answers requests that failed before they were routed, and counts them: whatever it was, an {@link
+ * Error} too. A client never sees what went wrong inside.
+ */
+final class RequestFailures {
+    private static final Logger LOG = LoggerFactory.getLogger(RequestFailures.class);
+
+    private final GatewayMetrics metrics;
+
+    RequestFailures(GatewayMetrics metrics) {
+        this.metrics = metrics;
+    }
+
+    /**
+     * Answers with an error.
+     *
+     * @param route path of the endpoint, for the metrics
+     * @param failure an {@link ApiException} says what to answer; anything else is ours
+     */
+    void answer(
+            String route,
+            String requestId,
+            Request request,
+            Response response,
+            Callback callback,
+            Throwable failure) {
+        final ApiException error;
+        if (failure instanceof ApiException refusal) {
+            error = refusal;
+        } else {
+            log(requestId, request, failure);
+            error =
+                    ApiException.internal(
+                            "internal error; the gateway's log has request " + requestId);
+        }
+        metrics.refused(route, error.status());
+        response.reset();
+        Answers.error(response, callback, error, requestId);
+    }
+
+    /** An error of the machine's, such as no memory, is one line: its stack says nothing. */
+    private static void log(String requestId, Request request, Throwable failure) {
+        final String path = Request.getPathInContext(request);
+        if (failure instanceof VirtualMachineError) {
+            LOG.error(
+                    "{} {} {} failed: {}",
+                    requestId,
+                    request.getMethod(),
+                    path,
+                    failure.toString());
+        } else {
+            LOG.error("{} {} {} failed", requestId, request.getMethod(), path, failure);
+        }
+    }
+}
