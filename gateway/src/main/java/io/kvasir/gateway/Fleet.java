@@ -60,6 +60,18 @@ final class Fleet {
                 .withRemovals(worker.removals());
     }
 
+    /** Most tokens of a prompt that some worker takes, unknown until all have said it. */
+    int maxModelLength() {
+        int most = AnswerReader.UNKNOWN;
+        for (Upstream upstream : upstreams()) {
+            if (upstream.maxModelLength() == AnswerReader.UNKNOWN) {
+                return AnswerReader.UNKNOWN;
+            }
+            most = Math.max(most, upstream.maxModelLength());
+        }
+        return most;
+    }
+
     List<Upstream> upstreams() {
         return upstreams;
     }

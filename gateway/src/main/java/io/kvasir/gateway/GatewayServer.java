@@ -63,7 +63,7 @@ public final class GatewayServer implements AutoCloseable {
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
         this.encoder = encoder;
-        this.executor = newExecutor(config);
+        this.executor = newExecutor();
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
         threads.setVirtualThreadsExecutor(
@@ -101,7 +101,7 @@ public final class GatewayServer implements AutoCloseable {
                                         context,
                                         newGate(),
                                         executor,
-                                        new PromptReader(config, encoder),
+                                        new PromptReader(config, encoder, fleet::maxModelLength),
                                         pages))));
         admin =
                 new AdminServer(
@@ -223,11 +223,14 @@ public final class GatewayServer implements AutoCloseable {
         return Runtime.getRuntime().maxMemory() / HEAP_SHARE;
     }
 
-    private static PromptExecutor newExecutor(GatewayConfig config) {
+    private PromptExecutor newExecutor() {
         final int threads = config.get(GatewaySettings.PROMPT_THREADS);
         return new PromptExecutor(
                 threads == 0 ? PromptExecutor.usualThreads() : threads,
-                config.get(GatewaySettings.PROMPT_QUEUE));
+                config.get(GatewaySettings.PROMPT_QUEUE),
+                encoder != null && encoder.encodesNatively()
+                        ? PromptExecutor.LARGE_NATIVE_BODY_BYTES
+                        : PromptExecutor.LARGE_BODY_BYTES);
     }
 
     private AdmissionGate newGate() {

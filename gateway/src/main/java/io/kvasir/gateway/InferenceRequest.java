@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /**
  * What the gateway reads of a completion request; all else of the body passes through unread.
@@ -59,8 +60,16 @@ final class InferenceRequest {
     /** Prompt as token ids, exactly as long as the prompt; null when given in another form. */
     int[] promptIds;
 
-    /** Prompts in the body; routing looks at the first only. */
-    int prompts = 1;
+    /** Further prompts of a batch, in the form of the first one. */
+    List<String> moreTexts = List.of();
+
+    List<int[]> moreIds = List.of();
+
+    /** Answers that are generated for each prompt. */
+    int samples = 1;
+
+    /** Whether the engine is told to shorten prompts. */
+    boolean truncates;
 
     /** The engine is told to keep the last so many tokens only; 0 when it is not. */
     int truncatePromptTokens;
@@ -82,6 +91,16 @@ final class InferenceRequest {
     InferenceRequest(Route route, byte[] body) {
         this.route = route;
         this.body = body;
+    }
+
+    /** Prompts in the body. */
+    int prompts() {
+        return 1 + moreTexts.size() + moreIds.size();
+    }
+
+    /** Answers that are generated in all. */
+    int sequences() {
+        return (int) Math.min((long) prompts() * samples, Integer.MAX_VALUE);
     }
 
     JsonNode messages() {

@@ -7,12 +7,19 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 
 /** The one JSON mapper; strings are limited by the body limit alone. */
 final class Json {
+    /**
+     * Python takes whole numbers of up to 4300 digits, others of any length: engines refuse what is
+     * too long for them, this only bounds the cost of reading one.
+     */
+    private static final int MAX_NUMBER_LENGTH = 20_000;
+
     static final ObjectMapper MAPPER =
             JsonMapper.builder(
                             JsonFactory.builder()
                                     .streamReadConstraints(
                                             StreamReadConstraints.builder()
                                                     .maxStringLength(Integer.MAX_VALUE)
+                                                    .maxNumberLength(MAX_NUMBER_LENGTH)
                                                     .build())
                                     .build())
                     .build();

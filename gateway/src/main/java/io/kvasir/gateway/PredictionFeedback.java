@@ -28,7 +28,7 @@ final class PredictionFeedback {
         }
         final int actual = upstream.cachedTokens(usage);
         booking.decision().usage(usage.promptTokens(), actual);
-        if (!request.prompt().known() || request.inference().prompts > 1) {
+        if (!request.prompt().known() || request.inference().prompts() > 1) {
             return; // usage sums up the whole batch
         }
         if (usage.promptTokens() != request.prompt().tokens().length) {

@@ -15,17 +15,23 @@ final class PromptExecutor implements AutoCloseable {
     /** A body from here on is a large one: some half a second of tokenizing. */
     static final int LARGE_BODY_BYTES = 1 << 20;
 
+    /** The same where a native library encodes. */
+    static final int LARGE_NATIVE_BODY_BYTES = 64 << 10;
+
     /** Room for templates and values as deeply nested as they may be. */
     private static final long STACK_BYTES = 16 << 20;
 
     private final ThreadPoolExecutor small;
     private final ThreadPoolExecutor large;
+    private final int largeBytes;
 
     /**
      * @param threads for small bodies
      * @param queue requests of each kind that may wait
+     * @param largeBytes size of a body from which on it is a large one
      */
-    PromptExecutor(int threads, int queue) {
+    PromptExecutor(int threads, int queue, int largeBytes) {
+        this.largeBytes = largeBytes;
         small = pool("kvasir-prompt-", threads, queue);
         large = pool("kvasir-large-prompt-", 1, queue);
     }
@@ -69,7 +75,7 @@ final class PromptExecutor implements AutoCloseable {
      * @throws ApiException 429 if as much waits as may
      */
     Job submit(int bodyBytes, Runnable work) throws ApiException {
-        final Job job = new Job(bodyBytes < LARGE_BODY_BYTES ? small : large, work);
+        final Job job = new Job(bodyBytes < largeBytes ? small : large, work);
         try {
             job.pool.execute(job.task);
         } catch (RejectedExecutionException e) {

@@ -2,14 +2,17 @@ package io.kvasir.gateway;
 
 import io.kvasir.gateway.tokens.ChatModel;
 import io.kvasir.gateway.tokens.PromptException;
+import io.kvasir.router.RouterSettings;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntSupplier;
 
 /**
  * Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any
@@ -17,26 +20,33 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class PromptReader {
     private static final Logger LOG = LoggerFactory.getLogger(PromptReader.class);
+    private static final int[] NONE = {};
 
     private final String model;
     private final List<String> loraAdapters;
+    private final int blockSize;
     private final ChatModel encoder;
+    private final IntSupplier maxModelLength;
     private final AtomicBoolean complained = new AtomicBoolean();
 
     /**
      * @param encoder null when the gateway has no tokenizer
+     * @param maxModelLength most tokens of a prompt that a worker takes, {@link
+     *     AnswerReader#UNKNOWN} if that is not known
      */
-    PromptReader(GatewayConfig config, ChatModel encoder) {
+    PromptReader(GatewayConfig config, ChatModel encoder, IntSupplier maxModelLength) {
         this.model = config.get(GatewaySettings.MODEL);
         this.loraAdapters = config.get(GatewaySettings.LORA);
+        this.blockSize = config.get(RouterSettings.BLOCK_SIZE);
         this.encoder = encoder;
+        this.maxModelLength = maxModelLength;
     }
 
     /**
      * Reads the prompt of a request.
      *
      * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens or
-     *     with a template that needs more than its limits
+     *     with a template that needs more than its limits, or with more tokens than the model takes
      */
     RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides) throws ApiException {
         final String lora = adapter(request.model);
@@ -45,7 +55,15 @@ final class PromptReader {
             throw ApiException.invalid(
                     request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
         }
-        return new RoutedPrompt(tokens, lora, request.cacheSalt, overrides);
+        // each answer has a block of its own from its first token on; the first answer's comes with
+        // the booking
+        final long decodeTokens = (request.sequences() - 1L) * blockSize;
+        return new RoutedPrompt(
+                tokens,
+                (int) Math.min(decodeTokens, Integer.MAX_VALUE),
+                lora,
+                request.cacheSalt,
+                overrides);
     }
 
     /** The adapter that a model name stands for, null for the base model. */
@@ -62,7 +80,11 @@ final class PromptReader {
     /** Token ids as the engine computes them; null if they cannot be known. */
     private int[] tokens(InferenceRequest request) throws ApiException {
         try {
-            return tokensOrRefusal(request);
+            final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
+            final int[] first = tokens(request, maxTokens);
+            return first == null || request.prompts() == 1
+                    ? first
+                    : batch(first, request, maxTokens);
         } catch (CancellationException e) {
             throw e;
         } catch (RuntimeException e) {
@@ -89,28 +111,74 @@ final class PromptReader {
      * @throws PromptException if the chat's tokens cannot be told
      */
     int[] tokensOrRefusal(InferenceRequest request) {
-        final int[] tokens;
+        return tokens(request, Integer.MAX_VALUE);
+    }
+
+    /** The first prompt's. */
+    private int[] tokens(InferenceRequest request, int maxTokens) {
         if (request.promptIds != null) {
-            tokens = request.promptIds;
-        } else if (encoder == null || (request.chat == null && request.promptText == null)) {
-            return null;
-        } else {
-            tokens = request.chat == null ? textTokens(request) : chatTokens(request);
+            return kept(request, request.promptIds);
         }
+        if (encoder == null || (request.chat == null && request.promptText == null)) {
+            return null;
+        }
+        return kept(
+                request,
+                request.chat == null
+                        ? textTokens(request, request.promptText, maxTokens)
+                        : chatTokens(request, maxTokens));
+    }
+
+    private int maxTokens() {
+        final int known = maxModelLength.getAsInt();
+        return known == AnswerReader.UNKNOWN ? Integer.MAX_VALUE : known;
+    }
+
+    /**
+     * What a batch is to be booked as: its first prompt, which may be found in caches, and of each
+     * further one what follows the tokens that it has in common with the first.
+     */
+    private int[] batch(int[] first, InferenceRequest request, int maxTokens) {
+        final List<int[]> parts = new ArrayList<>(request.prompts());
+        parts.add(first);
+        for (int[] ids : request.moreIds) {
+            parts.add(own(first, kept(request, ids)));
+        }
+        for (String text : request.moreTexts) {
+            parts.add(own(first, kept(request, textTokens(request, text, maxTokens))));
+        }
+        final int[] all = new int[Math.toIntExact(parts.stream().mapToLong(p -> p.length).sum())];
+        int at = 0;
+        for (int[] part : parts) {
+            System.arraycopy(part, 0, all, at, part.length);
+            at += part.length;
+        }
+        return all;
+    }
+
+    private static int[] own(int[] first, int[] tokens) {
+        final int common = Arrays.mismatch(first, tokens);
+        return common <= 0 ? common == 0 ? tokens : NONE : rest(tokens, common);
+    }
+
+    private static int[] rest(int[] tokens, int from) {
+        return Arrays.copyOfRange(tokens, from, tokens.length);
+    }
+
+    /** What the engine keeps of a prompt. */
+    private static int[] kept(InferenceRequest request, int[] tokens) {
         final int keep = request.truncatePromptTokens;
-        return keep > 0 && keep < tokens.length
-                ? Arrays.copyOfRange(tokens, tokens.length - keep, tokens.length)
-                : tokens;
+        return keep > 0 && keep < tokens.length ? rest(tokens, tokens.length - keep) : tokens;
     }
 
-    private int[] textTokens(InferenceRequest request) {
-        return encoder.encode(request.promptText, !Boolean.FALSE.equals(request.addSpecialTokens));
+    private int[] textTokens(InferenceRequest request, String text, int maxTokens) {
+        return encoder.encode(text, !Boolean.FALSE.equals(request.addSpecialTokens), maxTokens);
     }
 
-    private int[] chatTokens(InferenceRequest request) {
+    private int[] chatTokens(InferenceRequest request, int maxTokens) {
         if (Boolean.TRUE.equals(request.addSpecialTokens)) {
             request.chat.put("add_special_tokens", true);
         }
-        return encoder.chatTokens(request.chat);
+        return encoder.chatTokens(request.chat, maxTokens);
     }
 }

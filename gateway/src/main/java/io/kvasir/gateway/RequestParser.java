@@ -10,7 +10,10 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 
 /**
@@ -27,14 +30,19 @@ final class RequestParser {
                     "documents",
                     "chat_template",
                     "chat_template_kwargs",
-                    "add_generation_prompt",
-                    "continue_final_message",
                     "reasoning_effort");
 
     private static final int FIRST_IDS = 256;
 
+    /** More than any engine generates for one prompt. */
+    private static final int MAX_SAMPLES = 1 << 14;
+
+    private static final Set<String> TRUE_WORDS = Set.of("true", "t", "yes", "y", "on", "1");
+    private static final Set<String> FALSE_WORDS = Set.of("false", "f", "no", "n", "off", "0");
+
     private final InferenceRequest request;
     private final JsonParser json;
+    private int[] ids = new int[FIRST_IDS];
     private boolean promptSeen;
     private boolean embedsSeen;
 
@@ -106,6 +114,13 @@ final class RequestParser {
             case "cache_salt" -> request.cacheSalt = string(name);
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
             case "truncate_prompt_tokens" -> truncate();
+            case "n", "best_of" -> samples();
+            case "add_generation_prompt", "continue_final_message" -> {
+                final Boolean value = bool(name);
+                if (request.chat != null) {
+                    request.chat.put(name, value);
+                }
+            }
             case "prompt" -> {
                 if (request.chat == null) {
                     prompt();
@@ -168,20 +183,54 @@ final class RequestParser {
         };
     }
 
-    private Boolean bool(String name) throws ApiException {
-        return switch (json.currentToken()) {
-            case VALUE_TRUE -> Boolean.TRUE;
-            case VALUE_FALSE -> Boolean.FALSE;
-            case VALUE_NULL -> null;
-            default -> throw wrongType(name, "a boolean");
-        };
+    /** A boolean, or what engines (pydantic) take for one: 0, 1, and words such as "yes". */
+    private Boolean bool(String name) throws IOException, ApiException {
+        switch (json.currentToken()) {
+            case VALUE_TRUE -> {
+                return true;
+            }
+            case VALUE_FALSE -> {
+                return false;
+            }
+            case VALUE_NULL -> {
+                return null;
+            }
+            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> {
+                final double value = json.getDoubleValue();
+                if (value == 0 || value == 1) {
+                    return value == 1;
+                }
+            }
+            case VALUE_STRING -> {
+                final String word = json.getText().toLowerCase(Locale.ROOT);
+                if (TRUE_WORDS.contains(word) || FALSE_WORDS.contains(word)) {
+                    return TRUE_WORDS.contains(word);
+                }
+            }
+            default -> {
+                // no boolean
+            }
+        }
+        throw wrongType(name, "a boolean");
+    }
+
+    /** Answers for each prompt; what is no number is the engine's to refuse. */
+    private void samples() throws IOException {
+        if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+            final int given = (int) Math.clamp(json.getDoubleValue(), 1, MAX_SAMPLES);
+            request.samples = Math.max(request.samples, given);
+        } else {
+            json.skipChildren();
+        }
     }
 
     private void truncate() throws IOException, ApiException {
-        if (json.currentToken() == JsonToken.VALUE_NULL) {
+        request.truncates = json.currentToken() != JsonToken.VALUE_NULL;
+        if (!request.truncates) {
             request.truncatePromptTokens = 0;
         } else if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
-            request.truncatePromptTokens = Math.clamp(json.getLongValue(), 0, Integer.MAX_VALUE);
+            request.truncatePromptTokens =
+                    (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE);
         } else {
             throw wrongType("truncate_prompt_tokens", "an integer");
         }
@@ -207,6 +256,12 @@ final class RequestParser {
             json.nextToken();
             if (isUsage) {
                 request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
+                if (json.currentToken().isNumeric()
+                        || json.currentToken() == JsonToken.VALUE_STRING) {
+                    request.afterBrace = -1; // a word for false: such a body is written anew
+                    request.optionsAfterBrace = -1;
+                    continue;
+                }
                 request.usageValue = request.includeUsage ? -1 : offset();
                 request.usageValueLength = json.getTextLength();
             } else {
@@ -219,7 +274,8 @@ final class RequestParser {
         promptSeen = true;
         request.promptText = null;
         request.promptIds = null;
-        request.prompts = 1;
+        request.moreTexts = List.of();
+        request.moreIds = List.of();
         switch (json.currentToken()) {
             case VALUE_STRING -> request.promptText = json.getText();
             case START_ARRAY -> promptList();
@@ -235,33 +291,45 @@ final class RequestParser {
             case END_ARRAY -> throw ApiException.invalid("prompt", "'prompt' is empty");
             case VALUE_STRING -> {
                 request.promptText = json.getText();
-                skipBatch(JsonToken.VALUE_STRING, "a string");
+                request.moreTexts =
+                        batch(JsonToken.VALUE_STRING, "a string", name -> json.getText());
             }
             case START_ARRAY -> {
-                json.nextToken();
-                request.promptIds = ids("prompt[0]");
-                skipBatch(JsonToken.START_ARRAY, "a list of token ids");
+                request.promptIds = list("prompt[0]");
+                request.moreIds = batch(JsonToken.START_ARRAY, "a list of token ids", this::list);
             }
             default -> request.promptIds = ids("prompt");
         }
     }
 
-    /** Counts the rest of a batch; routing looks at its first prompt only. */
-    private void skipBatch(JsonToken kind, String what) throws IOException, ApiException {
+    private interface PromptOf<T> {
+        T read(String name) throws IOException, ApiException;
+    }
+
+    /** Reads the rest of a batch. */
+    private <T> List<T> batch(JsonToken kind, String what, PromptOf<T> prompt)
+            throws IOException, ApiException {
+        final List<T> prompts = new ArrayList<>();
         for (JsonToken token = json.nextToken();
                 token != JsonToken.END_ARRAY;
                 token = json.nextToken()) {
+            final String name = "prompt[" + (prompts.size() + 1) + "]";
             if (token != kind) {
-                throw wrongType("prompt[" + request.prompts + "]", what + " like the first one");
+                throw wrongType(name, what + " like the first one");
             }
-            json.skipChildren();
-            request.prompts++;
+            prompts.add(prompt.read(name));
         }
+        return prompts;
+    }
+
+    /** Reads a list of ids that begins with the current token. */
+    private int[] list(String name) throws IOException, ApiException {
+        json.nextToken();
+        return ids(name);
     }
 
     /** Reads ids from the current token to the end of the list. */
     private int[] ids(String name) throws IOException, ApiException {
-        int[] ids = new int[FIRST_IDS];
         int count = 0;
         for (JsonToken token = json.currentToken();
                 token != JsonToken.END_ARRAY;

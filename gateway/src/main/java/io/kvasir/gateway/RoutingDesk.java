@@ -58,6 +58,9 @@ final class RoutingDesk {
         try {
             fill(scratch.request.reset(), prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
+            if (prompt.decodeTokens() > 0) {
+                lease.outputTokens(prompt.decodeTokens());
+            }
             final DecisionRecord decision =
                     new DecisionRecord(
                             requestId, clock.instant(), route, attempt, scratch.decision);

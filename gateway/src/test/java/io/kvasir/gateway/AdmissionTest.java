@@ -194,7 +194,7 @@ class AdmissionTest {
         final ServerConnector connector = new ServerConnector(server);
         connector.setHost("127.0.0.1");
         server.addConnector(connector);
-        try (PromptExecutor executor = new PromptExecutor(1, 4)) {
+        try (PromptExecutor executor = new PromptExecutor(1, 4, PromptExecutor.LARGE_BODY_BYTES)) {
             server.setHandler(
                     new Handler.Abstract() {
                         @Override

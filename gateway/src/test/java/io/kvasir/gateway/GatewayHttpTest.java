@@ -82,10 +82,19 @@ class GatewayHttpTest {
                 200,
                 Gateways.post(gateway, "/v1/completions", "{\"prompt\":" + ids + "}").statusCode());
         final Worker worker = gateway.router().workers().get(0);
+        Eventually.holds("it is booked", () -> metrics().contains("_pathless_total 1.0"));
         Eventually.holds("no load", () -> worker.activeRequests() == 0);
-        final String page = Gateways.get(gateway, "/metrics").body();
+        final String page = metrics();
         assertTrue(page.contains("kvasir_bookings_pathless_total 1.0"), page);
         assertTrue(page.contains("kvasir_load_corrections_total 0.0"), page);
+    }
+
+    private String metrics() {
+        try {
+            return Gateways.get(gateway, "/metrics").body();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

@@ -26,7 +26,7 @@ class PromptExecutorTest {
     void smallBodiesDoNotWaitForLargeOnes() throws Exception {
         final CountDownLatch release = new CountDownLatch(1);
         final CountDownLatch small = new CountDownLatch(10);
-        try (PromptExecutor executor = new PromptExecutor(1, 16)) {
+        try (PromptExecutor executor = new PromptExecutor(1, 16, PromptExecutor.LARGE_BODY_BYTES)) {
             for (int i = 0; i < 4; i++) {
                 executor.submit(LARGE, () -> await(release));
             }
@@ -42,7 +42,7 @@ class PromptExecutorTest {
     void workRunsOnPlatformThreadsWithRoomForDeepTemplates() throws Exception {
         final AtomicBoolean virtual = new AtomicBoolean(true);
         final CountDownLatch done = new CountDownLatch(1);
-        try (PromptExecutor executor = new PromptExecutor(1, 1)) {
+        try (PromptExecutor executor = new PromptExecutor(1, 1, PromptExecutor.LARGE_BODY_BYTES)) {
             executor.submit(
                     1,
                     () -> {
@@ -57,7 +57,7 @@ class PromptExecutorTest {
     @Test
     void aFullQueueNamesItsSetting() throws Exception {
         final CountDownLatch release = new CountDownLatch(1);
-        try (PromptExecutor executor = new PromptExecutor(1, 2)) {
+        try (PromptExecutor executor = new PromptExecutor(1, 2, PromptExecutor.LARGE_BODY_BYTES)) {
             final CountDownLatch begun = new CountDownLatch(1);
             executor.submit(
                     1,
@@ -84,7 +84,7 @@ class PromptExecutorTest {
         final CountDownLatch begun = new CountDownLatch(1);
         final CountDownLatch interrupted = new CountDownLatch(1);
         final CountDownLatch next = new CountDownLatch(1);
-        try (PromptExecutor executor = new PromptExecutor(1, 4)) {
+        try (PromptExecutor executor = new PromptExecutor(1, 4, PromptExecutor.LARGE_BODY_BYTES)) {
             final PromptExecutor.Job job =
                     executor.submit(
                             1,

@@ -16,6 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.util.List;
+
 class RequestParserTest {
     @Test
     void readsWhatRoutingNeedsOfACompletion() throws Exception {
@@ -45,13 +47,77 @@ class RequestParserTest {
     }
 
     @Test
-    void ofABatchTheFirstPromptCounts() throws Exception {
-        final InferenceRequest ids = completion("{\"prompt\":[[1,2],[3],[4]]}");
+    void readsEveryPromptOfABatch() throws Exception {
+        final InferenceRequest ids = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
         assertArrayEquals(new int[] {1, 2}, ids.promptIds);
-        assertEquals(3, ids.prompts);
-        final InferenceRequest texts = completion("{\"prompt\":[\"a\",\"b\"]}");
+        assertArrayEquals(new int[] {3}, ids.moreIds.get(0));
+        assertArrayEquals(new int[] {4}, ids.moreIds.get(1));
+        assertEquals(3, ids.prompts());
+        assertEquals(12, ids.sequences());
+        final InferenceRequest texts =
+                completion("{\"prompt\":[\"a\",\"b\"],\"n\":2,\"best_of\":5}");
         assertEquals("a", texts.promptText);
-        assertEquals(2, texts.prompts);
+        assertEquals(List.of("b"), texts.moreTexts);
+        assertEquals(10, texts.sequences());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "true, true",
+        "1, true",
+        "1.0, true",
+        "\"true\", true",
+        "\"Yes\", true",
+        "\"ON\", true",
+        "\"t\", true",
+        "\"1\", true",
+        "0, false",
+        "\"off\", false",
+        "\"N\", false",
+        "null, false"
+    })
+    void takesForABooleanWhatEnginesTake(String given, boolean expected) throws Exception {
+        assertEquals(
+                expected, completion("{\"prompt\":[1],\"stream\":" + given + "}").stream, given);
+        final InferenceRequest chat =
+                chat(
+                        "{\"messages\":[{\"role\":\"user\"}],\"continue_final_message\":"
+                                + given
+                                + ",\"stream_options\":{\"include_usage\":"
+                                + given
+                                + "}}");
+        assertEquals(expected, chat.includeUsage);
+        assertEquals(expected, chat.chat.path("continue_final_message").booleanValue());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "\"no\"", "\"\\u0030\"", "0.0"})
+    void writesAWordForFalseAnew(String given) throws Exception {
+        final InferenceRequest request =
+                completion(
+                        "{\"stream_options\":{\"a\":1,\"include_usage\":"
+                                + given
+                                + "},\"prompt\":[1]}");
+        final JsonNode tree = Json.MAPPER.readTree(request.bodyWithUsage());
+        assertTrue(tree.at("/stream_options/include_usage").booleanValue(), tree.toString());
+        assertEquals(1, tree.at("/stream_options/a").intValue());
+        assertEquals(1, tree.at("/prompt/0").intValue());
+    }
+
+    @Test
+    void leavesLongNumbersToTheEngine() throws Exception {
+        for (String number :
+                new String[] {"9".repeat(5000), "0." + "1".repeat(15_000), "1e400000"}) {
+            assertEquals(
+                    1, completion("{\"seed\":" + number + ",\"prompt\":[1],\"n\":0}").sequences());
+        }
+        assertEquals(
+                Integer.MAX_VALUE,
+                completion("{\"prompt\":[1],\"truncate_prompt_tokens\":" + "9".repeat(5000) + "}")
+                        .truncatePromptTokens);
+        assertThrows(
+                ApiException.class,
+                () -> completion("{\"seed\":" + "9".repeat(30_000_000) + ",\"prompt\":[1]}"));
     }
 
     @Test
@@ -90,7 +156,7 @@ class RequestParserTest {
                         + " one",
                 "{\"prompt\":[[1],\"a\"]}            | prompt[1] | must be a list of token ids like"
                         + " the first",
-                "{\"prompt\":\"a\",\"stream\":1}     | stream   | 'stream' must be a boolean, but"
+                "{\"prompt\":\"a\",\"stream\":2}     | stream   | 'stream' must be a boolean, but"
                         + " is a number",
                 "{\"prompt\":\"a\",\"model\":[]}     | model    | 'model' must be a string, but is"
                         + " a list",

@@ -2,6 +2,7 @@ package io.kvasir.gateway.tokens;
 
 import java.util.Arrays;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 
 /**
  * Byte-pair encoding of one word: starts with one token per byte and joins the neighbouring pair
@@ -11,6 +12,9 @@ import java.util.Map;
 final class BpeModel {
     /** Up to this many symbols a scan for the best pair beats a heap. */
     private static final int SCAN_LIMIT = 64;
+
+    /** Merges of one word between two looks at the thread's interrupted state; a power of two. */
+    private static final int MERGES_PER_CHECK = 1 << 16;
 
     private static final int DEAD = Integer.MAX_VALUE;
 
@@ -140,7 +144,11 @@ final class BpeModel {
         for (int i = 0; i + 1 < count; i++) {
             offer(s, i, i + 1);
         }
+        int merges = 0;
         while (s.heapCount > 0) {
+            if ((++merges & MERGES_PER_CHECK - 1) == 0 && Thread.currentThread().isInterrupted()) {
+                throw new CancellationException("the encoding was given up");
+            }
             final long top = pop(s);
             final int at = (int) top;
             if (s.ranks[at] != (int) (top >>> 32)) {

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 
 /**
  * Byte-level byte-pair encoding, the tokenizer of most current models:
@@ -17,6 +18,9 @@ import java.util.Map;
  */
 final class ByteLevelBpe implements Tokenizer {
     private static final int CACHE_WORDS = 1 << 15;
+
+    /** A power of two. */
+    private static final int WORDS_PER_CHECK = 1024;
 
     private final BpeModel model;
     private final Splitter splitter;
@@ -69,8 +73,13 @@ final class ByteLevelBpe implements Tokenizer {
 
     @Override
     public int[] encode(String text, boolean addSpecialTokens) {
+        return encode(text, addSpecialTokens, Integer.MAX_VALUE);
+    }
+
+    @Override
+    public int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
         final String whole = withoutLoneSurrogates(text);
-        final Call call = new Call(whole.length() / 3);
+        final Call call = new Call((int) Math.min(whole.length() / 3, 2L * maxTokens), maxTokens);
         if (addSpecialTokens) {
             post.appendBefore(call.out);
         }
@@ -90,6 +99,7 @@ final class ByteLevelBpe implements Tokenizer {
         if (addSpecialTokens) {
             post.appendAfter(call.out);
         }
+        call.check();
         return call.out.toArray();
     }
 
@@ -166,14 +176,30 @@ final class ByteLevelBpe implements Tokenizer {
     /** State of one encode call: the output and the working memory of the merges. */
     private final class Call implements Splitter.Sink {
         private final IdBuffer out;
+        private final int maxTokens;
+        private int words;
         private BpeModel.Scratch scratch;
 
-        Call(int expectedTokens) {
-            out = new IdBuffer(expectedTokens);
+        Call(int expectedTokens, int maxTokens) {
+            this.out = new IdBuffer(expectedTokens);
+            this.maxTokens = maxTokens;
+        }
+
+        /** Ends a call that has become too long, or that no one waits for. */
+        void check() {
+            if (out.count() > maxTokens) {
+                throw PromptException.tooLong(maxTokens);
+            }
+            if (Thread.currentThread().isInterrupted()) {
+                throw new CancellationException("the encoding was given up");
+            }
         }
 
         @Override
         public void piece(String text, int start, int end) {
+            if ((++words & WORDS_PER_CHECK - 1) == 0) {
+                check();
+            }
             if (end - start > WordCache.MAX_WORD_LENGTH) {
                 final int count = encodeWord(text, start, end);
                 out.addAll(scratch.ids(), count);

@@ -169,14 +169,45 @@ public final class ChatModel implements AutoCloseable {
     }
 
     /**
+     * Token ids of a text that must not be long.
+     *
+     * @param text the text
+     * @param addSpecialTokens whether special tokens such as BOS are added
+     * @param maxTokens most of them
+     * @return fresh array of ids
+     * @throws PromptException of kind LIMIT if there are more
+     */
+    public int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
+        return tokenizer.encode(text, addSpecialTokens, maxTokens);
+    }
+
+    /**
      * Token ids of a chat request; see {@link #chat}.
+     *
+     * @param request body of the request
+     * @param maxTokens most of them
+     * @return fresh array of ids
+     * @throws PromptException if the request is wrong, or its tokens cannot be told, or there are
+     *     more
+     */
+    public int[] chatTokens(JsonNode request, int maxTokens) {
+        return encode(render(request), flag(request, "add_special_tokens", false), maxTokens);
+    }
+
+    /**
+     * Token ids of a chat request, however many.
      *
      * @param request body of the request
      * @return fresh array of ids
      * @throws PromptException if the request is wrong, or its tokens cannot be told
      */
     public int[] chatTokens(JsonNode request) {
-        return chat(request).tokens();
+        return chatTokens(request, Integer.MAX_VALUE);
+    }
+
+    /** Whether encoding cannot be interrupted: it is done by a native library, and slowly. */
+    public boolean encodesNatively() {
+        return tokenizer instanceof DjlTokenizer;
     }
 
     /**

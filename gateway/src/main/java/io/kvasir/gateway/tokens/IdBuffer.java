@@ -26,6 +26,10 @@ final class IdBuffer {
         count += sourceCount;
     }
 
+    int count() {
+        return count;
+    }
+
     int[] toArray() {
         return Arrays.copyOf(ids, count);
     }

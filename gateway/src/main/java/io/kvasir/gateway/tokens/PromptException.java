@@ -25,6 +25,18 @@ public final class PromptException extends RuntimeException {
         return new PromptException(Kind.INVALID, message, null);
     }
 
+    /** In the engine's words. */
+    static PromptException tooLong(int maxTokens) {
+        return new PromptException(
+                Kind.LIMIT,
+                "This model's maximum context length is "
+                        + maxTokens
+                        + " tokens. However, your prompt has more than "
+                        + maxTokens
+                        + " tokens. Please reduce the length of the prompt.",
+                null);
+    }
+
     static PromptException unknown(String message) {
         return new PromptException(Kind.UNKNOWN_TOKENS, message, null);
     }

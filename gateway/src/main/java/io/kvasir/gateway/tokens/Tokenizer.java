@@ -20,6 +20,26 @@ public interface Tokenizer extends AutoCloseable {
     int[] encode(String text, boolean addSpecialTokens);
 
     /**
+     * Encodes a text that must not be long, as {@link #encode(String, boolean)} does.
+     *
+     * @param text any text, may be empty
+     * @param addSpecialTokens as in {@link #encode(String, boolean)}
+     * @param maxTokens most of them
+     * @return fresh array of token ids in text order
+     * @throws PromptException of kind LIMIT if there are more; found out without encoding the rest
+     *     where the implementation can
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted and the
+     *     implementation notices
+     */
+    default int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
+        final int[] ids = encode(text, addSpecialTokens);
+        if (ids.length > maxTokens) {
+            throw PromptException.tooLong(maxTokens);
+        }
+        return ids;
+    }
+
+    /**
      * Counts the tokens that {@link #encode} would return.
      *
      * @param text any text, may be empty

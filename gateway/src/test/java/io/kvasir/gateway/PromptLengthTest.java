@@ -1,0 +1,75 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+
+/** Prompts that are longer than any worker takes. */
+class PromptLengthTest {
+    private static final int LIMIT = 77;
+
+    private static String text(int tokens, String more) {
+        return "{\"model\":\"m\",\"prompt\":\"" + "a".repeat(tokens) + "\"" + more + "}";
+    }
+
+    private static String chat(int bytes) {
+        return "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\""
+                + "a".repeat(bytes)
+                + "\"}]}";
+    }
+
+    private static void refused(GatewayServer gateway, String path, String body) throws Exception {
+        final HttpResponse<String> answer = Gateways.post(gateway, path, body);
+        assertEquals(400, answer.statusCode(), answer.body());
+        assertTrue(answer.body().contains("maximum context length is 77 tokens"), answer.body());
+    }
+
+    @Test
+    void areRefusedBeforeTheyAreTokenizedToTheEnd() throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
+            engine.tokenize =
+                    call -> call.json(200, "{\"count\":1,\"max_model_len\":77,\"tokens\":[1]}");
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(engine.worker("w"))
+                                    .set(GatewaySettings.TOKENIZER, Path.of(SimModel.KEYWORD))
+                                    .build())) {
+                final String completions = "/v1/completions";
+                Eventually.holds(
+                        "the limit is known",
+                        () -> {
+                            try {
+                                return Gateways.get(gateway, "/v1/models")
+                                        .body()
+                                        .contains("\"max_model_len\":77");
+                            } catch (Exception e) {
+                                throw new IllegalStateException(e);
+                            }
+                        });
+                assertEquals(
+                        200, Gateways.post(gateway, completions, text(LIMIT - 1, "")).statusCode());
+                refused(gateway, completions, text(LIMIT + 1, ""));
+                refused(gateway, completions, text(20_000_000, ""));
+                refused(gateway, "/v1/chat/completions", chat(20_000_000));
+                refused(
+                        gateway,
+                        completions,
+                        "{\"model\":\"m\",\"prompt\":[\"a\",\"" + "b".repeat(78) + "\"]}");
+                assertEquals(
+                        200,
+                        Gateways.post(
+                                        gateway,
+                                        completions,
+                                        text(LIMIT + 1, ",\"truncate_prompt_tokens\":-1"))
+                                .statusCode());
+                final HttpResponse<String> counted =
+                        Gateways.post(gateway, "/tokenize", text(500, ""));
+                assertEquals(200, counted.statusCode(), counted.body());
+            }
+        }
+    }
+}
