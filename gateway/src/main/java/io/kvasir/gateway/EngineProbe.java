@@ -14,6 +14,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -31,7 +32,6 @@ import java.util.regex.Pattern;
  */
 final class EngineProbe implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(EngineProbe.class);
-    private static final long TIMEOUT_NS = 5_000_000_000L;
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
     private static final Pattern BLOCK_SIZE =
@@ -91,13 +91,15 @@ final class EngineProbe implements AutoCloseable {
         try {
             final int status = get(upstream, "/health").getStatus();
             if (status >= 500) {
-                upstream.probeFailed(UpstreamFault.STATUS, "GET /health answered " + status);
+                upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health answered " + status);
                 return;
             }
         } catch (ExecutionException | TimeoutException e) {
             final Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
             upstream.probeFailed(
-                    UpstreamFault.of(cause), "GET /health: " + UpstreamFault.describe(cause));
+                    UpstreamFault.of(cause),
+                    cause instanceof ConnectException,
+                    "GET /health: " + UpstreamFault.describe(cause));
             return;
         }
         if (upstream.probed()) {
@@ -217,7 +219,8 @@ final class EngineProbe implements AutoCloseable {
     /** Asks, and asks again where the worker had closed the connection; within one timeout. */
     private ContentResponse send(Supplier<Request> question)
             throws InterruptedException, ExecutionException, TimeoutException {
-        final long deadline = System.nanoTime() + TIMEOUT_NS;
+        final long deadline =
+                System.nanoTime() + config.get(GatewaySettings.HEALTH_TIMEOUT).toNanos();
         final AtomicBoolean begun = new AtomicBoolean();
         for (int staleRetries = 0; ; staleRetries++) {
             final Request asked =

@@ -15,12 +15,15 @@ import java.util.List;
  * thread.
  */
 final class Fleet {
+    private final EjectionLimit ejections;
     private final List<Upstream> upstreams;
     private final List<Worker> workers;
     private final IdentityHashMap<Worker, Upstream> byWorker = new IdentityHashMap<>();
 
     /** Registers every rank of every configured worker. */
     Fleet(GatewayConfig config, KvRouter router) {
+        final BreakerRules rules = BreakerRules.of(config);
+        ejections = new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT));
         final List<Upstream> servers = new ArrayList<>();
         final List<Worker> all = new ArrayList<>();
         for (int id = 0; id < config.get(GatewaySettings.WORKERS).size(); id++) {
@@ -39,7 +42,8 @@ final class Fleet {
                                                 rank,
                                                 config.get(RouterSettings.BLOCK_SIZE)))));
             }
-            final Upstream upstream = new Upstream(worker, ranks, router);
+            final Upstream upstream =
+                    new Upstream(worker, ranks, router, rules, this::healthChanged);
             servers.add(upstream);
             all.addAll(ranks);
             ranks.forEach(w -> byWorker.put(w, upstream));
@@ -70,6 +74,10 @@ final class Fleet {
             most = Math.max(most, upstream.maxModelLength());
         }
         return most;
+    }
+
+    private synchronized void healthChanged() {
+        ejections.apply(upstreams);
     }
 
     List<Upstream> upstreams() {

@@ -87,7 +87,8 @@ public final class GatewayServer implements AutoCloseable {
                         new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
                         fleet,
                         metrics,
-                        new PredictionFeedback(metrics));
+                        new PredictionFeedback(metrics),
+                        RetryPolicy.Rules.of(config));
         readiness = new Readiness(fleet, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, fleet, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);

@@ -256,7 +256,33 @@ public final class GatewaySettings {
                             2,
                             0,
                             1000,
-                            "Further workers tried when one fails before an answer."));
+                            "Further attempts when a worker fails before the client got a byte; a"
+                                    + " request is sent at most once more than this."));
+
+    /** Wait before the first retry at most. */
+    public static final Setting<Duration> RETRY_BACKOFF =
+            row(
+                    Setting.duration(
+                            "retry-backoff-ms",
+                            25,
+                            0,
+                            "Longest wait before the first retry, doubled for each further one;"
+                                    + " between half of it and all of it is waited."));
+
+    /** Wait before any retry at most. */
+    public static final Setting<Duration> RETRY_BACKOFF_MAX =
+            row(
+                    Setting.duration(
+                            "retry-backoff-max-ms", 1_000, 0, "Longest wait before any retry."));
+
+    /** Whether a request that was sent is repeated after a timeout. */
+    public static final Setting<Boolean> RETRY_AFTER_TIMEOUT =
+            row(
+                    Setting.bool(
+                            "retry-after-timeout",
+                            false,
+                            "Send a request to another worker when one that has all of it did not"
+                                    + " answer in time; it may be computed twice."));
 
     /** Limit of opening a connection to a worker. */
     public static final Setting<Duration> CONNECT_TIMEOUT =
@@ -267,14 +293,36 @@ public final class GatewaySettings {
                             1,
                             "Limit of opening a connection to a worker."));
 
-    /** Longest silence of a worker, time to first token included. */
-    public static final Setting<Duration> UPSTREAM_IDLE_TIMEOUT =
+    /** Longest wait for the first byte of a stream. */
+    public static final Setting<Duration> FIRST_BYTE_TIMEOUT =
             row(
                     Setting.duration(
-                            "upstream-idle-timeout-ms",
-                            300_000,
+                            "first-byte-timeout-ms",
+                            600_000,
                             1,
-                            "Longest silence of a worker, until the first token too."));
+                            "Longest wait for the first byte of a streamed answer, queue and"
+                                    + " prefill of the worker included."));
+
+    /** Longest silence between the chunks of a stream. */
+    public static final Setting<Duration> STREAM_IDLE_TIMEOUT =
+            row(
+                    Setting.duration(
+                                    "stream-idle-timeout-ms",
+                                    300_000,
+                                    1,
+                                    "Longest silence of a worker between two chunks of a streamed"
+                                            + " answer.")
+                            .alias("upstream-idle-timeout-ms"));
+
+    /** Longest time of an answer that is not streamed. */
+    public static final Setting<Duration> ANSWER_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "answer-timeout-ms",
+                            1_800_000,
+                            1,
+                            "Longest time of an answer that is not streamed, from the request to"
+                                    + " its last byte."));
 
     /** Longest silence of a client while its request is read or its answer is written. */
     public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =
@@ -294,6 +342,99 @@ public final class GatewaySettings {
                             2_000,
                             1,
                             "Time between two probes of a worker."));
+
+    /** Limit of one probe. */
+    public static final Setting<Duration> HEALTH_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "health-timeout-ms", 5_000, 1, "Longest wait for a probe's answer."));
+
+    /** Failed probes in a row after which a worker is out of use. */
+    public static final Setting<Integer> HEALTH_FAULTS =
+            row(
+                    Setting.integer(
+                            "health-faults",
+                            3,
+                            1,
+                            1000,
+                            "Probes in a row that must fail, by anything but a refused connection,"
+                                    + " for a worker to be out of use; a byte of any answer in"
+                                    + " between begins the count again."));
+
+    /** Good probes in a row after which a worker that was out of use is tried again. */
+    public static final Setting<Integer> HEALTH_SUCCESSES =
+            row(
+                    Setting.integer(
+                            "health-successes",
+                            1,
+                            1,
+                            1000,
+                            "Good probes in a row after which a worker that was out of use is tried"
+                                    + " again."));
+
+    /** Different failed requests that eject a worker. */
+    public static final Setting<Integer> BREAKER_FAULTS =
+            row(
+                    Setting.integer(
+                            "breaker-faults",
+                            5,
+                            1,
+                            1000,
+                            "Different requests that must fail on a worker within"
+                                    + " breaker-window-ms for it to be left out: a 5xx other than"
+                                    + " 501, 503, 505 and 529, a broken answer or a closed"
+                                    + " connection. A request that fails on several workers counts"
+                                    + " on one of them, and only if yet another one answers it."));
+
+    /** Share of failed requests that ejects a worker. */
+    public static final Setting<Integer> BREAKER_FAULT_PERCENT =
+            row(
+                    Setting.integer(
+                            "breaker-fault-percent",
+                            50,
+                            1,
+                            100,
+                            "Share of a worker's answers within breaker-window-ms that must be"
+                                    + " faults for it to be left out."));
+
+    /** Window of the two limits of faults. */
+    public static final Setting<Duration> BREAKER_WINDOW =
+            row(
+                    Setting.duration(
+                            "breaker-window-ms",
+                            10_000,
+                            1,
+                            "How far back faults and answers of a worker are counted."));
+
+    /** How long a worker is ejected at least. */
+    public static final Setting<Duration> BREAKER_HOLD =
+            row(
+                    Setting.duration(
+                            "breaker-hold-ms",
+                            5_000,
+                            0,
+                            "How long a worker is left out for faults before it is tried again."));
+
+    /** Answers that end a trial. */
+    public static final Setting<Integer> BREAKER_SUCCESSES =
+            row(
+                    Setting.integer(
+                            "breaker-successes",
+                            3,
+                            1,
+                            1000,
+                            "Answers without a fault after which a worker on trial is up."));
+
+    /** Quorum of living workers that faults leave in use. */
+    public static final Setting<Integer> PANIC_PERCENT =
+            row(
+                    Setting.integer(
+                            "panic-percent",
+                            50,
+                            0,
+                            100,
+                            "Where faults have left out so many of the living workers that fewer"
+                                    + " than this share of them are left, all of them are used."));
 
     /** How long closing waits for running requests. */
     public static final Setting<Duration> DRAIN_TIMEOUT =

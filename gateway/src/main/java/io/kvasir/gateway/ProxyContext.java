@@ -10,4 +10,5 @@ record ProxyContext(
         RoutingDesk desk,
         Fleet fleet,
         GatewayMetrics metrics,
-        PredictionFeedback feedback) {}
+        PredictionFeedback feedback,
+        RetryPolicy.Rules retries) {}

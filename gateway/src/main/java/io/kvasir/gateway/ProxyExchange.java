@@ -13,6 +13,8 @@ import org.slf4j.LoggerFactory;
 import java.io.EOFException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -39,6 +41,7 @@ final class ProxyExchange {
 
     // touched by one attempt at a time
     private final RetryPolicy retries;
+    private final FaultAttribution faults;
     private final List<Worker> excluded = new ArrayList<>(2);
 
     // guarded by this
@@ -59,7 +62,9 @@ final class ProxyExchange {
         this.request = request;
         this.response = response;
         this.callback = callback;
-        this.retries = new RetryPolicy(context.config().get(GatewaySettings.RETRIES));
+        this.retries =
+                new RetryPolicy(context.retries(), () -> ThreadLocalRandom.current().nextDouble());
+        this.faults = new FaultAttribution(proxied.body());
         this.watch = new ClientWatch(request, this::clientLeft);
     }
 
@@ -109,6 +114,7 @@ final class ProxyExchange {
     }
 
     private void begin(RoutingDesk.Booking booking) {
+        final long waitNs = retries.attempt() == 0 ? 0 : retries.backoffNs();
         final BookedAttempt tried = new BookedAttempt(booking);
         synchronized (this) {
             if (ended) {
@@ -118,7 +124,19 @@ final class ProxyExchange {
             current = tried;
             retries.begun();
         }
-        tried.send();
+        if (waitNs == 0) {
+            tried.send();
+        } else {
+            context.client()
+                    .getScheduler()
+                    .schedule(
+                            () ->
+                                    context.client()
+                                            .getExecutor()
+                                            .execute(() -> guarded(tried::send)),
+                            waitNs,
+                            TimeUnit.NANOSECONDS);
+        }
     }
 
     private long sinceStartNs() {
@@ -161,6 +179,7 @@ final class ProxyExchange {
         if (!end()) {
             return;
         }
+        faults.ended();
         watch.cancel();
         final BookedAttempt tried = current();
         finished(error.status(), tried);
@@ -198,14 +217,20 @@ final class ProxyExchange {
             this.booking = booking;
             this.lease = booking.lease();
             this.upstream = context.fleet().of(lease.worker());
-            this.attempt = new UpstreamAttempt(context, upstream, this::outcome);
+            this.attempt =
+                    new UpstreamAttempt(
+                            context, upstream, proxied.inference().stream, this::outcome);
         }
 
         void send() {
+            if (!isCurrent(this)) {
+                return; // the client left while this waited
+            }
             attempt.send(
                     proxied.inference().route.target(request.getHttpURI().getQuery()),
                     headers(),
-                    proxied.body());
+                    proxied.body(),
+                    retries.attempt() > 1);
             if (!isCurrent(this)) {
                 // it left before there was anything to abort
                 attempt.abort(new EOFException("the client left"));
@@ -244,54 +269,55 @@ final class ProxyExchange {
 
         private void answered(UpstreamAttempt.Answered answer) {
             final int status = answer.head().getStatus();
-            final UpstreamFault fault = faultOf(status);
-            if (fault != null && retries.allowsAnother() && isCurrent(this)) {
-                excluded.add(lease.worker());
-                try {
-                    final RoutingDesk.Booking other = reserve();
-                    fault(fault, "status " + status);
-                    begin(other);
-                    attempt.abort(new EOFException("tried elsewhere"));
-                    return;
-                } catch (ApiException e) {
-                    LOG.debug(
-                            "{}: no other worker can take it: {}",
-                            proxied.requestId(),
-                            e.getMessage());
-                }
-            }
+            final UpstreamFault fault = UpstreamFault.ofStatus(status);
             if (fault == null) {
                 upstream.answered();
+                faults.answered();
             } else {
-                upstream.fault(fault, "status " + status);
+                attribute(fault, "status " + status, true);
+                if (retries.allowsAnother(fault, true) && isCurrent(this)) {
+                    excluded.add(lease.worker());
+                    try {
+                        final RoutingDesk.Booking other = reserve();
+                        abandoned(fault, "status " + status);
+                        begin(other);
+                        attempt.abort(new EOFException("tried elsewhere"));
+                        return;
+                    } catch (ApiException e) {
+                        LOG.debug(
+                                "{}: no other worker can take it: {}",
+                                proxied.requestId(),
+                                e.getMessage());
+                    }
+                }
             }
             pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
             pump.iterate();
         }
 
-        private UpstreamFault faultOf(int status) {
-            return status == 429 || status == 503
-                    ? UpstreamFault.BUSY
-                    : status >= 500 ? UpstreamFault.STATUS : null;
-        }
-
         private void failed(UpstreamAttempt.Failed failure) {
-            if (failure.stale() && isCurrent(this) && retries.repeatsStale()) {
+            if (!failure.stale()) {
+                replace(failure.fault(), failure.cause(), failure.sent());
+            } else if (isCurrent(this)) {
+                final ApiException error = error(failure.fault(), failure.cause());
                 abandon("stale_connection", 0, null);
-                next(null);
-            } else {
-                replace(failure.fault(), failure.cause());
+                if (retries.allowsAnother(failure.fault(), failure.sent())) {
+                    next(null); // the same worker can take it
+                } else {
+                    respond(error);
+                }
             }
         }
 
         /** Failed before the client got a byte: another worker, or an error answer. */
-        private void replace(UpstreamFault fault, String cause) {
+        private void replace(UpstreamFault fault, String cause, boolean sent) {
             if (!isCurrent(this)) {
                 return;
             }
-            fault(fault, cause);
+            attribute(fault, cause, sent);
+            abandoned(fault, cause);
             final ApiException error = error(fault, cause);
-            if (!retries.allowsAnother()) {
+            if (!retries.allowsAnother(fault, sent)) {
                 respond(error);
                 return;
             }
@@ -299,9 +325,21 @@ final class ProxyExchange {
             next(error);
         }
 
-        /** Books the failure on the worker and frees the lease. */
-        private void fault(UpstreamFault fault, String cause) {
-            upstream.fault(fault, cause);
+        private void attribute(UpstreamFault fault, String cause, boolean sent) {
+            switch (fault) {
+                case CONNECT -> upstream.refused(cause);
+                case STATUS, CLOSED, PROTOCOL -> faults.failed(upstream, cause);
+                case TIMEOUT -> {
+                    if (!sent) {
+                        faults.failed(upstream, cause); // it takes no requests
+                    }
+                }
+                case DEAD, BUSY, LOCAL -> {}
+            }
+        }
+
+        /** Frees the lease of an attempt that failed. */
+        private void abandoned(UpstreamFault fault, String cause) {
             abandon(fault.spelling(), 0, null);
             LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
         }
@@ -387,10 +425,12 @@ final class ProxyExchange {
         public byte[] broken(UpstreamFault fault, String cause, ResponsePump.Progress progress) {
             if (progress == ResponsePump.Progress.NOTHING) {
                 attempt.abort(new EOFException("given up"));
-                replace(fault, cause);
+                replace(fault, cause, true);
                 return null;
             }
-            fault(fault, cause);
+            attribute(fault, cause, true);
+            faults.ended();
+            abandoned(fault, cause);
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status(), this);
                 watch.cancel();
@@ -412,6 +452,7 @@ final class ProxyExchange {
         @Override
         public void delivered() {
             if (end()) {
+                faults.ended();
                 callback.succeeded();
             }
         }

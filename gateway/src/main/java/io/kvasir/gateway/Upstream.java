@@ -9,6 +9,8 @@ import org.slf4j.LoggerFactory;
 import java.net.URI;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
@@ -31,7 +33,9 @@ final class Upstream {
     private final WorkerConfig config;
     private final List<Worker> ranks;
     private final KvRouter router;
-    private final UpstreamHealth health = new UpstreamHealth();
+    private final UpstreamHealth health;
+    private final Runnable healthChanged;
+    private final Set<UpstreamAttempt> underWay = ConcurrentHashMap.newKeySet();
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
     private volatile int engineBlockSize = AnswerReader.UNKNOWN;
@@ -39,7 +43,17 @@ final class Upstream {
     private volatile int maxModelLength = AnswerReader.UNKNOWN;
     private volatile boolean statesCachedTokens;
 
-    Upstream(WorkerConfig config, List<Worker> ranks, KvRouter router) {
+    /**
+     * @param healthChanged called without a lock when the server was taken out of use or came back
+     */
+    Upstream(
+            WorkerConfig config,
+            List<Worker> ranks,
+            KvRouter router,
+            BreakerRules rules,
+            Runnable healthChanged) {
+        this.health = new UpstreamHealth(rules);
+        this.healthChanged = healthChanged;
         this.config = config;
         this.ranks = List.copyOf(ranks);
         this.router = router;
@@ -70,22 +84,59 @@ final class Upstream {
         return health;
     }
 
-    /** A request got an answer, whatever it says. */
-    void answered() {
-        health.answered();
+    /** Something came from the server. */
+    void heard() {
+        health.heard();
     }
 
-    /** A request failed; takes the server out of use when the breaker opens. */
-    void fault(UpstreamFault fault, String description) {
-        if (health.fault(fault, description)) {
+    /** A request got an answer that is no fault. */
+    void answered() {
+        health.answered(System.nanoTime());
+    }
+
+    /**
+     * A request failed, and that tells of the server: it was good, or another server answered it.
+     *
+     * @param request the same for requests that say the same
+     */
+    void faulted(long request, String description) {
+        if (health.faulted(request, description, System.nanoTime())) {
+            LOG.warn("worker {} at {} fails requests: {}", name(), url(), description);
+            healthChanged.run();
+        }
+    }
+
+    /** A connection was refused. */
+    void refused(String description) {
+        if (health.refused(description)) {
             takeOut(description);
         }
     }
 
-    void probeFailed(UpstreamFault fault, String description) {
+    /**
+     * A probe failed. Requests under way end when many have failed in a row without a byte of any
+     * answer in between.
+     *
+     * @param refused the connection was refused: then the system of the server is there, and has
+     *     closed the connections of what is not
+     */
+    void probeFailed(UpstreamFault fault, boolean refused, String description) {
         if (health.probeFailed(fault, description)) {
             takeOut(description);
         }
+        if (!refused && health.manyProbesFailed()) {
+            underWay.forEach(attempt -> attempt.workerDied(description));
+        }
+    }
+
+    /** An attempt begins. */
+    void begun(UpstreamAttempt attempt) {
+        underWay.add(attempt);
+    }
+
+    /** An attempt is over. */
+    void ended(UpstreamAttempt attempt) {
+        underWay.remove(attempt);
     }
 
     /**
@@ -93,19 +144,20 @@ final class Upstream {
      * which alone brings the server back.
      */
     boolean probed() {
-        if (!health.usable() && !forgetPredicted()) {
+        if (health.state() == UpstreamHealth.State.DOWN && !forgetPredicted()) {
             return false; // the router has no room to note that now: a later probe brings it back
         }
-        final boolean firstContact = health.probed();
-        if (firstContact) {
-            publish();
-            LOG.info("worker {} at {} answers", name(), url());
+        final UpstreamHealth.State before = health.probed(System.nanoTime());
+        if (before == null) {
+            return false;
         }
-        return firstContact;
+        healthChanged.run();
+        LOG.info("worker {} at {} answers", name(), url());
+        return before != UpstreamHealth.State.EJECTED;
     }
 
     private void takeOut(String description) {
-        publish();
+        healthChanged.run();
         var _ = forgetPredicted(); // where that is refused, it is made up for before the return
         LOG.warn("worker {} at {} is out of use: {}", name(), url(), description);
     }
@@ -123,11 +175,14 @@ final class Upstream {
     }
 
     /**
-     * Tells the router; reads the breaker under the lock, so that the last writer tells the last
-     * state.
+     * Tells the router whether it may choose this server; reads the breaker under the lock, so that
+     * the last writer tells the last state.
+     *
+     * @param evenEjected whether it may although it is ejected
      */
-    private synchronized void publish() {
-        final boolean usable = health.usable();
+    synchronized void useEjected(boolean evenEjected) {
+        final boolean usable =
+                health.usable() || (evenEjected && health.state() == UpstreamHealth.State.EJECTED);
         for (Worker worker : ranks) {
             worker.available(usable);
         }

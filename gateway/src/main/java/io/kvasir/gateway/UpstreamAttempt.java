@@ -6,6 +6,7 @@ import org.eclipse.jetty.client.Response;
 import org.eclipse.jetty.client.Result;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpHeaderValue;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.io.Content;
 
@@ -35,18 +36,29 @@ final class UpstreamAttempt {
      * There is no answer.
      *
      * @param stale the worker had closed the connection before the request came
+     * @param sent the worker has the whole request
      */
-    record Failed(UpstreamFault fault, String cause, boolean stale) implements Outcome {}
+    record Failed(UpstreamFault fault, String cause, boolean stale, boolean sent)
+            implements Outcome {}
+
+    private static final String OWN_CONNECTION = "own connection";
 
     private final ProxyContext context;
     private final Upstream upstream;
+    private final AttemptTimeout timeout;
     private final Consumer<Outcome> listener;
-    private volatile Request sent;
+    private volatile Request request;
+    private volatile boolean sent;
     private volatile boolean answered;
 
-    UpstreamAttempt(ProxyContext context, Upstream upstream, Consumer<Outcome> listener) {
+    /**
+     * @param stream whether the answer is asked for as a stream of events
+     */
+    UpstreamAttempt(
+            ProxyContext context, Upstream upstream, boolean stream, Consumer<Outcome> listener) {
         this.context = context;
         this.upstream = upstream;
+        this.timeout = new AttemptTimeout(context, stream, this::abort);
         this.listener = listener;
     }
 
@@ -56,27 +68,33 @@ final class UpstreamAttempt {
      * @param pathAndQuery below the path of the worker's URL
      * @param headers of the request to the worker
      * @param body not copied, and not moved
+     * @param ownConnection sends it over a connection that nothing was sent over before: the worker
+     *     cannot have closed it
      */
-    void send(String pathAndQuery, HttpFields headers, ByteBuffer body) {
+    void send(String pathAndQuery, HttpFields headers, ByteBuffer body, boolean ownConnection) {
         final String contentType = headers.get(HttpHeader.CONTENT_TYPE);
-        final Request request =
+        final Request prepared =
                 context.client()
                         .newRequest(upstream.url())
                         .path(upstream.path(pathAndQuery))
                         .method("POST")
-                        .idleTimeout(
-                                context.config()
-                                        .get(GatewaySettings.UPSTREAM_IDLE_TIMEOUT)
-                                        .toMillis(),
-                                TimeUnit.MILLISECONDS)
+                        .idleTimeout(0, TimeUnit.MILLISECONDS) // the attempt has limits of its own
                         .headers(all -> all.add(headers))
                         .body(
                                 new ByteBufferRequestContent(
                                         contentType == null ? "application/json" : contentType,
                                         body.duplicate()))
+                        .onRequestSuccess(_ -> sent = true)
                         .onResponseContentSource(this::answered);
-        sent = request;
-        request.send(this::ended);
+        if (ownConnection) {
+            // a pool of its own, which nothing returns to
+            prepared.tag(OWN_CONNECTION)
+                    .headers(all -> all.put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE));
+        }
+        request = prepared;
+        upstream.begun(this);
+        timeout.begin();
+        prepared.send(this::ended);
     }
 
     private void answered(Response head, Content.Source content) {
@@ -86,10 +104,13 @@ final class UpstreamAttempt {
         }
         answered = true;
         context.answered().add(head.getRequest());
-        listener.accept(new Answered(head, content));
+        upstream.heard();
+        listener.accept(new Answered(head, timeout.watch(content, upstream)));
     }
 
     private void ended(Result result) {
+        timeout.destroy();
+        upstream.ended(this);
         if (result.isSucceeded()) {
             return;
         }
@@ -102,18 +123,20 @@ final class UpstreamAttempt {
                 new Failed(
                         fault,
                         UpstreamFault.describe(result.getFailure()),
-                        context.answered().wasStale(sent, fault)));
+                        context.answered().wasStale(request, fault),
+                        sent));
     }
 
     /** Ends what is under way; does nothing before {@link #send} and after the answer's end. */
     void abort(Throwable cause) {
-        final Request underWay = sent;
+        final Request underWay = request;
         if (underWay != null) {
             var _ = underWay.abort(cause); // false means that it is over, which is as good
         }
     }
 
-    Upstream upstream() {
-        return upstream;
+    /** Ends what is under way, as there is nothing to be waited for. */
+    void workerDied(String description) {
+        abort(new FoundDeadException("the worker is silent to probes, too: " + description));
     }
 }

@@ -16,39 +16,46 @@ import java.util.concurrent.TimeoutException;
 
 /** How an exchange with a worker failed. */
 enum UpstreamFault {
-    /**
-     * No connection: refused, unreachable, unknown host or the connect timeout. The worker is down.
-     */
-    CONNECT(502, true),
-    /** Connected, but silent for longer than the idle timeout. */
-    TIMEOUT(504, true),
+    /** No connection: refused, unreachable, unknown host or the connect timeout. */
+    CONNECT(502),
+    /** Connected, but silent for longer than the time limit. */
+    TIMEOUT(504),
+    /** Found dead by probes while the request was under way. */
+    DEAD(504),
     /** The connection ended before the answer did. */
-    CLOSED(502, true),
-    /** The worker answered with a 5xx. */
-    STATUS(502, true),
-    /** The worker refuses work for now: 429 or 503. No fault of its health. */
-    BUSY(503, false),
+    CLOSED(502),
+    /** The worker answered with a 5xx that is a fault. */
+    STATUS(502),
+    /** The worker refuses work for now: 429, 503 or 529. No fault. */
+    BUSY(503),
     /** The answer breaks the protocol, e.g. an event stream without an end mark. */
-    PROTOCOL(502, true),
+    PROTOCOL(502),
     /** The gateway's own client refused the exchange. No fault of the worker. */
-    LOCAL(503, false);
+    LOCAL(503);
 
     private final int status;
-    private final boolean unhealthy;
 
-    UpstreamFault(int status, boolean unhealthy) {
+    UpstreamFault(int status) {
         this.status = status;
-        this.unhealthy = unhealthy;
+    }
+
+    /**
+     * Sorts the status of an answer.
+     *
+     * @return null if it is no fault: the request is wrong for every worker alike (a 4xx, 501 or
+     *     505) or fine
+     */
+    static UpstreamFault ofStatus(int status) {
+        return switch (status) {
+            case 429, 503, 529 -> BUSY;
+            case 501, 505 -> null;
+            default -> status >= 500 ? STATUS : null;
+        };
     }
 
     /** Status for the client when no retry is left. */
     int status() {
         return status;
-    }
-
-    /** Whether it counts against the worker's health. */
-    boolean unhealthy() {
-        return unhealthy;
     }
 
     String spelling() {
@@ -70,6 +77,9 @@ enum UpstreamFault {
             }
             if (t instanceof TimeoutException) {
                 return TIMEOUT;
+            }
+            if (t instanceof FoundDeadException) {
+                return DEAD;
             }
             if (t instanceof ProtocolException || t instanceof HttpException) {
                 return PROTOCOL;

@@ -3,30 +3,32 @@ package io.kvasir.gateway;
 import java.util.Locale;
 
 /**
- * Whether one server can be used: a circuit breaker that opens on faults of requests or probes and
- * closes again by way of a trial. Thread-safe.
+ * Whether one server can be used: a circuit breaker. Time comes with the calls; thread-safe.
  *
  * <pre>
- *   UNKNOWN --probe ok--> UP --fault--> DOWN --probe ok--> TRIAL --answer--> UP
- *                                        ^-----------fault-----'
+ *   UNKNOWN --probe ok--> UP --many different requests fail--> EJECTED
+ *   UP, TRIAL, EJECTED --refused, or silent to probes--> DOWN
+ *   DOWN --probes ok--> TRIAL --several answers--> UP
+ *   EJECTED --hold over, probe ok--> TRIAL --many different requests fail--> EJECTED
  * </pre>
  *
- * A refused connection opens it at once; other faults when several come in a row. Refusals for load
- * (429, 503) are no faults.
+ * A refused connection, or several probes in a row that fail, show that the server is not there. An
+ * answer of any kind, and any byte of one, shows that it is. Whether its answers are good is judged
+ * by their rate and by different requests, as one request may be what fails everywhere; refusals
+ * for load are no faults.
  */
 final class UpstreamHealth {
-    /** Faults in a row, other than a refused connection, that open the breaker. */
-    static final int FAULTS_IN_A_ROW = 3;
-
     /** State of the breaker. */
     enum State {
         /** Not contacted yet; may be used. */
         UNKNOWN,
         /** Answers. */
         UP,
-        /** Not to be used until a probe succeeds. */
+        /** Not there: not to be used until probes succeed. */
         DOWN,
-        /** A probe succeeded; the next fault opens it again at once. */
+        /** Lives, but fails requests: left out for a while unless most others are left out too. */
+        EJECTED,
+        /** Probes succeeded; the faults that eject it need not be many of its answers. */
         TRIAL;
 
         String spelling() {
@@ -34,75 +36,134 @@ final class UpstreamHealth {
         }
     }
 
+    private final BreakerRules rules;
+    private final AnswerWindow window;
     private State state = State.UNKNOWN;
-    private int requestFaults;
+    private long ejectedNs;
+    private int answersInTrial;
     private int probeFaults;
+    private int probeSuccesses;
     private String lastError;
+    private volatile boolean heard;
 
-    /** A request ended with an answer. */
-    synchronized void answered() {
-        requestFaults = 0;
-        if (state != State.DOWN) {
+    UpstreamHealth(BreakerRules rules) {
+        this.rules = rules;
+        this.window = new AnswerWindow(rules.windowNs());
+    }
+
+    /** Something came from the server; cheap enough for every chunk. */
+    void heard() {
+        if (!heard) {
+            heard = true;
+        }
+    }
+
+    /** A request got an answer that is no fault. */
+    synchronized void answered(long nowNs) {
+        heard = true;
+        window.good(nowNs);
+        if (state == State.UNKNOWN
+                || (state == State.TRIAL && ++answersInTrial >= rules.successes())) {
             state = State.UP;
         }
     }
 
     /**
-     * A request failed.
+     * A request failed on a server that is there.
+     *
+     * @param request the same for requests that say the same
+     * @return true if this ejected the server
+     */
+    synchronized boolean faulted(long request, String description, long nowNs) {
+        lastError = description;
+        window.fault(request, nowNs);
+        if (!isInUse()
+                || window.faults() < rules.faults()
+                || (state != State.TRIAL && !window.faultsAreAtLeast(rules.faultPercent()))) {
+            return false;
+        }
+        state = State.EJECTED;
+        ejectedNs = nowNs;
+        return true;
+    }
+
+    /**
+     * A connection was refused.
      *
      * @return true if this took the server out of use
      */
-    synchronized boolean fault(UpstreamFault fault, String description) {
-        if (!fault.unhealthy()) {
-            return false;
-        }
+    synchronized boolean refused(String description) {
         lastError = description;
-        requestFaults++;
-        if (state == State.DOWN) {
-            return false;
-        }
-        if (fault == UpstreamFault.CONNECT
-                || state == State.TRIAL
-                || requestFaults >= FAULTS_IN_A_ROW) {
-            state = State.DOWN;
-            return true;
-        }
-        return false;
+        return down();
     }
 
     /**
      * A probe of {@code GET /health} succeeded.
      *
-     * @return true if this is a first contact: at start, or after the server was down
+     * @return the state before, where this changed it; else null
      */
-    synchronized boolean probed() {
+    synchronized State probed(long nowNs) {
         probeFaults = 0;
-        if (state == State.UNKNOWN) {
-            state = State.UP;
-            return true;
+        final State before = state;
+        switch (state) {
+            case UNKNOWN -> state = State.UP;
+            case DOWN -> {
+                if (++probeSuccesses < rules.probeSuccesses()) {
+                    return null;
+                }
+                beginTrial(nowNs);
+            }
+            case EJECTED -> {
+                if (nowNs - ejectedNs < rules.holdNs()) {
+                    return null;
+                }
+                beginTrial(nowNs);
+            }
+            case UP, TRIAL -> {
+                return null;
+            }
         }
-        if (state == State.DOWN) {
-            state = State.TRIAL;
-            requestFaults = 0;
-            return true;
-        }
-        return false;
+        return before;
+    }
+
+    private void beginTrial(long nowNs) {
+        state = State.TRIAL;
+        answersInTrial = 0;
+        window.clear(nowNs);
     }
 
     /**
      * A probe failed.
      *
+     * @param fault anything but a refused connection must happen several times in a row
      * @return true if this took the server out of use
      */
     synchronized boolean probeFailed(UpstreamFault fault, String description) {
         lastError = description;
+        if (heard && fault != UpstreamFault.STATUS) {
+            heard = false; // it has sent something since the last probe failed, so it lives
+            probeFaults = 0;
+        }
         probeFaults++;
-        if (state == State.DOWN
-                || (fault != UpstreamFault.CONNECT && probeFaults < FAULTS_IN_A_ROW)) {
+        return (fault == UpstreamFault.CONNECT || manyProbesFailed()) && down();
+    }
+
+    /** Whether so many probes have failed in a row that the server must be taken for dead. */
+    synchronized boolean manyProbesFailed() {
+        return probeFaults >= rules.probeFaults();
+    }
+
+    private boolean down() {
+        probeSuccesses = 0;
+        if (state == State.DOWN) {
             return false;
         }
         state = State.DOWN;
         return true;
+    }
+
+    private boolean isInUse() {
+        return state != State.DOWN && state != State.EJECTED;
     }
 
     synchronized State state() {
@@ -110,7 +171,7 @@ final class UpstreamHealth {
     }
 
     synchronized boolean usable() {
-        return state != State.DOWN;
+        return isInUse();
     }
 
     /** What failed last, null if nothing ever did. */

@@ -259,14 +259,19 @@ final class FakeEngine implements AutoCloseable {
         return line.size() == 0 ? null : line.toString(StandardCharsets.UTF_8);
     }
 
-    /** Dies: every connection is cut and the port is closed. */
-    @Override
-    public void close() {
+    /** Takes no connection any more; those that are open go on. */
+    void stopListening() {
         try {
             server.close();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Dies: every connection is cut and the port is closed. */
+    @Override
+    public void close() {
+        stopListening();
         sockets.forEach(FakeEngine::reset);
     }
 

@@ -309,7 +309,8 @@ class GatewayFaultsTest {
         start(
                 Gateways.config(bad.worker("bad"))
                         .set(GatewaySettings.RETRIES, 0)
-                        .set(GatewaySettings.UPSTREAM_IDLE_TIMEOUT, Duration.ofMillis(200)));
+                        .set(GatewaySettings.ANSWER_TIMEOUT, Duration.ofMillis(200))
+                        .set(GatewaySettings.STREAM_IDLE_TIMEOUT, Duration.ofMillis(200)));
         GatewayHttpTest.assertError(
                 Gateways.post(gateway, "/v1/completions", WHOLE),
                 504,
@@ -365,7 +366,7 @@ class GatewayFaultsTest {
     @Test
     void aConnectionThatTheWorkerClosesBehindAnAnswerIsNoFault() throws Exception {
         good.script = call -> call.keepAlive(ANSWER); // and closes it, though it did not say so
-        start(Gateways.config(good.worker("good")).set(GatewaySettings.RETRIES, 0));
+        start(Gateways.config(good.worker("good")).set(GatewaySettings.RETRIES, 1));
         for (int i = 0; i < 200; i++) {
             assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
         }
@@ -453,7 +454,7 @@ class GatewayFaultsTest {
                 };
         start(
                 Gateways.config(good.worker("good"))
-                        .set(GatewaySettings.RETRIES, 0)
+                        .set(GatewaySettings.RETRIES, 1)
                         .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));
         Gateways.awaitContact(gateway);
         Eventually.holds(

@@ -56,6 +56,20 @@ final class RawClient implements AutoCloseable {
         return read.toString(StandardCharsets.UTF_8);
     }
 
+    /** Reads, keeping little, until the part has come; false if the connection ends before. */
+    boolean drainUntil(String part) throws IOException {
+        final byte[] buffer = new byte[65_536];
+        String end = "";
+        for (int n = 0; n >= 0; n = socket.getInputStream().read(buffer)) {
+            end += new String(buffer, 0, n, StandardCharsets.UTF_8);
+            if (end.contains(part)) {
+                return true;
+            }
+            end = end.substring(Math.max(0, end.length() - part.length()));
+        }
+        return false;
+    }
+
     /** Reads to the end of the connection. */
     String readAll() throws IOException {
         return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

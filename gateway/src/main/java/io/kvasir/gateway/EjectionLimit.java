@@ -1,0 +1,37 @@
+package io.kvasir.gateway;
+
+import java.util.Collection;
+
+/**
+ * Keeps a quorum of the living servers in use whatever they answer: where fewer are left, the
+ * ejected ones are used as if they were not ejected. What many servers do alike is seldom their
+ * fault.
+ */
+final class EjectionLimit {
+    private final int percent;
+
+    /**
+     * @param percent share of the living servers that must be left
+     */
+    EjectionLimit(int percent) {
+        this.percent = percent;
+    }
+
+    /** Looks at all servers after one of them has changed. One thread at a time. */
+    void apply(Collection<Upstream> all) {
+        int living = 0;
+        int ejected = 0;
+        for (Upstream upstream : all) {
+            switch (upstream.health().state()) {
+                case DOWN -> {}
+                case EJECTED -> {
+                    living++;
+                    ejected++;
+                }
+                case UNKNOWN, UP, TRIAL -> living++;
+            }
+        }
+        final boolean exceeded = (living - ejected) * 100L < percent * (long) living;
+        all.forEach(upstream -> upstream.useEjected(exceeded));
+    }
+}

@@ -1,0 +1,51 @@
+package io.kvasir.gateway;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Decides which worker the failures of one request count against: one at most, and none where the
+ * request is what failed. One per exchange; one attempt at a time.
+ */
+final class FaultAttribution {
+    private final ByteBuffer body;
+    private Upstream first;
+    private String cause;
+    private boolean several;
+    private boolean settled;
+
+    /**
+     * @param body of the request; requests with the same one say the same
+     */
+    FaultAttribution(ByteBuffer body) {
+        this.body = body;
+    }
+
+    /** A worker that is there failed the request. */
+    void failed(Upstream worker, String description) {
+        if (first == null) {
+            first = worker;
+            cause = description;
+        } else if (first != worker) {
+            several = true;
+        }
+    }
+
+    /** A worker answered the request: it is fine, so what failed before was the worker. */
+    void answered() {
+        settle();
+    }
+
+    /** No further attempt follows. */
+    void ended() {
+        if (!several) {
+            settle();
+        }
+    }
+
+    private void settle() {
+        if (first != null && !settled) {
+            settled = true;
+            first.faulted(body.hashCode(), cause);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+
+/** Requests that are under way on a worker when it is found dead, or looks like it. */
+class DeadWorkerTest {
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
+    private static final String WHOLE = "{\"prompt\":[1]}";
+    private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+    private static final String TOKEN = FakeEngine.event("{\"index\":0,\"text\":\"a\"}");
+
+    private final FakeEngine dying = new FakeEngine(call -> call.awaitClientGone(20));
+    private final FakeEngine other = new FakeEngine(call -> call.json(200, ANSWER));
+    private GatewayServer gateway;
+
+    private void start(WorkerConfig... workers) throws InterruptedException {
+        gateway =
+                GatewayServer.start(
+                        Gateways.config(workers)
+                                .set(GatewaySettings.HEALTH_TIMEOUT, Duration.ofMillis(100))
+                                .build());
+        Gateways.awaitContact(gateway);
+    }
+
+    /** Connections are taken, and nothing is ever answered. */
+    private void fallSilent() {
+        dying.health = call -> call.awaitClientGone(20);
+    }
+
+    @AfterEach
+    void stop() {
+        gateway.close();
+        dying.close();
+        other.close();
+    }
+
+    @Test
+    void aRequestMovesWhereAnotherWorkerCanTakeIt() throws Exception {
+        start(dying.worker("dying"), other.worker("other"));
+        dying.script =
+                call -> {
+                    fallSilent();
+                    call.awaitClientGone(20);
+                };
+        for (String body : new String[] {WHOLE, WHOLE}) { // round robin: one meets the dying one
+            final HttpResponse<String> answer =
+                    Gateways.post(gateway, "/v1/completions", body, "x-kvasir-mode", "round-robin");
+            assertEquals(200, answer.statusCode(), answer.body());
+        }
+        assertEquals(1, dying.calls.size());
+        Eventually.holds("the dead one is released", () -> dying.inFlight.get() == 0);
+        Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+    }
+
+    @Test
+    void aRequestThatCannotMoveEnds() throws Exception {
+        start(dying.worker("dying"));
+        dying.script =
+                call -> {
+                    fallSilent();
+                    call.awaitClientGone(20);
+                };
+        GatewayHttpTest.assertError(
+                Gateways.post(gateway, "/v1/completions", WHOLE),
+                504,
+                "upstream_dead",
+                "silent to probes");
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void aStreamThatHasBegunEndsWithAnErrorEvent() throws Exception {
+        start(dying.worker("dying"), other.worker("other"));
+        dying.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(TOKEN);
+                    fallSilent();
+                    call.awaitClientGone(20);
+                };
+        final String events =
+                Gateways.post(gateway, "/v1/completions", STREAM, "x-kvasir-worker", "dying")
+                        .body();
+        assertTrue(events.contains("\"text\":\"a\"") && events.contains("upstream_dead"), events);
+    }
+
+    @Test
+    void aWorkerThatStreamsIsNotDeadHoweverSilentItIsToProbes() throws Exception {
+        start(dying.worker("dying"));
+        dying.script =
+                call -> {
+                    fallSilent();
+                    call.beginEvents();
+                    for (int i = 0; i < 60; i++) {
+                        call.chunk(TOKEN);
+                        Thread.sleep(20);
+                    }
+                    call.chunk("data: [DONE]\n\n");
+                    call.endChunks();
+                };
+        final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
+        assertTrue(events.endsWith("[DONE]\n\n"), events);
+    }
+
+    @Test
+    void aWorkerThatEndsInPeaceFinishesWhatItHas() throws Exception {
+        start(dying.worker("dying"));
+        dying.script =
+                call -> {
+                    dying.stopListening();
+                    Eventually.holds(
+                            "out of use", () -> !gateway.router().workers().get(0).available());
+                    call.json(200, ANSWER);
+                };
+        assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
+    }
+}
