@@ -32,7 +32,8 @@ import java.nio.file.NoSuchFileException;
             HashCommand.class,
             TruthCommand.class,
             BenchCommand.class,
-            NixlCommand.class
+            NixlCommand.class,
+            TrainCommand.class
         },
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",

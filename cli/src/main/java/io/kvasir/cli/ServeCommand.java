@@ -7,6 +7,7 @@ import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.GatewaySettings;
 import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Settings;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -85,7 +86,11 @@ final class ServeCommand implements Callable<Integer> {
         if (config != null) {
             builder.file(config);
         }
-        final GatewayConfig effective = builder.build();
+        GatewayConfig effective = builder.build();
+        if (effective.settings().source(GatewaySettings.WARM_UP) == Settings.Source.DEFAULT) {
+            builder.set(GatewaySettings.WARM_UP, GatewaySettings.SERVE_WARM_UP);
+            effective = builder.build();
+        }
         if (effective.get(GatewaySettings.WORKERS).isEmpty()) {
             throw common.wrong("no workers; give --worker http://host:port,... or a file");
         }

@@ -28,7 +28,9 @@ final class KvasirProcess implements AutoCloseable {
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(Kvasir.class.getName());
         command.addAll(List.of(args));
-        process = new ProcessBuilder(command).redirectErrorStream(true).start();
+        final ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().putIfAbsent("KVASIR_WARM_UP_MS", "0"); // short tests, cold code
+        process = builder.start();
         Thread.ofVirtual().start(this::read);
     }
 

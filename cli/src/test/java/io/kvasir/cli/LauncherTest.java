@@ -1,6 +1,7 @@
 package io.kvasir.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.AfterEach;
@@ -157,6 +158,40 @@ class LauncherTest {
                                 + 1_000));
         assertTrue(kvasir(checkout.resolve("kvasir"), "hash").err().contains("kvasir: building"));
         assertEquals(2, Files.readAllLines(checkout.resolve("builds")).size());
+    }
+
+    @Test
+    void aSourceSavedWhileTheBuildRanBuildsAgainAndTheJarKeepsItsTime() throws Exception {
+        final Path checkout = checkout();
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        fakeMaven(
+                "mkdir -p cli/target; echo built >> builds; sleep 0.05; touch core/src/main/A.java;"
+                        + " sleep 0.05; touch cli/target/kvasir.jar");
+        assertEquals(0, kvasir(checkout.resolve("kvasir"), "hash").exitCode());
+        final Path jar = checkout.resolve("cli/target/kvasir.jar");
+        assertTrue(
+                Files.getLastModifiedTime(jar)
+                                .compareTo(
+                                        Files.getLastModifiedTime(
+                                                checkout.resolve("core/src/main/A.java")))
+                        > 0);
+        fakeMaven("echo built >> builds");
+        assertTrue(kvasir(checkout.resolve("kvasir"), "hash").err().contains("kvasir: building"));
+        assertEquals("", kvasir(checkout.resolve("kvasir"), "hash").err());
+        assertEquals(2, Files.readAllLines(checkout.resolve("builds")).size());
+    }
+
+    @Test
+    void theAotCacheIsNamedWhereTheBuildMadeOne() throws Exception {
+        final Path checkout = checkout();
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25").toString());
+        fakeMaven("mkdir -p cli/target; touch cli/target/kvasir.jar");
+        final String option = "-XX:AOTCache=" + checkout + "/cli/target/kvasir.aot";
+        assertFalse(kvasir(checkout.resolve("kvasir"), "hash").out().contains(option));
+        Files.createFile(checkout.resolve("cli/target/kvasir.aot"));
+        assertTrue(kvasir(checkout.resolve("kvasir"), "hash").out().contains(option));
+        environment.put("KVASIR_OPTS", "-XX:AOTCacheOutput=mine.aot");
+        assertFalse(kvasir(checkout.resolve("kvasir"), "train").out().contains(option));
     }
 
     @Test

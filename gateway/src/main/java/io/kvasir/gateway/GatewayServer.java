@@ -59,6 +59,7 @@ public final class GatewayServer implements AutoCloseable {
     private final Readiness readiness;
     private final Pages pages;
     private final EngineProbe probe;
+    private volatile boolean ownsEncoder;
 
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
@@ -189,7 +190,23 @@ public final class GatewayServer implements AutoCloseable {
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {
-        final GatewayServer gateway = new GatewayServer(config, encoder(config));
+        final ChatModel encoder = encoder(config);
+        try {
+            WarmUp.run(config, encoder);
+            final GatewayServer gateway = startWith(config, encoder);
+            gateway.ownsEncoder = true;
+            return gateway;
+        } catch (RuntimeException e) {
+            if (encoder != null) {
+                encoder.close();
+            }
+            throw e;
+        }
+    }
+
+    /** Starts a gateway with an encoder that stays the caller's. */
+    static GatewayServer startWith(GatewayConfig config, ChatModel encoder) {
+        final GatewayServer gateway = new GatewayServer(config, encoder);
         try {
             gateway.start();
             return gateway;
@@ -385,7 +402,7 @@ public final class GatewayServer implements AutoCloseable {
             LOG.warn("the admin port did not stop: {}", e.toString());
         }
         router.close();
-        if (encoder != null) {
+        if (ownsEncoder && encoder != null) {
             encoder.close();
         }
     }

@@ -17,6 +17,9 @@ import java.util.function.Function;
  * RouterSettings}, which says how to add one.
  */
 public final class GatewaySettings {
+    /** {@link #WARM_UP} of a gateway that is a process of its own. */
+    public static final Duration SERVE_WARM_UP = Duration.ofSeconds(2);
+
     private static final List<Setting<?>> ROWS = new ArrayList<>();
 
     /** Name under which the model is served; requests for another one get a 404. */
@@ -435,6 +438,19 @@ public final class GatewaySettings {
                             100,
                             "Where faults have left out so many of the living workers that fewer"
                                     + " than this share of them are left, all of them are used."));
+
+    /** How long the gateway sends requests to itself before it listens. */
+    public static final Setting<Duration> WARM_UP =
+            row(
+                    Setting.duration(
+                            "warm-up-ms",
+                            0,
+                            0,
+                            "How long the gateway sends requests to itself before it listens, so"
+                                    + " that the first clients meet compiled code; kvasir serve"
+                                    + " takes "
+                                    + SERVE_WARM_UP.toMillis()
+                                    + " where nothing is set."));
 
     /** How long closing waits for running requests. */
     public static final Setting<Duration> DRAIN_TIMEOUT =

@@ -1,0 +1,72 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.tokens.ChatModel;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+
+class WarmUpTest {
+    private static final Duration SHORT = Duration.ofMillis(300);
+
+    private final AtomicInteger completions = new AtomicInteger();
+    private final FakeEngine engine =
+            new FakeEngine(
+                    call -> {
+                        completions.incrementAndGet();
+                        call.json(200, "{\"choices\":[{\"text\":\"a\"}]}");
+                    });
+
+    @AfterEach
+    void stop() {
+        engine.close();
+    }
+
+    private static long stubThreads() {
+        return Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("kvasir-stub"))
+                .count();
+    }
+
+    @Test
+    void itsRequestsReachNoWorkerAndLeaveNothingBehind() throws Exception {
+        try (GatewayServer gateway =
+                GatewayServer.start(
+                        Gateways.config(engine.worker("w1"))
+                                .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                .set(GatewaySettings.WARM_UP, SHORT)
+                                .build())) {
+            assertEquals(0, completions.get());
+            assertEquals(
+                    200,
+                    Gateways.post(
+                                    gateway,
+                                    "/v1/chat/completions",
+                                    "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}")
+                            .statusCode());
+            assertEquals(1, completions.get());
+            Eventually.holds("stub ended", () -> stubThreads() == 0);
+        }
+    }
+
+    @Test
+    void chatsTextsAndIdsAreSentAsTheModelTakesThem() {
+        final GatewayConfig config =
+                Gateways.config(engine.worker("w1")).set(GatewaySettings.WARM_UP, SHORT).build();
+        assertTrue(WarmUp.run(config, null) > 0, "ids");
+        try (ChatModel model = ChatModel.load(SimModel.files())) {
+            assertTrue(WarmUp.run(config, model) > 0, "chat");
+            assertTrue(model.completionTokens("still open").length > 0);
+        }
+    }
+
+    @Test
+    void anEmbeddedGatewaySendsNoneUnlessAsked() {
+        assertEquals(0, WarmUp.run(Gateways.config(engine.worker("w1")).build(), null));
+    }
+}
