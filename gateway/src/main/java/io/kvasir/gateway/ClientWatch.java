@@ -1,30 +1,31 @@
 package io.kvasir.gateway;
 
+import org.eclipse.jetty.io.AbstractConnection;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.Callback;
 
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
 /**
- * Notices that the client of an HTTP/1.1 request has gone while its answer is still being made.
+ * Reads from the connection of an HTTP/1.1 request while its answer is still being made, to see
+ * that the client closes it.
  *
  * <p>Once a request's body is read the server does not read from its connection until the answer is
  * complete, so a closed connection would only show when a write fails: never while an engine is
  * still prefilling. The watch asks for the connection's next read event itself. It must be
  * {@linkplain #cancel cancelled} before the last byte of the answer is written: then the next
- * request may arrive, and that is the server's to read. Bytes that arrive earlier (a pipelined
- * request) are handed to the connection, to be parsed after this answer, and the watch ends. A
- * client that shuts down its sending side counts as gone.
+ * request may arrive, and that is the server's to read. Bytes that arrive earlier (an empty line, a
+ * pipelined request) are kept and handed to the connection then.
+ *
+ * <p>A client that has ended its sending side may still read, and one that sends more than is kept
+ * can no longer be watched by reading: both are reported as silent.
  */
 final class ClientWatch implements Callback {
-    private static final int PIPELINED_BYTES = 1024;
-
     private enum State {
         NEW,
         ARMED,
@@ -33,18 +34,22 @@ final class ClientWatch implements Callback {
 
     private final Connection connection;
     private final AbstractEndPoint endPoint;
-    private final Consumer<Throwable> whenGone;
+    private final Runnable whenSilent;
+    private final Consumer<Throwable> whenLeft;
     private State state = State.NEW;
+    private ByteBuffer early; // null before the first early byte; ready to be filled
 
     /**
      * @param request its body must have been read to the end before {@link #arm}
-     * @param whenGone called at most once, on an I/O thread; must not block
+     * @param whenSilent called at most once, on an I/O thread, when nothing more can be read
+     * @param whenLeft called at most once, on an I/O thread; must not block
      */
-    ClientWatch(Request request, Consumer<Throwable> whenGone) {
+    ClientWatch(Request request, Runnable whenSilent, Consumer<Throwable> whenLeft) {
         this.connection = request.getConnectionMetaData().getConnection();
         final EndPoint e = connection.getEndPoint();
         this.endPoint = e instanceof AbstractEndPoint a ? a : null;
-        this.whenGone = whenGone;
+        this.whenSilent = whenSilent;
+        this.whenLeft = whenLeft;
     }
 
     /**
@@ -54,57 +59,76 @@ final class ClientWatch implements Callback {
     synchronized void arm() {
         if (state != State.NEW
                 || endPoint == null
+                || !(connection instanceof Connection.UpgradeFrom)
                 || !(connection instanceof Connection.UpgradeTo)) {
             return;
         }
-        state = State.ARMED;
-        if (!endPoint.tryFillInterested(this)) {
-            state = State.ENDED;
-        }
+        state = endPoint.tryFillInterested(this) ? State.ARMED : State.ENDED;
     }
 
     /** Ends the watch; afterwards nothing is read from the connection any more. */
     void cancel() {
+        final boolean armed;
+        final ByteBuffer kept;
         synchronized (this) {
-            if (state != State.ARMED) {
-                state = State.ENDED;
-                return;
-            }
+            armed = state == State.ARMED;
             state = State.ENDED;
+            kept = early;
+            early = null;
         }
-        // takes this callback out; a no-op when the event was just taken by another thread,
-        // which then finds the watch ended and leaves the bytes where they are
-        endPoint.getFillInterest().onFail(new WatchEnded());
+        if (armed) {
+            // takes this callback out; a no-op when the event was just taken by another thread,
+            // which then finds the watch ended and leaves the bytes where they are
+            endPoint.getFillInterest().onFail(new WatchEnded());
+        }
+        if (kept != null) {
+            ((Connection.UpgradeTo) connection).onUpgradeTo(kept.flip());
+        }
     }
 
     @Override
     public void succeeded() {
-        Throwable gone = null;
         synchronized (this) {
             if (state != State.ARMED) {
                 return;
             }
             state = State.ENDED;
-            try {
-                final ByteBuffer pipelined = ByteBuffer.allocate(PIPELINED_BYTES).limit(0);
-                final int filled = endPoint.fill(pipelined);
-                if (filled < 0) {
-                    gone = new EOFException("the client closed the connection");
-                } else if (filled > 0) {
-                    ((Connection.UpgradeTo) connection).onUpgradeTo(pipelined);
-                } else {
-                    state = State.ARMED; // a spurious event
-                    if (!endPoint.tryFillInterested(this)) {
-                        state = State.ENDED;
-                    }
-                }
-            } catch (IOException e) {
-                gone = e;
+            if (canReadMore()) {
+                state = endPoint.tryFillInterested(this) ? State.ARMED : State.ENDED;
+                return;
             }
         }
-        if (gone != null) {
-            whenGone.accept(gone);
+        whenSilent.run();
+    }
+
+    /** Takes what has arrived; false at the end of the stream and where no room is left. */
+    private boolean canReadMore() {
+        if (early == null) {
+            early = earlierBytes();
         }
+        try {
+            while (early.hasRemaining()) {
+                // the end point takes a buffer that is ready to be read, and fills it after its
+                // limit
+                final int filled = endPoint.fill(early.slice().limit(0));
+                if (filled <= 0) {
+                    return filled == 0;
+                }
+                early.position(early.position() + filled);
+            }
+        } catch (IOException e) {
+            return false; // the next write says so, too
+        }
+        return false;
+    }
+
+    /** As much room as the connection has, with what it has read beyond the body. */
+    private ByteBuffer earlierBytes() {
+        final ByteBuffer all =
+                ByteBuffer.allocate(
+                        connection instanceof AbstractConnection c ? c.getInputBufferSize() : 1024);
+        final ByteBuffer unconsumed = ((Connection.UpgradeFrom) connection).onUpgradeFrom();
+        return unconsumed == null ? all : all.put(unconsumed);
     }
 
     @Override
@@ -115,7 +139,7 @@ final class ClientWatch implements Callback {
             }
             state = State.ENDED;
         }
-        whenGone.accept(cause);
+        whenLeft.accept(cause);
     }
 
     @Override

@@ -38,6 +38,7 @@ final class PromptTask {
     private final Request request;
     private final Response response;
     private final Callback callback;
+    private final ClientProbe clientProbe;
     private final ClientWatch watch;
     private final AtomicReference<State> state = new AtomicReference<>(State.WORKING);
     private volatile PromptExecutor.Job job;
@@ -66,7 +67,8 @@ final class PromptTask {
         this.request = request;
         this.response = response;
         this.callback = callback;
-        this.watch = new ClientWatch(request, this::clientLeft);
+        this.clientProbe = new ClientProbe(request, this::clientLeft);
+        this.watch = new ClientWatch(request, clientProbe::begin, this::clientLeft);
     }
 
     /**
@@ -116,6 +118,7 @@ final class PromptTask {
         if (!state.compareAndSet(State.WORKING, State.DONE)) {
             return false;
         }
+        clientProbe.end();
         watch.cancel();
         return true;
     }
@@ -124,6 +127,7 @@ final class PromptTask {
         if (!state.compareAndSet(State.WORKING, State.LEFT)) {
             return;
         }
+        clientProbe.end();
         final PromptExecutor.Job underWay = job;
         if (underWay != null) {
             underWay.cancel();

@@ -37,6 +37,7 @@ final class ProxyExchange {
     private final Request request;
     private final Response response;
     private final Callback callback;
+    private final ClientProbe clientProbe;
     private final ClientWatch watch;
 
     // touched by one attempt at a time
@@ -65,7 +66,8 @@ final class ProxyExchange {
         this.retries =
                 new RetryPolicy(context.retries(), () -> ThreadLocalRandom.current().nextDouble());
         this.faults = new FaultAttribution(proxied.body());
-        this.watch = new ClientWatch(request, this::clientLeft);
+        this.clientProbe = new ClientProbe(request, this::clientLeft);
+        this.watch = new ClientWatch(request, clientProbe::begin, this::clientLeft);
     }
 
     /** Books and sends; the caller is done. */
@@ -164,7 +166,7 @@ final class ProxyExchange {
         if (!end()) {
             return;
         }
-        watch.cancel();
+        endWatch();
         final BookedAttempt tried = current();
         if (tried != null) {
             tried.abandon("client_left", CLIENT_LEFT, cause);
@@ -180,7 +182,7 @@ final class ProxyExchange {
             return;
         }
         faults.ended();
-        watch.cancel();
+        endWatch();
         final BookedAttempt tried = current();
         finished(error.status(), tried);
         response.reset();
@@ -189,6 +191,12 @@ final class ProxyExchange {
                     response.getHeaders(), proxied.requestId(), tried.booking.decision());
         }
         Answers.error(response, callback, error, proxied.requestId());
+    }
+
+    /** The last bytes are about to be written, or none are. */
+    private void endWatch() {
+        clientProbe.end();
+        watch.cancel();
     }
 
     private void finished(int status, BookedAttempt tried) {
@@ -263,7 +271,7 @@ final class ProxyExchange {
         private void readFailure() {
             final ResponsePump reading = pump;
             if (reading != null) {
-                reading.iterate();
+                reading.readOn();
             }
         }
 
@@ -292,7 +300,7 @@ final class ProxyExchange {
                 }
             }
             pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
-            pump.iterate();
+            pump.readOn();
         }
 
         private void failed(UpstreamAttempt.Failed failure) {
@@ -383,6 +391,7 @@ final class ProxyExchange {
 
         @Override
         public void committing(HttpFields.Mutable headers) {
+            clientProbe.headFollows(pump);
             ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
         }
 
@@ -402,7 +411,7 @@ final class ProxyExchange {
         /** All is known before the last byte is written: its reader finds it in the metrics. */
         @Override
         public void complete(int status, AnswerReader usage) {
-            watch.cancel(); // the next request may arrive once the last byte is written
+            endWatch(); // the next request may arrive once the last byte is written
             if (!over.compareAndSet(false, true)) {
                 return;
             }
@@ -433,11 +442,11 @@ final class ProxyExchange {
             abandoned(fault, cause);
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status(), this);
-                watch.cancel();
+                endWatch();
                 return error(fault, cause).event(proxied.requestId());
             }
             if (end()) {
-                watch.cancel();
+                endWatch();
                 finished(fault.status(), this);
                 callback.failed(new EOFException(describe(fault, cause)));
             }

@@ -65,13 +65,14 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private static final int HELD_ANSWER_BYTES = 4 << 20;
+    private static final byte[] COMMENT = {':', '\n', '\n'};
 
     private final Response response;
     private final int status;
     private final HttpFields headers;
     private final Content.Source source;
     private final Listener listener;
-    private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::iterate);
+    private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
     private final EventStream events;
     private final AnswerReader usage;
     private ByteArrayOutputStream held;
@@ -80,6 +81,8 @@ final class ResponsePump extends IteratingCallback {
     private boolean upstreamEnded;
     private boolean firstToken;
     private boolean lastWrite;
+    private volatile boolean demanded;
+    private volatile boolean commentWanted;
 
     /**
      * @param response the client's
@@ -110,17 +113,37 @@ final class ResponsePump extends IteratingCallback {
         return InvocationType.NON_BLOCKING;
     }
 
+    /** Begins, and goes on when there is something to read: bytes, the end or a failure. */
+    void readOn() {
+        demanded = false;
+        iterate();
+    }
+
+    /** Writes a comment into an event stream that has begun; does nothing to another answer. */
+    void writeComment() {
+        commentWanted = events != null;
+        iterate();
+    }
+
     @Override
     protected Action process() {
         while (true) {
             if (lastWrite || !listener.isWanted()) {
                 return Action.SUCCEEDED;
             }
+            if (commentWanted && committed) {
+                commentWanted = false;
+                return write(ByteBuffer.wrap(COMMENT));
+            }
+            if (demanded) {
+                return Action.IDLE;
+            }
             if (upstreamEnded) {
                 return complete(events.rest());
             }
             final Content.Chunk chunk = source.read();
             if (chunk == null) {
+                demanded = true;
                 source.demand(onDemand);
                 return Action.IDLE;
             }

@@ -75,6 +75,12 @@ final class RawClient implements AutoCloseable {
         return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     }
 
+    /** Says that nothing more will be sent. */
+    RawClient halfClose() throws IOException {
+        socket.shutdownOutput();
+        return this;
+    }
+
     @Override
     public void close() throws IOException {
         socket.close();

@@ -1,0 +1,184 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** What clients send after a request while its answer is being made, and how they leave. */
+class ClientConnectionTest {
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
+    private static final String WHOLE = "{\"prompt\":[1]}";
+    private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+    private static final String GET = "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    private final CountDownLatch arrived = new CountDownLatch(1);
+    private final CountDownLatch left = new CountDownLatch(1);
+    private final CountDownLatch goOn = new CountDownLatch(1);
+    private final FakeEngine engine = new FakeEngine(this::waitForEver);
+    private final GatewayServer gateway =
+            GatewayServer.start(Gateways.config(engine.worker("w")).build());
+
+    private void waitForEver(FakeEngine.Call call)
+            throws java.io.IOException, InterruptedException {
+        if (call.text().contains("stream")) {
+            call.beginEvents();
+            call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
+        }
+        arrived.countDown();
+        if (call.awaitClientGone(20)) {
+            left.countDown();
+        }
+    }
+
+    /** Answers when the test says so. */
+    private void answerLater(FakeEngine.Call call)
+            throws java.io.IOException, InterruptedException {
+        final boolean stream = call.text().contains("stream");
+        if (stream) {
+            call.beginEvents();
+            call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
+        }
+        arrived.countDown();
+        assertTrue(goOn.await(20, TimeUnit.SECONDS));
+        if (stream) {
+            call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"last\"}"));
+            call.chunk("data: [DONE]\n\n");
+            call.endChunks();
+        } else {
+            call.json(200, ANSWER);
+        }
+    }
+
+    @AfterEach
+    void stop() {
+        gateway.close();
+        engine.close();
+    }
+
+    private RawClient waiting(String body) throws Exception {
+        final RawClient client = new RawClient(gateway.port());
+        client.post("/v1/completions", body);
+        assertTrue(arrived.await(10, TimeUnit.SECONDS));
+        return client;
+    }
+
+    private void assertEngineIsReleased() throws InterruptedException {
+        assertTrue(left.await(10, TimeUnit.SECONDS), "the engine computes on");
+        Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\r\n", "x", GET, GET + GET + "GET /v1/mod"})
+    void aClientThatLeavesAfterEarlyBytesIsNoticed(String early) throws Exception {
+        waiting(WHOLE).send(early).close();
+        assertEngineIsReleased();
+    }
+
+    @Test
+    void aClientThatLeavesAfterEarlyBytesInTheMiddleOfAStreamIsNoticed() throws Exception {
+        waiting(STREAM).send("\r\n").close();
+        assertEngineIsReleased();
+    }
+
+    @Test
+    void aClientThatLeavesAfterMoreEarlyBytesThanAreKeptIsNoticed() throws Exception {
+        waiting(WHOLE).send(GET.repeat(1_000)).close();
+        assertEngineIsReleased();
+    }
+
+    @Test
+    void aClientThatSendsByteAfterByteAndResetsIsNoticed() throws Exception {
+        final RawClient client = waiting(WHOLE);
+        for (int i = 0; i < 200; i++) {
+            client.send("x");
+        }
+        client.reset();
+        assertEngineIsReleased();
+    }
+
+    @Test
+    void earlyRequestsAreAnsweredInTurn() throws Exception {
+        engine.script = this::answerLater;
+        try (RawClient client = waiting(WHOLE)) {
+            for (int i = 0; i < GET.length(); i++) {
+                client.send("\r\n".repeat(i % 2 == 0 && i == 0 ? 1 : 0) + GET.charAt(i));
+            }
+            client.send(GET.repeat(20));
+            goOn.countDown();
+            client.readUntil(ANSWER);
+            for (int i = 0; i < 21; i++) {
+                client.readUntil("\"object\":\"list\"");
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "\r\n", GET})
+    void aClientThatOnlyEndsItsSendingSideGetsItsAnswer(String early) throws Exception {
+        engine.script = this::answerLater;
+        try (RawClient client = waiting(WHOLE).send(early).halfClose()) {
+            client.readUntil("100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+            goOn.countDown();
+            final String rest = client.readAll();
+            assertTrue(rest.contains("HTTP/1.1 200 OK") && rest.contains(ANSWER), rest);
+            assertEquals(early.equals(GET), rest.contains("\"object\":\"list\""), rest);
+        }
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void aQuickAnswerToAClientThatEndsItsSendingSideIsAsItAlwaysIs() throws Exception {
+        engine.script = call -> call.json(200, ANSWER);
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", WHOLE).halfClose();
+            final String answer = client.readAll();
+            assertTrue(answer.contains("HTTP/1.1 200 OK") && answer.endsWith(ANSWER), answer);
+        }
+    }
+
+    @Test
+    void aStreamGoesOnForAClientThatOnlyEndsItsSendingSide() throws Exception {
+        engine.script = this::answerLater;
+        try (RawClient client = waiting(STREAM)) {
+            client.readUntil("first");
+            client.halfClose();
+            client.readUntil("\n:\n\n");
+            goOn.countDown();
+            final String rest = client.readAll();
+            assertTrue(rest.contains("last") && rest.contains("[DONE]"), rest);
+        }
+    }
+
+    @Test
+    void aClientThatEndsItsSendingSideAndLeavesLaterIsNoticed() throws Exception {
+        try (RawClient client = waiting(WHOLE).halfClose()) {
+            client.readUntil("100 Continue\r\n\r\n");
+        }
+        assertEngineIsReleased();
+    }
+
+    @Test
+    void aClientOfHttp10ThatEndsItsSendingSideGetsItsAnswerAndNothingBeforeIt() throws Exception {
+        engine.script = this::answerLater;
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(
+                            "POST /v1/completions HTTP/1.0\r\nContent-Length: "
+                                    + WHOLE.length()
+                                    + "\r\n\r\n"
+                                    + WHOLE)
+                    .halfClose();
+            assertTrue(arrived.await(10, TimeUnit.SECONDS));
+            Thread.sleep(300); // longer than an interim answer would take
+            goOn.countDown();
+            final String answer = client.readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 200 OK") && answer.endsWith(ANSWER), answer);
+        }
+    }
+}
