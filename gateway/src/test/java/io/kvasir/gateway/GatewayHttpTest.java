@@ -77,12 +77,21 @@ class GatewayHttpTest {
                 Gateways.config(engine.worker("w1"))
                         .set(RouterSettings.MAX_BLOCKS, 16L)
                         .set(RouterSettings.MAX_HELD_BLOCKS, 16L));
+        final CountDownLatch answered = new CountDownLatch(1);
+        engine.script =
+                call -> {
+                    answered.await();
+                    call.json(200, ANSWER);
+                };
         final String ids = "[" + "7,".repeat(20 * 16) + "7]";
-        assertEquals(
-                200,
-                Gateways.post(gateway, "/v1/completions", "{\"prompt\":" + ids + "}").statusCode());
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", "{\"prompt\":" + ids + "}");
+            // a booking that is released before it was applied is none
+            Eventually.holds("it is booked", () -> metrics().contains("_pathless_total 1.0"));
+            answered.countDown();
+            client.readUntil("choices");
+        }
         final Worker worker = gateway.router().workers().get(0);
-        Eventually.holds("it is booked", () -> metrics().contains("_pathless_total 1.0"));
         Eventually.holds("no load", () -> worker.activeRequests() == 0);
         final String page = metrics();
         assertTrue(page.contains("kvasir_bookings_pathless_total 1.0"), page);
