@@ -74,9 +74,13 @@ final class AdmissionGate {
         /**
          * Takes memory for a part of the body.
          *
-         * @throws ApiException 429 if there is no more
+         * @throws ApiException 413 if the body alone has more than all may have, 429 if there is no
+         *     more now
          */
         void take(long count) throws ApiException {
+            if (taken.get() + count > maxBytes) {
+                throw ApiException.tooLarge(-1, maxBytes, "max-body-bytes-in-flight");
+            }
             if (bytes.addAndGet(count) > maxBytes) {
                 bytes.addAndGet(-count);
                 throw full();

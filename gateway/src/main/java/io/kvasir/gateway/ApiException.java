@@ -32,6 +32,9 @@ final class ApiException extends Exception {
         }
     }
 
+    /** Names that clients gave are cut to this length where they are repeated. */
+    private static final int MAX_NAME_LENGTH = 256;
+
     private final int status;
     private final String type;
     private final String param;
@@ -89,7 +92,9 @@ final class ApiException extends Exception {
                 "model",
                 "model_not_found",
                 "model_not_found",
-                "The model `" + model + "` does not exist or you do not have access to it.");
+                "The model `"
+                        + model.substring(0, Math.min(model.length(), MAX_NAME_LENGTH))
+                        + "` does not exist or you do not have access to it.");
     }
 
     static ApiException tooLarge(long length, long limit) {

@@ -34,6 +34,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final AdmissionGate gate;
     private final PromptExecutor executor;
     private final int maxBodyBytes;
+    private final boolean trustsTemplates;
     private final PromptReader prompts;
     private final Pages pages;
     private final RequestFailures failures;
@@ -48,6 +49,7 @@ final class GatewayHandler extends Handler.Abstract {
         this.gate = gate;
         this.executor = executor;
         this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
+        this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
         this.prompts = prompts;
         this.pages = pages;
         this.failures = new RequestFailures(context.metrics());
@@ -135,6 +137,7 @@ final class GatewayHandler extends Handler.Abstract {
                             callback)
                     .start(
                             body.length,
+                            trustsTemplates,
                             () -> {
                                 try {
                                     return work.on(body);

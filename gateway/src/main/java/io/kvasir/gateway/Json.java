@@ -2,6 +2,7 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 
@@ -22,6 +23,7 @@ final class Json {
                                                     .maxNumberLength(MAX_NUMBER_LENGTH)
                                                     .build())
                                     .build())
+                    .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS) // as Python's json
                     .build();
     static final JsonFactory FACTORY = MAPPER.getFactory();
 

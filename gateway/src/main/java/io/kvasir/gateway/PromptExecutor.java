@@ -18,6 +18,9 @@ final class PromptExecutor implements AutoCloseable {
     /** The same where a native library encodes. */
     static final int LARGE_NATIVE_BODY_BYTES = 64 << 10;
 
+    /** Some ten milliseconds of work at most. */
+    private static final int QUICK_BODY_BYTES = 16 << 10;
+
     /** Room for templates and values as deeply nested as they may be. */
     private static final long STACK_BYTES = 16 << 20;
 
@@ -82,6 +85,11 @@ final class PromptExecutor implements AutoCloseable {
             throw ApiException.overloaded("too many prompts wait to be read", "prompt-queue");
         }
         return job;
+    }
+
+    /** Whether work on so many bytes begins and ends at once, as far as that can be said. */
+    boolean isQuick(int bodyBytes) {
+        return bodyBytes < QUICK_BODY_BYTES && small.getQueue().isEmpty();
     }
 
     /** Requests that wait for a thread. */

@@ -72,14 +72,18 @@ final class PromptTask {
     }
 
     /**
-     * Puts the work into the queue; the caller is done.
+     * Puts the work into the queue; the caller is done. A client is watched only where there is
+     * time for it to leave: watching costs a call of the I/O thread.
      *
+     * @param mayTakeLong whether the work may take long although the body is small
      * @throws ApiException 429 if the queue is full
      */
-    void start(int bodyBytes, Work work) throws ApiException {
+    void start(int bodyBytes, boolean mayTakeLong, Work work) throws ApiException {
         // the connection is idle because we work, not because its client is
         request.addIdleTimeoutListener(timeout -> answers && state.get() == State.DONE);
-        watch.arm();
+        if (mayTakeLong || !executor.isQuick(bodyBytes)) {
+            watch.arm();
+        }
         try {
             job = executor.submit(bodyBytes, () -> run(work));
         } catch (ApiException e) {

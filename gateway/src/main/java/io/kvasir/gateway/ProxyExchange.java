@@ -83,7 +83,7 @@ final class ProxyExchange {
     private void guarded(Runnable step) {
         try {
             step.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.error("{} failed", proxied.requestId(), e);
             final BookedAttempt tried = current();
             if (tried != null) {

@@ -97,6 +97,14 @@ class AdmissionTest {
                     Gateways.post(gateway, "/v1/completions", large(100_001));
             assertEquals(413, tooLarge.statusCode());
             assertTrue(tooLarge.body().contains("max-body-bytes-in-flight"), tooLarge.body());
+            try (RawClient client = new RawClient(gateway.port())) {
+                client.send(
+                        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:"
+                                + " chunked\r\n\r\n");
+                client.send(("1000\r\n" + "x".repeat(4096) + "\r\n").repeat(40) + "0\r\n\r\n");
+                final String answer = client.readUntil("}}");
+                assertTrue(answer.startsWith("HTTP/1.1 413"), answer);
+            }
             final CompletableFuture<Integer> first = inBackground(gateway, large(60_000));
             Eventually.holds("one is under way", () -> engine.inFlight.get() == 1);
             final HttpResponse<String> refused =
@@ -212,6 +220,7 @@ class AdmissionTest {
                                             callback)
                                     .start(
                                             1,
+                                            true,
                                             () -> {
                                                 throw request.getHttpURI().getPath().equals("/oom")
                                                         ? new OutOfMemoryError("Java heap space")
