@@ -226,6 +226,7 @@ final class EngineProbe implements AutoCloseable {
             final Request asked =
                     question.get()
                             .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
+                            .idleTimeout(0, TimeUnit.MILLISECONDS) // it has a limit already
                             .onResponseBegin(
                                     answer -> {
                                         begun.set(true);

@@ -6,6 +6,7 @@ import java.io.EOFException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
@@ -30,7 +31,7 @@ enum UpstreamFault {
     BUSY(503),
     /** The answer breaks the protocol, e.g. an event stream without an end mark. */
     PROTOCOL(502),
-    /** The gateway's own client refused the exchange. No fault of the worker. */
+    /** The gateway itself could not: its client is full, or it has no file descriptor left. */
     LOCAL(503);
 
     private final int status;
@@ -72,7 +73,7 @@ enum UpstreamFault {
                     || t instanceof SocketTimeoutException) {
                 return CONNECT;
             }
-            if (t instanceof RejectedExecutionException) {
+            if (t instanceof RejectedExecutionException || isOwnLackOfDescriptors(t)) {
                 return LOCAL;
             }
             if (t instanceof TimeoutException) {
@@ -89,6 +90,12 @@ enum UpstreamFault {
             }
         }
         return CLOSED;
+    }
+
+    /** The JDK has no type of its own for this. */
+    private static boolean isOwnLackOfDescriptors(Throwable failure) {
+        return failure instanceof SocketException
+                && "Too many open files".equals(failure.getMessage());
     }
 
     /** The shortest text that says what happened, for logs and clients. */

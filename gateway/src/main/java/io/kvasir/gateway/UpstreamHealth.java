@@ -140,6 +140,9 @@ final class UpstreamHealth {
      */
     synchronized boolean probeFailed(UpstreamFault fault, String description) {
         lastError = description;
+        if (fault == UpstreamFault.LOCAL) {
+            return false; // the server was not asked
+        }
         if (heard && fault != UpstreamFault.STATUS) {
             heard = false; // it has sent something since the last probe failed, so it lives
             probeFaults = 0;

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.ConnectException;
+import java.net.SocketException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeoutException;
@@ -171,6 +172,15 @@ class UpstreamHealthTest {
     }
 
     @Test
+    void aProbeThatTheGatewayCouldNotSendSaysNothing() {
+        for (int i = 0; i < 100; i++) {
+            assertFalse(health.probeFailed(UpstreamFault.LOCAL, "Too many open files"));
+        }
+        assertTrue(health.usable());
+        assertFalse(health.manyProbesFailed());
+    }
+
+    @Test
     void aRefusedProbeTakesItOutAtOnce() {
         assertTrue(health.probeFailed(UpstreamFault.CONNECT, "refused"));
         assertFalse(health.usable());
@@ -204,6 +214,13 @@ class UpstreamHealthTest {
                 UpstreamFault.of(new ExecutionException(new ConnectException("refused"))));
         assertEquals(UpstreamFault.TIMEOUT, UpstreamFault.of(new TimeoutException("idle")));
         assertEquals(UpstreamFault.LOCAL, UpstreamFault.of(new RejectedExecutionException("full")));
+        assertEquals(
+                UpstreamFault.LOCAL,
+                UpstreamFault.of(
+                        new ExecutionException(
+                                new java.io.IOException(
+                                        "Could not connect",
+                                        new SocketException("Too many open files")))));
         assertEquals(UpstreamFault.CLOSED, UpstreamFault.of(new java.io.IOException("reset")));
         assertEquals(
                 UpstreamFault.DEAD,
