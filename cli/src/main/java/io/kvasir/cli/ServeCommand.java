@@ -66,6 +66,7 @@ final class ServeCommand implements Callable<Integer> {
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
+        var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
         print(effective, gateway);
         printReached(
                 firstLook(gateway),
@@ -91,8 +92,11 @@ final class ServeCommand implements Callable<Integer> {
             builder.set(GatewaySettings.WARM_UP, GatewaySettings.SERVE_WARM_UP);
             effective = builder.build();
         }
-        if (effective.get(GatewaySettings.WORKERS).isEmpty()) {
-            throw common.wrong("no workers; give --worker http://host:port,... or a file");
+        if (effective.get(GatewaySettings.WORKERS).isEmpty()
+                && effective.get(GatewaySettings.WORKERS_FILE) == null) {
+            throw common.wrong(
+                    "no workers; give --worker http://host:port,..., a file, or --workers-file (its"
+                            + " list may be empty)");
         }
         return effective;
     }

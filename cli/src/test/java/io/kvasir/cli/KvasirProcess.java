@@ -1,5 +1,7 @@
 package io.kvasir.cli;
 
+import io.kvasir.testsupport.Signals;
+
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -69,6 +71,11 @@ final class KvasirProcess implements AutoCloseable {
     int terminate() throws InterruptedException {
         var _ = process.toHandle().destroy(); // Process.destroy would cut what it still writes
         return exitCode();
+    }
+
+    /** Says that its configuration has changed. */
+    void hangUp() throws IOException, InterruptedException {
+        Signals.hangUp(process);
     }
 
     @Override

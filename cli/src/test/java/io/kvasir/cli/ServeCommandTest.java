@@ -82,6 +82,28 @@ class ServeCommandTest {
     }
 
     @Test
+    void aHangUpReadsTheWorkersFileAgain() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
+            final Path workers = Files.writeString(dir.resolve("workers.yaml"), "[]\n");
+            try (KvasirProcess serve =
+                    new KvasirProcess(
+                            "serve",
+                            "--model=kvasir-sim",
+                            "--port=0",
+                            "--admin-port=0",
+                            "--workers-file=" + workers,
+                            "--workers-file-interval-ms=86400000")) {
+                final String listening = serve.await(line -> line.startsWith("listening on "));
+                serve.await(line -> line.startsWith("running; "));
+                assertEquals(503, completion(listening).statusCode());
+                Files.writeString(workers, "- " + engine.url() + ",name=one\n");
+                serve.hangUp();
+                awaitCompletion(listening);
+            }
+        }
+    }
+
+    @Test
     void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 KvasirProcess serve =
@@ -103,6 +125,14 @@ class ServeCommandTest {
         assertWrong("--worker=127.0.0.1:1", "127.0.0.1:1");
         assertWrong("--mode=fastest", "fastest");
         assertWrong("--port=0", "no workers; give --worker");
+    }
+
+    private static void awaitCompletion(String listening) throws IOException, InterruptedException {
+        final long startNs = System.nanoTime();
+        while (completion(listening).statusCode() != 200) {
+            assertTrue(System.nanoTime() - startNs < 20_000_000_000L, "no worker is used");
+            Thread.sleep(20);
+        }
     }
 
     private static void assertWrong(String option, String expected) {

@@ -6,6 +6,7 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.Fields;
+import org.eclipse.jetty.util.URIUtil;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,9 +17,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What operators ask for: metrics and debug pages. For callers that present the admin token where
- * one is set; where none is, for programs on this machine. Browsers are refused then: a page of any
- * site could use them to reach this port.
+ * What operators ask for: metrics, debug pages and the administration of workers. For callers that
+ * present the admin token where one is set; where none is, for programs on this machine. Browsers
+ * are refused then: a page of any site could use them to reach this port.
  */
 final class AdminHandler extends Handler.Abstract {
     private static final Logger LOG = LoggerFactory.getLogger(AdminHandler.class);
@@ -35,18 +36,21 @@ final class AdminHandler extends Handler.Abstract {
     private final DecisionLog decisions;
     private final Readiness readiness;
     private final Pages pages;
+    private final WorkersApi workers;
 
     AdminHandler(
             BearerTokens tokens,
             GatewayMetrics metrics,
             DecisionLog decisions,
             Readiness readiness,
-            Pages pages) {
+            Pages pages,
+            WorkersApi workers) {
         this.tokens = tokens;
         this.metrics = metrics;
         this.decisions = decisions;
         this.readiness = readiness;
         this.pages = pages;
+        this.workers = workers;
     }
 
     @Override
@@ -54,6 +58,10 @@ final class AdminHandler extends Handler.Abstract {
         final String path = Request.getPathInContext(request);
         try {
             checkCaller(request, response);
+            if (WorkersApi.has(path)) {
+                workers.answer(URIUtil.decodePath(path), request, response, callback);
+                return true;
+            }
             Paths.check(PATHS, path, request.getMethod(), response);
             answer(path, request, response, callback);
         } catch (ApiException e) {

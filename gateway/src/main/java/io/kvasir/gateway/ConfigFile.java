@@ -13,6 +13,7 @@ import org.snakeyaml.engine.v2.nodes.NodeTuple;
 import org.snakeyaml.engine.v2.nodes.ScalarNode;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.file.Files;
@@ -29,7 +30,10 @@ import java.util.function.Supplier;
 final class ConfigFile {
     /** Settings whose values are relative to the file. */
     private static final Set<Setting<?>> PATHS =
-            Set.of(GatewaySettings.TOKENIZER, GatewaySettings.ADMIN_TOKEN_FILE);
+            Set.of(
+                    GatewaySettings.TOKENIZER,
+                    GatewaySettings.ADMIN_TOKEN_FILE,
+                    GatewaySettings.WORKERS_FILE);
 
     private final Path file;
     private final Settings.Builder settings;
@@ -49,6 +53,72 @@ final class ConfigFile {
         } catch (YamlEngineException e) {
             throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
         }
+    }
+
+    /**
+     * Reads a file that has workers alone: a list of them, or a mapping with the key {@code
+     * workers}.
+     *
+     * @param model of workers that name none
+     * @throws IllegalArgumentException if it is not that, or a key or value is wrong; the message
+     *     names file, line and key
+     */
+    static List<DiscoveredWorker> workers(Path file, byte[] content, String model) {
+        final Node root;
+        try {
+            root =
+                    new Compose(LoadSettings.builder().setLabel(file.toString()).build())
+                            .composeInputStream(new ByteArrayInputStream(content))
+                            .orElseThrow(
+                                    () ->
+                                            new IllegalArgumentException(
+                                                    file + " is empty; no workers are []"));
+        } catch (YamlEngineException e) {
+            throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
+        }
+        return new ConfigFile(file, Settings.builder(GatewaySettings.TABLE))
+                .discovered(root, model);
+    }
+
+    private List<DiscoveredWorker> discovered(Node root, String model) {
+        Node list = root;
+        if (root instanceof MappingNode mapping) {
+            if (mapping.getValue().size() != 1
+                    || !text(mapping.getValue().getFirst().getKeyNode()).equals("workers")) {
+                throw error(root, "a list of workers or the one key 'workers' is needed");
+            }
+            list = mapping.getValue().getFirst().getValueNode();
+        }
+        final List<DiscoveredWorker> workers = new ArrayList<>();
+        final Set<String> names = new HashSet<>();
+        for (Node item : elements(list)) {
+            final DiscoveredWorker worker = at(item, () -> discoveredWorker(item, model));
+            if (!names.add(worker.name())) {
+                throw error(item, "two workers are named '" + worker.name() + "'");
+            }
+            workers.add(worker);
+        }
+        return workers;
+    }
+
+    private DiscoveredWorker discoveredWorker(Node item, String model) {
+        return item instanceof MappingNode mapping
+                ? DiscoveredWorker.of(model, texts(mapping, DiscoveredWorker.KEYS))
+                : DiscoveredWorker.of(model, WorkerConfig.parse(text(item)));
+    }
+
+    private Map<String, String> texts(MappingNode mapping, List<String> keys) {
+        final Map<String, String> texts = new LinkedHashMap<>();
+        for (NodeTuple tuple : mapping.getValue()) {
+            final String key = text(tuple.getKeyNode());
+            if (!keys.contains(key)) {
+                throw error(tuple.getKeyNode(), "unknown key '" + key + "'; known keys: " + keys);
+            }
+            if (texts.put(key, text(tuple.getValueNode())) != null) {
+                throw error(tuple.getKeyNode(), "'" + key + "' is given twice");
+            }
+        }
+        return texts;
     }
 
     private void read(Node root) {
@@ -93,16 +163,7 @@ final class ConfigFile {
         if (!(item instanceof MappingNode mapping)) {
             return WorkerConfig.parse(text(item));
         }
-        final Map<String, String> texts = new LinkedHashMap<>();
-        for (NodeTuple tuple : mapping.getValue()) {
-            final Node key = tuple.getKeyNode();
-            if (!WorkerConfig.KEYS.contains(text(key))) {
-                throw error(
-                        key, "unknown key '" + text(key) + "'; known keys: " + WorkerConfig.KEYS);
-            }
-            texts.put(text(key), text(tuple.getValueNode()));
-        }
-        return WorkerConfig.of(texts);
+        return WorkerConfig.of(texts(mapping, WorkerConfig.KEYS));
     }
 
     private List<Node> elements(Node value) {

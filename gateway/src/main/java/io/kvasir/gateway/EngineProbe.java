@@ -15,13 +15,12 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.net.ConnectException;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -30,7 +29,7 @@ import java.util.regex.Pattern;
  * Asks each server now and then whether it is there and, on first contact, whether it is what the
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
-final class EngineProbe implements AutoCloseable {
+final class EngineProbe {
     private static final Logger LOG = LoggerFactory.getLogger(EngineProbe.class);
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
@@ -41,11 +40,9 @@ final class EngineProbe implements AutoCloseable {
 
     private final HttpClient client;
     private final AnsweredConnections answered;
-    private final Fleet fleet;
     private final GatewayConfig config;
     private final ChatModel encoder;
-    private final List<Thread> threads = new ArrayList<>();
-    private volatile boolean closed;
+    private final AtomicInteger watched = new AtomicInteger();
 
     /**
      * @param encoder null when the gateway has no tokenizer
@@ -53,28 +50,37 @@ final class EngineProbe implements AutoCloseable {
     EngineProbe(
             HttpClient client,
             AnsweredConnections answered,
-            Fleet fleet,
             GatewayConfig config,
             ChatModel encoder) {
         this.client = client;
         this.answered = answered;
-        this.fleet = fleet;
         this.config = config;
         this.encoder = encoder;
     }
 
-    void start() {
-        for (Upstream upstream : fleet.upstreams()) {
-            threads.add(
-                    Thread.ofVirtual()
-                            .name("kvasir-probe-" + upstream.name())
-                            .start(() -> watch(upstream)));
-        }
+    /**
+     * Begins to ask a server.
+     *
+     * @return what ends it; does not wait for a probe under way
+     */
+    Runnable watch(Upstream upstream) {
+        final Thread thread =
+                Thread.ofVirtual()
+                        .name("kvasir-probe-" + upstream.name())
+                        .unstarted(() -> keepAsking(upstream));
+        thread.start();
+        return thread::interrupt;
     }
 
-    private void watch(Upstream upstream) {
+    /** Servers that are being asked. */
+    int watched() {
+        return watched.get();
+    }
+
+    private void keepAsking(Upstream upstream) {
+        watched.incrementAndGet();
         try {
-            while (!closed) {
+            while (!Thread.currentThread().isInterrupted()) {
                 try {
                     probe(upstream);
                 } catch (RuntimeException e) {
@@ -83,7 +89,9 @@ final class EngineProbe implements AutoCloseable {
                 Thread.sleep(config.get(GatewaySettings.HEALTH_INTERVAL));
             }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // closing
+            Thread.currentThread().interrupt(); // it is removed, or the gateway closes
+        } finally {
+            watched.decrementAndGet();
         }
     }
 
@@ -247,12 +255,5 @@ final class EngineProbe implements AutoCloseable {
     /** At least 1, as 0 means that there is no timeout. */
     private static long millisUntil(long deadlineNs) {
         return Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime()));
-    }
-
-    /** Ends the threads; does not wait for a probe under way. */
-    @Override
-    public void close() {
-        closed = true;
-        threads.forEach(Thread::interrupt);
     }
 }

@@ -165,7 +165,7 @@ final class GatewayHandler extends Handler.Abstract {
             throws ApiException, IOException {
         final InferenceRequest inference = RequestParser.parse(route, given);
         final RoutingHeaders overrides =
-                RoutingHeaders.parse(request.getHeaders(), context.fleet().workers());
+                RoutingHeaders.parse(request.getHeaders(), context.registry().workers());
         final long begin = System.nanoTime();
         final RoutedPrompt prompt = prompts.read(inference, overrides);
         context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());

@@ -11,11 +11,14 @@ import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.core.metrics.StatefulMetric;
 import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -47,6 +50,7 @@ final class GatewayMetrics {
     private final PrometheusRegistry registry = new PrometheusRegistry();
     private final PrometheusTextFormatWriter writer = PrometheusTextFormatWriter.create();
     private final Set<String> names = new TreeSet<>();
+    private final List<StatefulMetric<?, ?>> byWorker = new ArrayList<>();
     private Runnable take = () -> {};
     private volatile Snapshot snapshot;
     private final Counter requests;
@@ -152,17 +156,32 @@ final class GatewayMetrics {
     }
 
     private Counter counter(String name, String help, String... labels) {
-        return Counter.builder().name(named(name)).help(help).labelNames(labels).register(registry);
+        return listed(
+                Counter.builder()
+                        .name(named(name))
+                        .help(help)
+                        .labelNames(labels)
+                        .register(registry),
+                labels);
     }
 
     private Histogram histogram(String name, String help, double[] bounds, String... labels) {
-        return Histogram.builder()
-                .name(named(name))
-                .help(help)
-                .labelNames(labels)
-                .classicOnly()
-                .classicUpperBounds(bounds)
-                .register(registry);
+        return listed(
+                Histogram.builder()
+                        .name(named(name))
+                        .help(help)
+                        .labelNames(labels)
+                        .classicOnly()
+                        .classicUpperBounds(bounds)
+                        .register(registry),
+                labels);
+    }
+
+    private <M extends StatefulMetric<?, ?>> M listed(M metric, String... labels) {
+        if (labels.length > 0 && labels[0].equals("worker")) {
+            byWorker.add(metric);
+        }
+        return metric;
     }
 
     private String named(String name) {
@@ -211,8 +230,13 @@ final class GatewayMetrics {
     }
 
     /** Adds what is read from router and workers when the page is asked for. */
-    void watch(KvRouter router, Fleet fleet) {
-        take = () -> snapshot = Snapshot.of(router, fleet.workers());
+    void watch(KvRouter router, UpstreamRegistry servers) {
+        take =
+                () -> {
+                    snapshot = Snapshot.of(router, servers.workers());
+                    forgetAllBut(servers.upstreams());
+                };
+        servers.onRemoval(() -> forgetAllBut(servers.upstreams()));
         take.run();
         watchRouter();
         watchWorkers();
@@ -221,7 +245,7 @@ final class GatewayMetrics {
                 "kvasir_worker_tokenizer",
                 "1 for the result of comparing the gateway's tokens with the engine's",
                 out -> {
-                    for (Upstream u : fleet.upstreams()) {
+                    for (Upstream u : servers.upstreams()) {
                         for (Upstream.TokenizerCheck c : Upstream.TokenizerCheck.values()) {
                             out.call(u.tokenizer() == c ? 1 : 0, u.name(), c.spelling());
                         }
@@ -229,8 +253,24 @@ final class GatewayMetrics {
                 },
                 "worker",
                 "result");
+        count(
+                "kvasir_discovery_failures_total",
+                "How often a source of workers could not be read or named one that cannot be used",
+                out ->
+                        servers.failures()
+                                .forEach((source, n) -> out.call((double) n.get(), source)),
+                "source");
         if (router.routedPrefixes() != null) {
             watch(router.routedPrefixes());
+        }
+    }
+
+    /** A request that outlives its worker makes a series anew, until the next page. */
+    private void forgetAllBut(List<Upstream> servers) {
+        final Set<String> names = new HashSet<>();
+        servers.forEach(server -> names.add(server.name()));
+        for (StatefulMetric<?, ?> metric : byWorker) {
+            metric.removeIf(labels -> !names.contains(labels.getFirst()));
         }
     }
 

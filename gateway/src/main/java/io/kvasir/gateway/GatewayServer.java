@@ -24,6 +24,8 @@ import org.slf4j.LoggerFactory;
 
 import java.net.BindException;
 import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executors;
 
 /**
@@ -42,6 +44,9 @@ public final class GatewayServer implements AutoCloseable {
     /** One rendering, and all bodies together, may take one part of so many of the heap. */
     private static final int HEAP_SHARE = 8;
 
+    /** When the client forgets a worker that nothing is asked any more. */
+    private static final long FORGOTTEN_AFTER_MS = 10_000;
+
     private static final int READ_BUFFER_BYTES = 8192;
     private static final int ACCEPT_QUEUE = 1024;
     private static final int MAX_IO_THREADS = 64;
@@ -55,6 +60,10 @@ public final class GatewayServer implements AutoCloseable {
     private final HttpClient client;
     private final Server server;
     private final ServerConnector connector;
+    private final UpstreamRegistry registry;
+    private final List<Discovery> discoveries = new ArrayList<>();
+    private final AdminDiscovery byAdmin = new AdminDiscovery();
+    private final BearerTokens adminTokens;
     private final AdminServer admin;
     private final Readiness readiness;
     private final Pages pages;
@@ -77,21 +86,34 @@ public final class GatewayServer implements AutoCloseable {
         final DecisionLog decisions =
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
-        final Fleet fleet = new Fleet(config, router);
-        metrics.watch(router, fleet);
+        registry = new UpstreamRegistry(config, router);
+        metrics.watch(router, registry);
+        discoveries.add(new StaticDiscovery(config));
+        if (config.get(GatewaySettings.WORKERS_FILE) != null) {
+            discoveries.add(
+                    new FileDiscovery(
+                            config.get(GatewaySettings.WORKERS_FILE),
+                            config.get(GatewaySettings.MODEL),
+                            config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
+        }
+        discoveries.add(byAdmin);
         final AnsweredConnections answered = new AnsweredConnections();
         final ProxyContext context =
                 new ProxyContext(
                         config,
                         client,
                         answered,
-                        new RoutingDesk(router, decisions, metrics, Clock.systemUTC()),
-                        fleet,
+                        new RoutingDesk(router, registry, decisions, metrics, Clock.systemUTC()),
+                        registry,
                         metrics,
                         new PredictionFeedback(metrics),
                         RetryPolicy.Rules.of(config));
-        readiness = new Readiness(fleet, INDEX_LOAD_LIMIT_NS);
-        pages = new Pages(config, router, fleet, decisions, Clock.systemUTC().instant());
+        adminTokens =
+                BearerTokens.of(
+                        config.get(GatewaySettings.ADMIN_TOKEN),
+                        config.get(GatewaySettings.ADMIN_TOKEN_FILE));
+        readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
+        pages = new Pages(config, router, registry, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(
                 new StatusHandler(
@@ -103,22 +125,21 @@ public final class GatewayServer implements AutoCloseable {
                                         context,
                                         newGate(),
                                         executor,
-                                        new PromptReader(config, encoder, fleet::maxModelLength),
+                                        new PromptReader(config, encoder, registry::maxModelLength),
                                         pages))));
         admin =
                 new AdminServer(
                         config,
                         readiness,
                         new AdminHandler(
-                                BearerTokens.of(
-                                        config.get(GatewaySettings.ADMIN_TOKEN),
-                                        config.get(GatewaySettings.ADMIN_TOKEN_FILE)),
+                                adminTokens,
                                 metrics,
                                 decisions,
                                 readiness,
-                                pages));
+                                pages,
+                                new WorkersApi(config, registry, byAdmin, pages)));
         server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
-        probe = new EngineProbe(client, answered, fleet, config, encoder);
+        probe = new EngineProbe(client, answered, config, encoder);
     }
 
     private ServerConnector newConnector() {
@@ -151,6 +172,7 @@ public final class GatewayServer implements AutoCloseable {
         http.setResponseBufferSize(READ_BUFFER_BYTES);
         http.setConnectTimeout(config.get(GatewaySettings.CONNECT_TIMEOUT).toMillis());
         http.setIdleTimeout(POOLED_IDLE_MS);
+        http.setDestinationIdleTimeout(FORGOTTEN_AFTER_MS);
         // all bookings may be on one worker, and its probe must not wait for them
         http.setMaxConnectionsPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
         http.setMaxRequestsQueuedPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
@@ -274,6 +296,9 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private void start() throws Exception {
+        for (Discovery discovery : discoveries) {
+            discovery.start(registry.listener(discovery.source()));
+        }
         admin.start();
         server.start();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
@@ -281,7 +306,7 @@ public final class GatewayServer implements AutoCloseable {
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         client.getProtocolHandlers().put(new InterimAnswers());
-        probe.start();
+        registry.watch(probe::watch);
         LOG.info(
                 "listening on {}:{}, admin port {}, model {}, {} workers, mode {}",
                 config.get(GatewaySettings.HOST),
@@ -352,6 +377,29 @@ public final class GatewayServer implements AutoCloseable {
         return router;
     }
 
+    /** What {@code POST} and {@code DELETE /admin/workers} use. */
+    AdminDiscovery admin() {
+        return byAdmin;
+    }
+
+    /** Servers that are being probed. */
+    int probes() {
+        return probe.watched();
+    }
+
+    /**
+     * Reads again what may have changed: the file of workers, files of tokens. What cannot be read
+     * stays as it is, and the log says so.
+     */
+    public void reload() {
+        try {
+            adminTokens.reload();
+        } catch (GatewayException e) {
+            LOG.warn("{}; the former tokens stay", e.getMessage());
+        }
+        discoveries.forEach(Discovery::reload);
+    }
+
     /**
      * Changes the routing mode of requests that do not choose one themselves.
      *
@@ -385,7 +433,8 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private void stop() {
-        probe.close();
+        discoveries.forEach(Discovery::close);
+        registry.close();
         try {
             server.stop();
         } catch (Exception e) {

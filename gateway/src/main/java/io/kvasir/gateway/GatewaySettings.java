@@ -46,6 +46,29 @@ public final class GatewaySettings {
                                             + " routed by load alone, or see approximate.")
                             .alias("workers"));
 
+    /** File with more servers, watched for changes. */
+    public static final Setting<Path> WORKERS_FILE =
+            row(
+                    Setting.text(
+                            "workers-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "YAML list of workers beside those of --worker, each as text or with"
+                                    + " these keys and model=, role=both|prefill|decode,"
+                                    + " generation=N. Changes are seen while the gateway runs, and"
+                                    + " on SIGHUP; a broken file changes nothing."));
+
+    /** Time between two looks at {@link #WORKERS_FILE}. */
+    public static final Setting<Duration> WORKERS_FILE_INTERVAL =
+            row(
+                    Setting.duration(
+                            "workers-file-interval-ms",
+                            1_000,
+                            1,
+                            "Time between two looks at workers-file; a change counts once two looks"
+                                    + " have seen the same."));
+
     /** LoRA adapters served beside the model. */
     public static final Setting<List<String>> LORA =
             row(

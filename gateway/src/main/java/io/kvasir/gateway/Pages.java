@@ -21,19 +21,19 @@ final class Pages {
 
     private final GatewayConfig config;
     private final KvRouter router;
-    private final Fleet fleet;
+    private final UpstreamRegistry registry;
     private final DecisionLog decisions;
     private final Instant started;
 
     Pages(
             GatewayConfig config,
             KvRouter router,
-            Fleet fleet,
+            UpstreamRegistry registry,
             DecisionLog decisions,
             Instant started) {
         this.config = config;
         this.router = router;
-        this.fleet = fleet;
+        this.registry = registry;
         this.decisions = decisions;
         this.started = started;
     }
@@ -70,7 +70,7 @@ final class Pages {
     }
 
     private int maxModelLength() {
-        for (Upstream upstream : fleet.upstreams()) {
+        for (Upstream upstream : registry.upstreams()) {
             if (upstream.maxModelLength() != AnswerReader.UNKNOWN) {
                 return upstream.maxModelLength();
             }
@@ -104,19 +104,42 @@ final class Pages {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("status", state.text());
         final ArrayNode list = page.putArray("workers");
-        for (Worker worker : fleet.workers()) {
-            final Upstream upstream = fleet.of(worker);
-            final ObjectNode item = list.addObject();
-            item.put("worker", worker.name());
-            item.put("dp_rank", worker.dpRank());
-            item.put("url", worker.url());
-            item.put("available", worker.available());
-            item.put("health", upstream.health().state().spelling());
-            item.put("last_error", upstream.health().lastError());
-            item.put("index_state", lower(worker.state()));
-            item.put("tokenizer", upstream.tokenizer().spelling());
+        for (Upstream upstream : registry.upstreams()) {
+            for (Worker worker : upstream.ranks()) {
+                final ObjectNode item = list.addObject();
+                item.put("worker", worker.name());
+                item.put("dp_rank", worker.dpRank());
+                item.put("url", worker.url());
+                item.put("available", worker.available());
+                item.put("health", upstream.health().state().spelling());
+                item.put("last_error", upstream.health().lastError());
+                item.put("index_state", lower(worker.state()));
+                item.put("tokenizer", upstream.tokenizer().spelling());
+            }
         }
         return page;
+    }
+
+    /** One entry a server, its ranks together. */
+    ObjectNode registered() {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        final ArrayNode list = page.putArray("workers");
+        registry.upstreams().forEach(upstream -> registered(list.addObject(), upstream));
+        return page;
+    }
+
+    static void registered(ObjectNode item, Upstream upstream) {
+        item.put("name", upstream.name());
+        item.put("url", upstream.url().toString());
+        item.put("source", upstream.source());
+        item.put("generation", upstream.id());
+        item.put("dp", upstream.ranks().size());
+        item.put("health", upstream.health().state().spelling());
+        item.put("in_use", upstream.inUse());
+        item.put("draining", upstream.draining());
+        item.put(
+                "active_requests",
+                upstream.ranks().stream().mapToLong(Worker::activeRequests).sum());
     }
 
     ObjectNode workers() {
@@ -125,8 +148,10 @@ final class Pages {
         page.put("block_size", config.get(RouterSettings.BLOCK_SIZE));
         page.put("active_leases", router.activeLeases());
         final ArrayNode list = page.putArray("workers");
-        for (Worker worker : fleet.workers()) {
-            worker(list.addObject(), worker, fleet.of(worker));
+        for (Upstream upstream : registry.upstreams()) {
+            for (Worker worker : upstream.ranks()) {
+                worker(list.addObject(), worker, upstream);
+            }
         }
         return page;
     }
@@ -136,6 +161,8 @@ final class Pages {
         item.put("dp_rank", worker.dpRank());
         item.put("url", worker.url());
         item.put("available", worker.available());
+        item.put("draining", upstream.draining());
+        item.put("generation", upstream.id());
         item.put("health", upstream.health().state().spelling());
         item.put("last_error", upstream.health().lastError());
         item.put("tokenizer", upstream.tokenizer().spelling());

@@ -8,7 +8,7 @@ record ProxyContext(
         HttpClient client,
         AnsweredConnections answered,
         RoutingDesk desk,
-        Fleet fleet,
+        UpstreamRegistry registry,
         GatewayMetrics metrics,
         PredictionFeedback feedback,
         RetryPolicy.Rules retries) {}

@@ -224,7 +224,7 @@ final class ProxyExchange {
         BookedAttempt(RoutingDesk.Booking booking) {
             this.booking = booking;
             this.lease = booking.lease();
-            this.upstream = context.fleet().of(lease.worker());
+            this.upstream = booking.upstream();
             this.attempt =
                     new UpstreamAttempt(
                             context, upstream, proxied.inference().stream, this::outcome);

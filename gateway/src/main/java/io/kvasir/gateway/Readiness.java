@@ -34,7 +34,7 @@ final class Readiness {
         }
     }
 
-    private final Fleet fleet;
+    private final UpstreamRegistry registry;
     private final long loadLimitNs;
     private final long startNs = System.nanoTime();
     private volatile boolean loaded;
@@ -43,8 +43,8 @@ final class Readiness {
     /**
      * @param loadLimitNs how long the load of indexes is waited for at most
      */
-    Readiness(Fleet fleet, long loadLimitNs) {
-        this.fleet = fleet;
+    Readiness(UpstreamRegistry registry, long loadLimitNs) {
+        this.registry = registry;
         this.loadLimitNs = loadLimitNs;
     }
 
@@ -62,15 +62,14 @@ final class Readiness {
         if (draining) {
             return State.DRAINING;
         }
-        if (fleet.workers().stream().noneMatch(this::answers)) {
+        if (registry.upstreams().stream().noneMatch(Readiness::answers)) {
             return State.NO_WORKER;
         }
         return loaded() ? State.READY : State.LOADING;
     }
 
-    private boolean answers(Worker worker) {
-        return worker.available()
-                && fleet.of(worker).health().state() != UpstreamHealth.State.UNKNOWN;
+    private static boolean answers(Upstream upstream) {
+        return upstream.inUse() && upstream.health().state() != UpstreamHealth.State.UNKNOWN;
     }
 
     /** Once loaded, always loaded: later repairs of one index are no reason to refuse requests. */
@@ -78,7 +77,8 @@ final class Readiness {
         if (!loaded) {
             loaded =
                     System.nanoTime() - startNs > loadLimitNs
-                            || fleet.workers().stream().allMatch(w -> !w.available() || w.ready());
+                            || registry.workers().stream()
+                                    .allMatch(w -> !w.available() || w.ready());
         }
         return loaded;
     }
@@ -88,6 +88,6 @@ final class Readiness {
         if (draining) {
             return State.DRAINING;
         }
-        return fleet.workers().stream().anyMatch(Worker::available) ? State.OK : State.NO_WORKER;
+        return registry.workers().stream().anyMatch(Worker::available) ? State.OK : State.NO_WORKER;
     }
 }

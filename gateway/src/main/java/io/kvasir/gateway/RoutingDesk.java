@@ -22,20 +22,27 @@ final class RoutingDesk {
     private static final Logger LOG = LoggerFactory.getLogger(RoutingDesk.class);
 
     /** A worker booked for one attempt. */
-    record Booking(Lease lease, DecisionRecord decision) {}
+    record Booking(Lease lease, DecisionRecord decision, Upstream upstream) {}
 
     private record Scratch(RouteRequest request, Decision decision) {}
 
     private static final int KEPT_SCRATCHES = 64;
 
     private final KvRouter router;
+    private final UpstreamRegistry registry;
     private final DecisionLog log;
     private final GatewayMetrics metrics;
     private final InstantSource clock;
     private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
 
-    RoutingDesk(KvRouter router, DecisionLog log, GatewayMetrics metrics, InstantSource clock) {
+    RoutingDesk(
+            KvRouter router,
+            UpstreamRegistry registry,
+            DecisionLog log,
+            GatewayMetrics metrics,
+            InstantSource clock) {
         this.router = router;
+        this.registry = registry;
         this.log = log;
         this.metrics = metrics;
         this.clock = clock;
@@ -58,6 +65,11 @@ final class RoutingDesk {
         try {
             fill(scratch.request.reset(), prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
+            final Upstream upstream = registry.of(lease.worker());
+            if (upstream == null) { // removed in this moment, so no later decision finds it
+                lease.close();
+                return reserve(prompt, excluded, requestId, route, attempt);
+            }
             if (prompt.decodeTokens() > 0) {
                 lease.outputTokens(prompt.decodeTokens());
             }
@@ -66,7 +78,7 @@ final class RoutingDesk {
                             requestId, clock.instant(), route, attempt, scratch.decision);
             log.add(decision);
             metrics.routed(decision, System.nanoTime() - begin);
-            return new Booking(lease, decision);
+            return new Booking(lease, decision, upstream);
         } catch (RouteException e) {
             LOG.debug("{}: not routed: {}", requestId, e.getMessage());
             throw ApiException.route(e);

@@ -31,11 +31,16 @@ final class Upstream {
     }
 
     private final WorkerConfig config;
-    private final List<Worker> ranks;
+    private final long id;
+    private volatile String source;
     private final KvRouter router;
     private final UpstreamHealth health;
     private final Runnable healthChanged;
     private final Set<UpstreamAttempt> underWay = ConcurrentHashMap.newKeySet();
+    private volatile List<Worker> ranks = List.of();
+    private boolean admitted; // guarded by this
+    private boolean draining; // guarded by this
+    private boolean evenEjected; // guarded by this
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
     private volatile int engineBlockSize = AnswerReader.UNKNOWN;
@@ -44,19 +49,65 @@ final class Upstream {
     private volatile boolean statesCachedTokens;
 
     /**
+     * @param id unique among all servers that there ever were, and growing
+     * @param admitted whether it may be used before it has answered
      * @param healthChanged called without a lock when the server was taken out of use or came back
      */
     Upstream(
             WorkerConfig config,
-            List<Worker> ranks,
+            String source,
+            long id,
             KvRouter router,
+            boolean admitted,
             BreakerRules rules,
             Runnable healthChanged) {
         this.health = new UpstreamHealth(rules);
         this.healthChanged = healthChanged;
+        this.source = source;
         this.config = config;
-        this.ranks = List.copyOf(ranks);
+        this.id = id;
         this.router = router;
+        this.admitted = admitted;
+    }
+
+    /** Name of the source that has spoken of it last. */
+    String source() {
+        return source;
+    }
+
+    void source(String name) {
+        source = name;
+    }
+
+    /** Which of all servers it is: another one of the same name has another number. */
+    long id() {
+        return id;
+    }
+
+    /** Says which workers of the router it is. */
+    void ranks(List<Worker> registered) {
+        ranks = List.copyOf(registered);
+        publish();
+    }
+
+    /** Whether requests are sent to it. */
+    synchronized boolean inUse() {
+        return admitted
+                && !draining
+                && (health.usable()
+                        || (evenEjected && health.state() == UpstreamHealth.State.EJECTED));
+    }
+
+    /** Has no new request sent to it, or has again. */
+    void drain(boolean begin) {
+        synchronized (this) {
+            draining = begin;
+        }
+        publish();
+    }
+
+    synchronized boolean draining() {
+        return draining;
     }
 
     String name() {
@@ -151,6 +202,10 @@ final class Upstream {
         if (before == null) {
             return false;
         }
+        synchronized (this) {
+            admitted = true;
+        }
+        publish();
         healthChanged.run();
         LOG.info("worker {} at {} answers", name(), url());
         return before != UpstreamHealth.State.EJECTED;
@@ -178,13 +233,17 @@ final class Upstream {
      * Tells the router whether it may choose this server; reads the breaker under the lock, so that
      * the last writer tells the last state.
      *
-     * @param evenEjected whether it may although it is ejected
+     * @param even whether it may although it is ejected
      */
-    synchronized void useEjected(boolean evenEjected) {
-        final boolean usable =
-                health.usable() || (evenEjected && health.state() == UpstreamHealth.State.EJECTED);
+    synchronized void useEjected(boolean even) {
+        evenEjected = even;
+        publish();
+    }
+
+    private synchronized void publish() {
+        final boolean use = inUse();
         for (Worker worker : ranks) {
-            worker.available(usable);
+            worker.available(use);
         }
     }
 

@@ -37,6 +37,7 @@ public record WorkerConfig(
         String topic) {
     static final List<String> KEYS =
             List.of("url", "name", "events", "replay", "dp", "removals", "bind", "topic");
+    private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
     private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
 
     /** Checks the values. */
@@ -45,6 +46,11 @@ public record WorkerConfig(
         Objects.requireNonNull(url, "url");
         Objects.requireNonNull(removals, "removals");
         Objects.requireNonNull(topic, "topic");
+        if (!NAME.matcher(name).matches()) {
+            throw new IllegalArgumentException(
+                    "a worker's name has 1 to 200 characters, no blank, control character, comma or"
+                            + " slash among them");
+        }
         if (dataParallelSize < 1) {
             throw new IllegalArgumentException("dp=" + dataParallelSize + " must be at least 1");
         }
@@ -158,7 +164,7 @@ public record WorkerConfig(
         };
     }
 
-    private static int number(String key, String value) {
+    static int number(String key, String value) {
         try {
             return Integer.parseInt(value);
         } catch (NumberFormatException e) {

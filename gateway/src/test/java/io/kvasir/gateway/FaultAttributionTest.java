@@ -17,8 +17,10 @@ class FaultAttributionTest {
     private static Upstream upstream(String name) {
         return new Upstream(
                 WorkerConfig.parse("http://127.0.0.1:1,name=" + name),
-                List.of(),
+                "static",
+                0,
                 null,
+                true,
                 new BreakerRules(1000, 100, 1000, 0, 1, 1, 1),
                 () -> {});
     }

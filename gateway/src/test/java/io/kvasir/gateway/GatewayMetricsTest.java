@@ -37,10 +37,11 @@ class GatewayMetricsTest {
     private final GatewayMetrics metrics = new GatewayMetrics();
 
     GatewayMetricsTest() {
-        final Fleet fleet = new Fleet(config, router);
+        final UpstreamRegistry registry = new UpstreamRegistry(config, router);
+        new StaticDiscovery(config).start(registry.listener("static"));
         router.openDirect(
-                fleet.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
-        metrics.watch(router, fleet);
+                registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
+        metrics.watch(router, registry);
     }
 
     @AfterEach

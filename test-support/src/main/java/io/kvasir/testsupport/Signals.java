@@ -2,7 +2,7 @@ package io.kvasir.testsupport;
 
 import java.io.IOException;
 
-/** Stops processes and lets them go on: to others a stopped one looks as if it hung. */
+/** Signals to processes. One that is stopped looks as if it hung. */
 public final class Signals {
     private Signals() {}
 
@@ -24,6 +24,16 @@ public final class Signals {
      */
     public static void goOn(Process process) throws IOException, InterruptedException {
         send("-CONT", process);
+    }
+
+    /**
+     * Says to a process that its configuration has changed, as {@code kill -HUP} does.
+     *
+     * @param process a running one
+     * @throws IOException if that fails
+     */
+    public static void hangUp(Process process) throws IOException, InterruptedException {
+        send("-HUP", process);
     }
 
     private static void send(String signal, Process process)

@@ -1,0 +1,150 @@
+package io.kvasir.gateway;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * {@code /admin/workers} of the admin port: which workers there are, and how operators add, drain
+ * and remove them while the gateway runs.
+ */
+final class WorkersApi {
+    static final String PATH = "/admin/workers";
+
+    private static final String DRAIN = "/drain";
+    private static final String RESUME = "/resume";
+    private static final int MAX_BODY_BYTES = 64 << 10;
+
+    private final GatewayConfig config;
+    private final UpstreamRegistry registry;
+    private final AdminDiscovery discovery;
+    private final Pages pages;
+
+    WorkersApi(
+            GatewayConfig config,
+            UpstreamRegistry registry,
+            AdminDiscovery discovery,
+            Pages pages) {
+        this.config = config;
+        this.registry = registry;
+        this.discovery = discovery;
+        this.pages = pages;
+    }
+
+    /** Whether a path is of this API. */
+    static boolean has(String path) {
+        return path.equals(PATH) || path.startsWith(PATH + '/');
+    }
+
+    void answer(String path, Request request, Response response, Callback callback)
+            throws ApiException {
+        final String method = request.getMethod();
+        if (path.equals(PATH)) {
+            switch (method) {
+                case "GET", "HEAD" -> Answers.json(response, callback, 200, pages.registered());
+                case "POST" -> add(request, response, callback);
+                default -> throw wrongMethod(path, "GET, HEAD, POST", method);
+            }
+            return;
+        }
+        final String rest = path.substring(PATH.length() + 1);
+        if (rest.endsWith(DRAIN) || rest.endsWith(RESUME)) {
+            if (!method.equals("POST")) {
+                throw wrongMethod(path, "POST", method);
+            }
+            final boolean begin = rest.endsWith(DRAIN);
+            final String name = rest.substring(0, rest.lastIndexOf('/'));
+            check(name, registry.drain(name, begin));
+            Answers.json(response, callback, 200, one(name));
+            return;
+        }
+        switch (method) {
+            case "GET", "HEAD" -> Answers.json(response, callback, 200, one(rest));
+            case "DELETE" -> {
+                check(rest, discovery.remove(rest));
+                final ObjectNode page = Json.MAPPER.createObjectNode();
+                page.put("name", rest).put("removed", true);
+                Answers.json(response, callback, 200, page);
+            }
+            default -> throw wrongMethod(path, "GET, HEAD, DELETE", method);
+        }
+    }
+
+    private void add(Request request, Response response, Callback callback) throws ApiException {
+        final DiscoveredWorker worker;
+        final boolean added;
+        try {
+            worker = DiscoveredWorker.of(config.get(GatewaySettings.MODEL), texts(request));
+            added = discovery.add(worker);
+        } catch (IllegalArgumentException e) {
+            throw ApiException.invalid(null, e.getMessage());
+        }
+        Answers.json(response, callback, added ? 201 : 200, one(worker.name()));
+    }
+
+    /** A JSON object of the keys that a worker has in YAML; numbers and booleans may be bare. */
+    private static Map<String, String> texts(Request request) throws ApiException {
+        final JsonNode body;
+        try {
+            final byte[] bytes =
+                    Content.Source.asInputStream(request).readNBytes(MAX_BODY_BYTES + 1);
+            if (bytes.length > MAX_BODY_BYTES) {
+                throw ApiException.tooLarge(bytes.length, MAX_BODY_BYTES);
+            }
+            body = Json.MAPPER.readTree(bytes);
+        } catch (IOException e) {
+            throw ApiException.invalid(null, "the body is not valid JSON");
+        }
+        if (!(body instanceof ObjectNode object)) {
+            throw ApiException.invalid(null, "a JSON object with the keys of a worker is needed");
+        }
+        final Map<String, String> texts = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> member : object.properties()) {
+            if (!member.getValue().isValueNode() || member.getValue().isNull()) {
+                throw ApiException.invalid(
+                        member.getKey(), "'" + member.getKey() + "' must be a single value");
+            }
+            texts.put(member.getKey(), member.getValue().asText());
+        }
+        return texts;
+    }
+
+    private ObjectNode one(String name) throws ApiException {
+        final ObjectNode page = Json.MAPPER.createObjectNode();
+        for (Upstream upstream : registry.upstreams()) {
+            if (upstream.name().equals(name)) {
+                Pages.registered(page, upstream);
+                return page;
+            }
+        }
+        throw notFound(name);
+    }
+
+    private static void check(String name, boolean found) throws ApiException {
+        if (!found) {
+            throw notFound(name);
+        }
+    }
+
+    private static ApiException notFound(String name) {
+        return ApiException.client(
+                404, null, "not_found", "unknown_worker", "no worker is named '" + name + "'");
+    }
+
+    private static ApiException wrongMethod(String path, String methods, String method) {
+        return ApiException.client(
+                405,
+                null,
+                "method_not_allowed",
+                "wrong_method",
+                path + " answers " + methods + ", not " + method);
+    }
+}

@@ -1,0 +1,379 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.sun.management.UnixOperatingSystemMXBean;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.lang.management.ManagementFactory;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Workers that come and go while the gateway runs. */
+class LiveWorkersTest {
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
+    private static final String WHOLE = "{\"prompt\":[1]}";
+
+    private final FakeEngine first = new FakeEngine(call -> call.json(200, ANSWER));
+    private final FakeEngine second = new FakeEngine(call -> call.json(200, ANSWER));
+    private GatewayServer gateway;
+
+    private void start(GatewayConfig.Builder config) throws Exception {
+        gateway = GatewayServer.start(config.build());
+        Gateways.awaitContact(gateway);
+    }
+
+    @AfterEach
+    void stop() {
+        gateway.close();
+        first.close();
+        second.close();
+    }
+
+    private HttpResponse<String> admin(String method, String path, String body) throws Exception {
+        return Gateways.send(
+                Gateways.adminRequest(gateway, "/admin/workers" + path)
+                        .method(method, HttpRequest.BodyPublishers.ofString(body)));
+    }
+
+    private static String json(FakeEngine engine, String name) {
+        return "{\"url\":\"" + engine.url() + "\",\"name\":\"" + name + "\"}";
+    }
+
+    private JsonNode worker(String name) throws Exception {
+        final HttpResponse<String> answer = admin("GET", "/" + name, "");
+        return answer.statusCode() == 200 ? GatewayHttpTest.json(answer) : null;
+    }
+
+    private void awaitInUse(String name) throws Exception {
+        Eventually.holds(
+                name + " is in use",
+                () -> {
+                    try {
+                        return worker(name).path("in_use").asBoolean();
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
+    private HttpResponse<String> complete() throws Exception {
+        return Gateways.post(gateway, "/v1/completions", WHOLE);
+    }
+
+    @Test
+    void workersAreAddedListedAndRemoved() throws Exception {
+        start(Gateways.config(first.worker("one")));
+        assertEquals(201, admin("POST", "", json(second, "two")).statusCode());
+        awaitInUse("two");
+        final JsonNode list = GatewayHttpTest.json(admin("GET", "", "")).path("workers");
+        assertEquals("one", list.at("/0/name").asText());
+        assertEquals("static", list.at("/0/source").asText());
+        assertEquals("two", list.at("/1/name").asText());
+        assertEquals(second.url(), list.at("/1/url").asText());
+        assertEquals("admin", list.at("/1/source").asText());
+        assertEquals(200, admin("DELETE", "/one", "").statusCode());
+        for (int i = 0; i < 3; i++) {
+            assertEquals(200, complete().statusCode());
+        }
+        assertEquals(0, first.calls.size());
+        assertEquals(3, second.calls.size());
+        assertEquals(404, admin("DELETE", "/one", "").statusCode());
+        assertEquals(404, admin("GET", "/one", "").statusCode());
+        assertEquals(404, admin("POST", "/one/drain", "").statusCode());
+    }
+
+    @Test
+    void aWorkerIsNotUsedBeforeItAnswers() throws Exception {
+        final CountDownLatch loaded = new CountDownLatch(1);
+        second.health =
+                call -> {
+                    loaded.await();
+                    call.json(200, "{}");
+                };
+        start(Gateways.config(first.worker("one")));
+        assertEquals(201, admin("POST", "", json(second, "two")).statusCode());
+        for (int i = 0; i < 4; i++) {
+            assertEquals(200, complete().statusCode());
+        }
+        assertEquals(0, second.calls.size());
+        assertFalse(worker("two").path("in_use").asBoolean());
+        loaded.countDown();
+        awaitInUse("two");
+    }
+
+    @Test
+    void aWorkerOfAGatewayWithoutOneMakesItReady() throws Exception {
+        start(Gateways.config());
+        assertEquals(503, Gateways.get(gateway, "/ready").statusCode());
+        assertEquals(503, complete().statusCode());
+        assertEquals(201, admin("POST", "", json(first, "one")).statusCode());
+        awaitInUse("one");
+        assertEquals(200, Gateways.get(gateway, "/ready").statusCode());
+        assertEquals(200, complete().statusCode());
+    }
+
+    @Test
+    void aDrainedWorkerEndsWhatItHasAndGetsNothingNew() throws Exception {
+        final CountDownLatch go = new CountDownLatch(1);
+        first.script =
+                call -> {
+                    go.await();
+                    call.json(200, ANSWER);
+                };
+        start(Gateways.config(first.worker("one")));
+        final Future<HttpResponse<String>> running = inBackground();
+        Eventually.holds("it runs", () -> first.calls.size() == 1);
+        admin("POST", "", json(second, "two"));
+        awaitInUse("two");
+        final JsonNode drained = GatewayHttpTest.json(admin("POST", "/one/drain", ""));
+        assertTrue(drained.path("draining").asBoolean());
+        assertEquals(1, drained.path("active_requests").asInt());
+        for (int i = 0; i < 4; i++) {
+            assertEquals(200, complete().statusCode());
+        }
+        assertEquals(1, first.calls.size());
+        go.countDown();
+        assertEquals(200, running.get().statusCode());
+        Eventually.holds(
+                "nothing runs there",
+                () -> gateway.router().workers().getFirst().activeRequests() == 0);
+        assertEquals(200, admin("DELETE", "/one", "").statusCode());
+        assertNull(worker("one"));
+    }
+
+    @Test
+    void aDrainCanBeTakenBack() throws Exception {
+        start(Gateways.config(first.worker("one")));
+        assertEquals(200, admin("POST", "/one/drain", "").statusCode());
+        assertEquals(503, complete().statusCode());
+        assertEquals(503, Gateways.get(gateway, "/ready").statusCode());
+        assertEquals(200, admin("POST", "/one/resume", "").statusCode());
+        assertEquals(200, complete().statusCode());
+    }
+
+    @Test
+    void aRequestOnARemovedWorkerFinishes() throws Exception {
+        final CountDownLatch go = new CountDownLatch(1);
+        first.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk("data: 1\n\n");
+                    go.await();
+                    call.chunk("data: [DONE]\n\n");
+                    call.endChunks();
+                };
+        start(Gateways.config(first.worker("one")));
+        final Future<HttpResponse<String>> running = inBackground();
+        Eventually.holds("it runs", () -> first.calls.size() == 1);
+        assertEquals(200, admin("DELETE", "/one", "").statusCode());
+        assertEquals(0, gateway.router().workers().size());
+        go.countDown();
+        final HttpResponse<String> answer = running.get();
+        assertEquals(200, answer.statusCode());
+        assertTrue(answer.body().endsWith("data: [DONE]\n\n"), answer.body());
+        assertEquals(0, gateway.router().activeLeases());
+        Eventually.holds("no series of it is left", () -> !metrics().contains("\"one\""));
+    }
+
+    @Test
+    void theSameNameWithAnotherUrlIsAnotherGeneration() throws Exception {
+        start(Gateways.config(first.worker("one")));
+        final long before = worker("one").path("generation").asLong();
+        assertEquals(200, admin("POST", "", json(first, "one")).statusCode());
+        assertEquals(before, worker("one").path("generation").asLong());
+        assertEquals(201, admin("POST", "", json(second, "one")).statusCode());
+        assertTrue(worker("one").path("generation").asLong() > before);
+        awaitInUse("one");
+        assertEquals(200, complete().statusCode());
+        assertEquals(0, first.calls.size());
+        assertEquals(1, second.calls.size());
+    }
+
+    @Test
+    void whatCannotBeUsedIsRefusedAndNamed() throws Exception {
+        start(Gateways.config(first.worker("one")));
+        final String[][] refused = {
+            {"", "JSON"},
+            {"[]", "JSON object"},
+            {"{}", "no url"},
+            {"{\"url\":\"ftp://h:1\"}", "must be http"},
+            {"{\"url\":\"http://h:1\",\"nme\":\"a\"}", "unknown key 'nme'"},
+            {"{\"url\":\"http://h:1\",\"name\":[\"a\"]}", "single value"},
+            {"{\"url\":\"http://h:1\",\"name\":\"a\\nb\"}", "name"},
+            {"{\"url\":\"http://h:1\",\"name\":\"a/b\"}", "name"},
+            {"{\"url\":\"http://h:1\",\"dp\":8}", "max-workers"},
+            {"{\"url\":\"http://h:1\",\"dp\":0}", "dp=0"},
+            {"{\"url\":\"http://h:1\",\"model\":\"other\"}", "other"},
+            {"{\"url\":\"http://h:1\",\"role\":\"prefill\"}", "prefill"},
+        };
+        for (String[] each : refused) {
+            final HttpResponse<String> answer = admin("POST", "", each[0]);
+            assertEquals(400, answer.statusCode(), each[0]);
+            assertTrue(answer.body().contains(each[1]), answer.body());
+        }
+        assertEquals(405, admin("PUT", "", "").statusCode());
+        assertEquals(405, admin("GET", "/one/drain", "").statusCode());
+        assertEquals(1, gateway.router().workers().size());
+    }
+
+    @Test
+    void theFileOfWorkersIsFollowedAndABrokenOneIsCounted(@TempDir Path dir) throws Exception {
+        final Path file = Files.writeString(dir.resolve("w"), "- " + first.url() + ",name=one\n");
+        start(
+                Gateways.config()
+                        .set(GatewaySettings.WORKERS_FILE, file)
+                        .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofMillis(5)));
+        assertEquals("file", worker("one").path("source").asText());
+        Files.writeString(file, "- " + second.url() + ",name=two\n");
+        awaitWorkers("two");
+        Files.writeString(file, "- " + second.url() + ",nome=two\n");
+        Eventually.holds(
+                "it is counted",
+                () -> metrics().contains("kvasir_discovery_failures_total{source=\"file\"} 1.0"));
+        assertEquals(200, complete().statusCode());
+        Files.writeString(
+                file, "- " + second.url() + ",name=two\n- " + first.url() + ",name=one\n");
+        gateway.reload();
+        awaitInUse("one");
+    }
+
+    private void awaitWorkers(String... names) throws InterruptedException {
+        Eventually.holds(
+                List.of(names) + " are there",
+                () ->
+                        gateway.router().workers().stream()
+                                .map(w -> w.name())
+                                .toList()
+                                .equals(List.of(names)));
+    }
+
+    @Test
+    void noRequestFailsWhileAllWorkersAreReplacedAgainAndAgain(@TempDir Path dir) throws Exception {
+        final Path file = Files.writeString(dir.resolve("w"), "- " + first.url() + ",name=w0\n");
+        start(
+                Gateways.config()
+                        .set(GatewaySettings.WORKERS_FILE, file)
+                        .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofDays(1)));
+        final AtomicBoolean go = new AtomicBoolean(true);
+        final ConcurrentLinkedQueue<String> failures = new ConcurrentLinkedQueue<>();
+        try (var clients = Executors.newVirtualThreadPerTaskExecutor()) {
+            final List<Future<?>> all = new ArrayList<>();
+            for (int i = 0; i < 4; i++) {
+                all.add(
+                        clients.submit(
+                                () -> {
+                                    while (go.get()) {
+                                        final HttpResponse<String> answer = complete();
+                                        if (answer.statusCode() != 200) {
+                                            failures.add(answer.body());
+                                        }
+                                    }
+                                    return null;
+                                }));
+            }
+            try {
+                for (int i = 1; i <= 60; i++) {
+                    final FakeEngine engine = i % 2 == 0 ? first : second;
+                    Files.writeString(file, "- " + engine.url() + ",name=w" + i + "\n");
+                    gateway.reload();
+                    awaitWorkers("w" + i);
+                }
+                for (int i = 0; i < 60; i++) {
+                    final String name = "x" + i;
+                    admin("POST", "", json(first, name));
+                    awaitInUse(name);
+                    admin("POST", "/" + name + "/drain", "");
+                    admin("DELETE", "/" + name, "");
+                }
+            } finally {
+                go.set(false);
+            }
+            for (Future<?> each : all) {
+                each.get();
+            }
+        }
+        assertEquals(List.of(), List.copyOf(failures));
+        assertTrue(first.calls.size() > 0 && second.calls.size() > 0);
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void tenThousandRoundsLeakNothing() throws Exception {
+        start(Gateways.config(first.worker("one")));
+        for (int i = 0; i < 200; i++) {
+            addAndRemove(i);
+        }
+        assertEquals(200, complete().statusCode());
+        final long descriptors = descriptors();
+        final int threads = Thread.activeCount();
+        final long series = metrics().lines().count();
+        for (int i = 200; i < 10_200; i++) {
+            addAndRemove(i);
+        }
+        assertEquals(200, complete().statusCode());
+        Eventually.holds("descriptors", () -> descriptors() <= descriptors + 20);
+        Eventually.holds("threads", () -> Thread.activeCount() <= threads + 8);
+        Eventually.holds("series", () -> metrics().lines().count() <= series);
+        Eventually.holds("probes", () -> gateway.probes() == 1);
+        assertEquals(1, gateway.router().workers().size());
+    }
+
+    /** A rank of its own and an event endpoint in every tenth: both are opened and closed. */
+    private void addAndRemove(int round) {
+        final String name = "w" + round;
+        final WorkerConfig worker =
+                WorkerConfig.parse(
+                        second.url()
+                                + ",name="
+                                + name
+                                + (round % 10 == 0
+                                        ? ",dp=2,events=tcp://127.0.0.1:" + (20_000 + round)
+                                        : ""));
+        assertTrue(gateway.admin().add(DiscoveredWorker.of("m", worker)));
+        assertTrue(gateway.admin().remove(name));
+    }
+
+    private static long descriptors() {
+        return ((UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
+                .getOpenFileDescriptorCount();
+    }
+
+    private String metrics() {
+        try {
+            return Gateways.get(gateway, "/metrics").body();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private Future<HttpResponse<String>> inBackground() {
+        return CompletableFuture.supplyAsync(
+                () -> {
+                    try {
+                        return complete();
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                Executors.newVirtualThreadPerTaskExecutor());
+    }
+}
