@@ -91,6 +91,7 @@ final class Cluster implements AutoCloseable {
                                 .set(GatewaySettings.HOST, plan.host())
                                 .set(GatewaySettings.PORT, plan.port())
                                 .set(GatewaySettings.ADMIN_PORT, 0L)
+                                .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
                                 .set(GatewaySettings.MODEL, engineConfig.model())
                                 .set(RouterSettings.BLOCK_SIZE, engineConfig.blockSize())
                                 .set(RouterSettings.MODE, mode)

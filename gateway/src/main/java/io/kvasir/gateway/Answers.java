@@ -25,7 +25,7 @@ final class Answers {
             response.getHeaders().put(HttpHeader.RETRY_AFTER, "1");
         }
         if (requestId != null) {
-            response.getHeaders().put("x-kvasir-request-id", requestId);
+            response.getHeaders().put(ProxyHeaders.REQUEST_ID, requestId);
         }
         write(response, callback, error.status(), JSON, error.body(requestId));
     }

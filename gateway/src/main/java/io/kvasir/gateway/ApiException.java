@@ -189,11 +189,15 @@ final class ApiException extends Exception {
                 textForClient(cause));
     }
 
-    /** The router's message names knobs of the operator's; a client cannot turn them. */
+    /** The router's message names workers and knobs: they are the operator's. */
     private static String textForClient(RouteException cause) {
-        return cause.kind() == RouteException.Kind.OVERLOADED
-                ? "too many requests are being served at this moment; try again later"
-                : cause.getMessage();
+        return switch (cause.kind()) {
+            case OVERLOADED -> "too many requests are being served at this moment; try again later";
+            case NO_WORKERS -> "no worker can serve requests at this moment; try again later";
+            case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
+            case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
+            case INVALID -> cause.getMessage();
+        };
     }
 
     static ApiException upstream(int status, UpstreamFault fault, String worker, String message) {

@@ -33,6 +33,9 @@ final class ConfigFile {
             Set.of(
                     GatewaySettings.TOKENIZER,
                     GatewaySettings.ADMIN_TOKEN_FILE,
+                    GatewaySettings.TRUSTED_TOKEN_FILE,
+                    GatewaySettings.WORKER_KEY_FILE,
+                    GatewaySettings.WORKER_TRUST_STORE,
                     GatewaySettings.WORKERS_FILE);
 
     private final Path file;

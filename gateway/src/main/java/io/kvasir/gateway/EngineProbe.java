@@ -10,6 +10,7 @@ import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
 import org.eclipse.jetty.client.StringRequestContent;
+import org.eclipse.jetty.http.HttpHeader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -40,6 +41,7 @@ final class EngineProbe {
 
     private final HttpClient client;
     private final AnsweredConnections answered;
+    private final WorkerKey key;
     private final GatewayConfig config;
     private final ChatModel encoder;
     private final AtomicInteger watched = new AtomicInteger();
@@ -50,10 +52,12 @@ final class EngineProbe {
     EngineProbe(
             HttpClient client,
             AnsweredConnections answered,
+            WorkerKey key,
             GatewayConfig config,
             ChatModel encoder) {
         this.client = client;
         this.answered = answered;
+        this.key = key;
         this.config = config;
         this.encoder = encoder;
     }
@@ -221,7 +225,11 @@ final class EngineProbe {
     }
 
     private Request request(Upstream upstream, String path) {
-        return client.newRequest(upstream.url()).path(upstream.path(path));
+        final Request request = client.newRequest(upstream.url()).path(upstream.path(path));
+        final String authorization = key.of(upstream);
+        return authorization == null
+                ? request
+                : request.headers(all -> all.put(HttpHeader.AUTHORIZATION, authorization));
     }
 
     /** Asks, and asks again where the worker had closed the connection; within one timeout. */

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.tokens.PromptException;
 
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -164,8 +165,12 @@ final class GatewayHandler extends Handler.Abstract {
             String requestId)
             throws ApiException, IOException {
         final InferenceRequest inference = RequestParser.parse(route, given);
+        final boolean trusted = context.trusted().trusts(request);
         final RoutingHeaders overrides =
-                RoutingHeaders.parse(request.getHeaders(), context.registry().workers());
+                trusted
+                        ? RoutingHeaders.parse(request.getHeaders(), context.registry().workers())
+                        : RoutingHeaders.NONE;
+        final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();
         final RoutedPrompt prompt = prompts.read(inference, overrides);
         context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
@@ -173,14 +178,31 @@ final class GatewayHandler extends Handler.Abstract {
                 inference.stream
                         && !inference.includeUsage
                         && context.config().get(GatewaySettings.INCLUDE_USAGE);
+        final byte[] body = askUsage ? inference.bodyWithUsage() : given;
         final ProxyRequest proxied =
                 new ProxyRequest(
                         inference,
                         prompt,
-                        ByteBuffer.wrap(askUsage ? inference.bodyWithUsage() : given),
+                        ByteBuffer.wrap(
+                                salted
+                                        ? TenantSalt.put(
+                                                body, inference.clientSalt, inference.cacheSalt)
+                                        : body),
                         askUsage,
+                        trusted,
                         requestId);
         return new ProxyExchange(context, proxied, request, response, callback)::start;
+    }
+
+    /** Sets the salt of the request's tenant; true if the worker must get it, too. */
+    private boolean salt(InferenceRequest inference, Request request) {
+        final String header = context.config().get(GatewaySettings.TENANT_HEADER);
+        if (header == null) {
+            return false;
+        }
+        inference.clientSalt = inference.cacheSalt != null;
+        inference.cacheSalt = TenantSalt.of(request.getHeaders().get(header), inference.cacheSalt);
+        return inference.cacheSalt != null;
     }
 
     /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
@@ -223,14 +245,13 @@ final class GatewayHandler extends Handler.Abstract {
      */
     static boolean serverError(Request request, Response response, Callback callback) {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
-        final Object message = request.getAttribute("org.eclipse.jetty.server.error_message");
         final int code = status instanceof Integer number ? number : response.getStatus();
         final ApiException error =
                 code == 503
                         ? ApiException.draining()
                         : code >= 400 && code < 500
                                 ? ApiException.client(
-                                        code, null, null, "bad_http", String.valueOf(message))
+                                        code, null, null, "bad_http", HttpStatus.getMessage(code))
                                 : ApiException.internal("internal error");
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");

@@ -64,6 +64,8 @@ public final class GatewayServer implements AutoCloseable {
     private final List<Discovery> discoveries = new ArrayList<>();
     private final AdminDiscovery byAdmin = new AdminDiscovery();
     private final BearerTokens adminTokens;
+    private final TrustedCallers trusted;
+    private final WorkerKey workerKey;
     private final AdminServer admin;
     private final Readiness readiness;
     private final Pages pages;
@@ -87,6 +89,8 @@ public final class GatewayServer implements AutoCloseable {
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
         registry = new UpstreamRegistry(config, router);
+        trusted = new TrustedCallers(config);
+        workerKey = new WorkerKey(config);
         metrics.watch(router, registry);
         discoveries.add(new StaticDiscovery(config));
         if (config.get(GatewaySettings.WORKERS_FILE) != null) {
@@ -107,7 +111,9 @@ public final class GatewayServer implements AutoCloseable {
                         registry,
                         metrics,
                         new PredictionFeedback(metrics),
-                        RetryPolicy.Rules.of(config));
+                        RetryPolicy.Rules.of(config),
+                        trusted,
+                        workerKey);
         adminTokens =
                 BearerTokens.of(
                         config.get(GatewaySettings.ADMIN_TOKEN),
@@ -139,7 +145,7 @@ public final class GatewayServer implements AutoCloseable {
                                 pages,
                                 new WorkersApi(config, registry, byAdmin, pages)));
         server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
-        probe = new EngineProbe(client, answered, config, encoder);
+        probe = new EngineProbe(client, answered, workerKey, config, encoder);
     }
 
     private ServerConnector newConnector() {
@@ -159,6 +165,7 @@ public final class GatewayServer implements AutoCloseable {
         final ClientConnector connections = new ClientConnector();
         connections.setSelectors(1);
         connections.setExecutor(threads);
+        connections.setSslContextFactory(TrustStore.client(config));
         final HttpClient http = new HttpClient(new HttpClientTransportOverHTTP(connections));
         http.setExecutor(threads);
         // This client clears a connection's read buffer after having released it when the
@@ -392,10 +399,13 @@ public final class GatewayServer implements AutoCloseable {
      * stays as it is, and the log says so.
      */
     public void reload() {
-        try {
-            adminTokens.reload();
-        } catch (GatewayException e) {
-            LOG.warn("{}; the former tokens stay", e.getMessage());
+        for (Runnable secrets :
+                List.<Runnable>of(adminTokens::reload, trusted::reload, workerKey::reload)) {
+            try {
+                secrets.run();
+            } catch (GatewayException e) {
+                LOG.warn("{}; what was read before stays", e.getMessage());
+            }
         }
         discoveries.forEach(Discovery::reload);
     }

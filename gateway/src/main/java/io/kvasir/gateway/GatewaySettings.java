@@ -39,7 +39,7 @@ public final class GatewaySettings {
                                     "worker",
                                     "SPEC",
                                     WorkerConfig::parse,
-                                    "A worker: http://host:port, then any of name=N,"
+                                    "A worker: http://host:port or https://…, then any of name=N,"
                                             + " events=tcp://h:p, replay=tcp://h:p, dp=N,"
                                             + " removals=auto|physical|last-copy, bind=true,"
                                             + " topic=T, joined by commas. Without events= it is"
@@ -217,6 +217,91 @@ public final class GatewaySettings {
                             null,
                             "File with bearer tokens of the admin port, one a line; read at start"
                                     + " and on SIGHUP."));
+
+    /** Tokens of callers that may steer routing and see decisions. */
+    public static final Setting<List<Secret>> TRUSTED_TOKENS =
+            row(
+                    Setting.list(
+                            "trusted-token",
+                            "TOKEN",
+                            Secret::new,
+                            "Bearer token of callers that may send x-kvasir-* headers and get them"
+                                    + " with answers; never passed on to workers. No caller is"
+                                    + " trusted unless this, trusted-token-file or trusted-network"
+                                    + " says so."));
+
+    /** File of such tokens. */
+    public static final Setting<Path> TRUSTED_TOKEN_FILE =
+            row(
+                    Setting.text(
+                            "trusted-token-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File with such tokens, one a line; read at start and on SIGHUP."));
+
+    /** Addresses of such callers. */
+    public static final Setting<List<String>> TRUSTED_NETWORKS =
+            row(
+                    Setting.list(
+                            "trusted-network",
+                            "RANGE",
+                            TrustedCallers::network,
+                            "Addresses of such callers, as 10.0.0.0/8 or ::1; that of the"
+                                    + " connection counts, no header does."));
+
+    /** Header that names the tenant of a request. */
+    public static final Setting<String> TENANT_HEADER =
+            row(
+                    Setting.text(
+                            "tenant-header",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Header by which a proxy before the gateway names the tenant: prompts"
+                                    + " of different tenants share no cached block (cache_salt)."));
+
+    /** The gateway's key towards workers. */
+    public static final Setting<Secret> WORKER_KEY =
+            row(
+                    Setting.text(
+                            "worker-key",
+                            "KEY",
+                            Secret::new,
+                            null,
+                            "Key that workers get as Authorization: Bearer instead of what the"
+                                    + " client sent. Not set, the client's is passed on."));
+
+    /** File with that key. */
+    public static final Setting<Path> WORKER_KEY_FILE =
+            row(
+                    Setting.text(
+                            "worker-key-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File whose first line is that key; read at start and on SIGHUP."));
+
+    /** Certificates that https:// workers are checked against. */
+    public static final Setting<Path> WORKER_TRUST_STORE =
+            row(
+                    Setting.text(
+                            "worker-trust-store",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "PEM or PKCS12 file of the authorities that sign certificates of"
+                                    + " https:// workers. Not set, those of the JVM."));
+
+    /** Password of a PKCS12 trust store. */
+    public static final Setting<Secret> WORKER_TRUST_STORE_PASSWORD =
+            row(
+                    Setting.text(
+                            "worker-trust-store-password",
+                            "PASSWORD",
+                            Secret::new,
+                            null,
+                            "Password of a PKCS12 trust store."));
 
     /** Whether streams are asked for their usage when the client did not. */
     public static final Setting<Boolean> INCLUDE_USAGE =

@@ -51,6 +51,9 @@ final class InferenceRequest {
     /** Null when absent. */
     String cacheSalt;
 
+    /** Whether the client's body has a salt, where {@link #cacheSalt} is the tenant's. */
+    boolean clientSalt;
+
     /** Whether the client itself asked for the usage chunk. */
     boolean includeUsage;
 

@@ -11,4 +11,6 @@ record ProxyContext(
         UpstreamRegistry registry,
         GatewayMetrics metrics,
         PredictionFeedback feedback,
-        RetryPolicy.Rules retries) {}
+        RetryPolicy.Rules retries,
+        TrustedCallers trusted,
+        WorkerKey workerKey) {}

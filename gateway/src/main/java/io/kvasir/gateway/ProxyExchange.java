@@ -4,6 +4,7 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 
 import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -186,7 +187,7 @@ final class ProxyExchange {
         final BookedAttempt tried = current();
         finished(error.status(), tried);
         response.reset();
-        if (tried != null) {
+        if (tried != null && proxied.trusted()) {
             ProxyHeaders.putDecision(
                     response.getHeaders(), proxied.requestId(), tried.booking.decision());
         }
@@ -254,6 +255,12 @@ final class ProxyExchange {
             if (upstream.hasRanks()) {
                 headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
             }
+            final String key = context.workerKey().of(upstream);
+            if (key != null) {
+                headers.put(HttpHeader.AUTHORIZATION, key);
+            } else if (context.trusted().hasToken(request)) {
+                headers.remove(HttpHeader.AUTHORIZATION); // the gateway's token, not a worker's
+            }
             return headers;
         }
 
@@ -307,7 +314,7 @@ final class ProxyExchange {
             if (!failure.stale()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
-                final ApiException error = error(failure.fault(), failure.cause());
+                final ApiException error = error(failure.fault());
                 abandon("stale_connection", 0, null);
                 if (retries.allowsAnother(failure.fault(), failure.sent())) {
                     next(null); // the same worker can take it
@@ -324,7 +331,7 @@ final class ProxyExchange {
             }
             attribute(fault, cause, sent);
             abandoned(fault, cause);
-            final ApiException error = error(fault, cause);
+            final ApiException error = error(fault);
             if (!retries.allowsAnother(fault, sent)) {
                 respond(error);
                 return;
@@ -352,9 +359,20 @@ final class ProxyExchange {
             LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
         }
 
-        private ApiException error(UpstreamFault fault, String cause) {
+        private ApiException error(UpstreamFault fault) {
             return ApiException.upstream(
-                    fault.status(), fault, upstream.name(), describe(fault, cause));
+                    fault.status(),
+                    fault,
+                    proxied.trusted() ? upstream.name() : null,
+                    (proxied.trusted() ? "upstream worker " + upstream.name() : "the worker")
+                            + " failed ("
+                            + fault.spelling()
+                            + ", attempt "
+                            + retries.attempt()
+                            + " of "
+                            + retries.limit()
+                            + "): "
+                            + fault.textForClient());
         }
 
         private String describe(UpstreamFault fault, String cause) {
@@ -392,7 +410,11 @@ final class ProxyExchange {
         @Override
         public void committing(HttpFields.Mutable headers) {
             clientProbe.headFollows(pump);
-            ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+            if (proxied.trusted()) {
+                ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+            } else if (!headers.contains(ProxyHeaders.REQUEST_ID)) {
+                headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
+            }
         }
 
         @Override
@@ -443,7 +465,7 @@ final class ProxyExchange {
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status(), this);
                 endWatch();
-                return error(fault, cause).event(proxied.requestId());
+                return error(fault).event(proxied.requestId());
             }
             if (end()) {
                 endWatch();

@@ -8,10 +8,12 @@ import java.nio.ByteBuffer;
  * @param prompt what the router is asked about
  * @param body what is sent to the worker; its position is not moved
  * @param dropUsage whether {@code body} asks for usage that the client did not ask for
+ * @param trusted whether the client may know what was decided
  */
 record ProxyRequest(
         InferenceRequest inference,
         RoutedPrompt prompt,
         ByteBuffer body,
         boolean dropUsage,
+        boolean trusted,
         String requestId) {}

@@ -21,6 +21,9 @@ record RoutingHeaders(RoutingMode mode, double overlapWeight, double temperature
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     static final String PREFIX = "x-kvasir-";
 
+    /** Of a caller that is not trusted. */
+    static final RoutingHeaders NONE = new RoutingHeaders(null, Double.NaN, Double.NaN, null);
+
     static RoutingHeaders parse(HttpFields headers, List<Worker> workers) throws ApiException {
         final String mode = headers.get("x-kvasir-mode");
         final String worker = headers.get("x-kvasir-worker");
@@ -68,7 +71,6 @@ record RoutingHeaders(RoutingMode mode, double overlapWeight, double temperature
             }
         }
         throw ApiException.invalid(
-                "x-kvasir-worker",
-                "header x-kvasir-worker: no worker is named '" + name + "'; workers: " + workers);
+                "x-kvasir-worker", "header x-kvasir-worker: no worker is named '" + name + "'");
     }
 }

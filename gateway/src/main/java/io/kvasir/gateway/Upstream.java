@@ -39,6 +39,7 @@ final class Upstream {
     private final Set<UpstreamAttempt> underWay = ConcurrentHashMap.newKeySet();
     private volatile List<Worker> ranks = List.of();
     private boolean admitted; // guarded by this
+    private boolean contacted; // by a probe; guarded by this
     private boolean draining; // guarded by this
     private boolean evenEjected; // guarded by this
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
@@ -112,6 +113,11 @@ final class Upstream {
 
     String name() {
         return config.name();
+    }
+
+    /** Value of {@code Authorization} that is this server's alone; null for none. */
+    Secret credentials() {
+        return config.credentials();
     }
 
     URI url() {
@@ -199,11 +205,14 @@ final class Upstream {
             return false; // the router has no room to note that now: a later probe brings it back
         }
         final UpstreamHealth.State before = health.probed(System.nanoTime());
-        if (before == null) {
-            return false;
-        }
-        synchronized (this) {
+        final boolean first;
+        synchronized (this) { // a request may have been answered before, and have said so
+            first = !contacted;
+            contacted = true;
             admitted = true;
+        }
+        if (before == null && !first) {
+            return false;
         }
         publish();
         healthChanged.run();

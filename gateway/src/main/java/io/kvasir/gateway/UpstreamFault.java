@@ -59,6 +59,20 @@ enum UpstreamFault {
         return status;
     }
 
+    /** What clients are told: the cause itself may say what is behind the gateway. */
+    String textForClient() {
+        return switch (this) {
+            case CONNECT -> "it cannot be reached";
+            case TIMEOUT -> "it was silent for too long";
+            case DEAD -> "it does not answer any more";
+            case CLOSED -> "the connection was closed before the answer was complete";
+            case STATUS -> "it answered with an error of its own";
+            case BUSY -> "it has too much to do";
+            case PROTOCOL -> "its answer is not what the protocol says";
+            case LOCAL -> "the request could not be sent";
+        };
+    }
+
     String spelling() {
         return name().toLowerCase(Locale.ROOT);
     }

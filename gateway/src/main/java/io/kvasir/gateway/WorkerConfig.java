@@ -1,8 +1,12 @@
 package io.kvasir.gateway;
 
 import io.kvasir.pipeline.RemovalRule;
+import io.kvasir.router.Setting;
 
 import java.net.URI;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -17,6 +21,8 @@ import java.util.regex.Pattern;
  *
  * @param name for people, metrics and the {@code x-kvasir-worker} header; unique per gateway
  * @param url base URL of the server, without {@code /v1}
+ * @param credentials value of {@code Authorization} for this server, from user and password in its
+ *     URL; null for none
  * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for
  *     none: the worker is then routed by load alone, or by what was routed to it where the gateway
  *     is approximate
@@ -29,6 +35,7 @@ import java.util.regex.Pattern;
 public record WorkerConfig(
         String name,
         URI url,
+        Secret credentials,
         String events,
         boolean eventsBind,
         String replay,
@@ -86,21 +93,26 @@ public record WorkerConfig(
             if (value == null || value.isEmpty()) {
                 throw new IllegalArgumentException(
                         "worker '"
-                                + flag
+                                + Setting.withoutPasswords(flag)
                                 + "': '"
-                                + item
+                                + Setting.withoutPasswords(item)
                                 + "' is not key=value; known keys: "
                                 + KEYS);
             }
             if (values.put(key, value) != null) {
                 throw new IllegalArgumentException(
-                        "worker '" + flag + "': " + key + " is given twice");
+                        "worker '"
+                                + Setting.withoutPasswords(flag)
+                                + "': "
+                                + key
+                                + " is given twice");
             }
         }
         try {
             return of(values);
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException("worker '" + flag + "': " + e.getMessage(), e);
+            throw new IllegalArgumentException(
+                    "worker '" + Setting.withoutPasswords(flag) + "': " + e.getMessage(), e);
         }
     }
 
@@ -116,10 +128,12 @@ public record WorkerConfig(
         if (url == null) {
             throw new IllegalArgumentException("no url; it comes first or as url=http://host:port");
         }
-        final URI base = base(url);
+        final URI given = uri(url);
+        final URI base = base(given);
         return new WorkerConfig(
                 values.getOrDefault("name", base.getAuthority()),
                 base,
+                basic(given.getRawUserInfo()),
                 endpoint("events", values.get("events")),
                 bool("bind", values.getOrDefault("bind", "false")),
                 endpoint("replay", values.get("replay")),
@@ -128,22 +142,51 @@ public record WorkerConfig(
                 values.getOrDefault("topic", ""));
     }
 
-    private static URI base(String url) {
+    private static URI uri(String url) {
         final URI uri;
         try {
             uri = URI.create(url);
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException("url=" + url + " is no URL: " + e.getMessage(), e);
+            throw new IllegalArgumentException(
+                    "url=" + Setting.withoutPasswords(url) + " is no URL", e);
         }
-        if (!"http".equals(uri.getScheme()) || uri.getHost() == null) {
-            throw new IllegalArgumentException("url=" + url + " must be http://host:port");
+        if ((!"http".equals(uri.getScheme()) && !"https".equals(uri.getScheme()))
+                || uri.getHost() == null) {
+            throw new IllegalArgumentException(
+                    "url="
+                            + Setting.withoutPasswords(url)
+                            + " must be http://host:port or https://host:port");
         }
-        final String path = uri.getPath() == null ? "" : uri.getPath().replaceAll("/+$", "");
+        return uri;
+    }
+
+    /** The URL without user, password, query and a slash at its end. */
+    private static URI base(URI url) {
+        final String path = url.getRawPath() == null ? "" : url.getRawPath().replaceAll("/+$", "");
+        final String authority =
+                url.getPort() < 0 ? url.getHost() : url.getHost() + ":" + url.getPort();
         if (path.equals("/v1")) {
             throw new IllegalArgumentException(
-                    "url=" + url + " must be the server's base, without /v1");
+                    "url="
+                            + url.getScheme()
+                            + "://"
+                            + authority
+                            + path
+                            + " must be the server's base, without /v1");
         }
-        return URI.create("http://" + uri.getAuthority() + path);
+        return URI.create(url.getScheme() + "://" + authority + path);
+    }
+
+    private static Secret basic(String rawUserInfo) {
+        if (rawUserInfo == null) {
+            return null;
+        }
+        final String userAndPassword =
+                URLDecoder.decode(rawUserInfo.replace("+", "%2B"), StandardCharsets.UTF_8);
+        return new Secret(
+                "Basic "
+                        + Base64.getEncoder()
+                                .encodeToString(userAndPassword.getBytes(StandardCharsets.UTF_8)));
     }
 
     private static String endpoint(String key, String value) {

@@ -39,6 +39,12 @@ class FileDiscoveryTest extends DiscoveryContract {
         return started(text.toString(), NEVER, listener);
     }
 
+    /** In one step: nothing sees a part of it. */
+    static void replace(Path file, String text) throws IOException {
+        final Path whole = Files.writeString(file.resolveSibling(file.getFileName() + "~"), text);
+        Files.move(whole, file, StandardCopyOption.ATOMIC_MOVE);
+    }
+
     private Path file() {
         return dir.resolve("workers.yaml");
     }
@@ -54,7 +60,7 @@ class FileDiscoveryTest extends DiscoveryContract {
     @Test
     void aChangeIsSeenByItself() throws Exception {
         try (Discovery _ = started("[\"http://h:1,name=a\"]", OFTEN, known)) {
-            Files.writeString(file(), "- http://h:1,name=a\n- http://h:2,name=b\n");
+            replace(file(), "- http://h:1,name=a\n- http://h:2,name=b\n");
             Eventually.holds("both", () -> known.all().size() == 2);
             final Path other = Files.writeString(dir.resolve("other"), "- http://h:3,name=c\n");
             Files.move(other, file(), StandardCopyOption.ATOMIC_MOVE);
@@ -99,7 +105,7 @@ class FileDiscoveryTest extends DiscoveryContract {
             })
     void aBrokenFileIsSaidOnceAndChangesNothing(String broken) throws Exception {
         try (Discovery _ = started("- http://h:1,name=a\n", OFTEN, known)) {
-            Files.writeString(file(), broken);
+            replace(file(), broken);
             Eventually.holds("said", () -> known.failureCount() == 1);
             assertTrue(
                     known.failures.getFirst().contains("workers.yaml"), known.failures::toString);
@@ -107,7 +113,7 @@ class FileDiscoveryTest extends DiscoveryContract {
             Files.delete(file());
             Eventually.holds("a missing file is another cause", () -> known.failureCount() == 2);
             assertEquals(List.of(worker("http://h:1,name=a")), known.all());
-            Files.writeString(file(), "- http://h:2,name=b\n");
+            replace(file(), "- http://h:2,name=b\n");
             Eventually.holds(
                     "mended", () -> known.all().equals(List.of(worker("http://h:2,name=b"))));
             assertEquals(2, known.failureCount());
@@ -117,10 +123,10 @@ class FileDiscoveryTest extends DiscoveryContract {
     @Test
     void aReloadLooksAtOnce() throws Exception {
         try (Discovery discovery = started("- http://h:1,name=a\n", NEVER, known)) {
-            Files.writeString(file(), "- http://h:2,name=b\n");
+            replace(file(), "- http://h:2,name=b\n");
             discovery.reload();
             assertEquals(List.of(worker("http://h:2,name=b")), known.all());
-            Files.writeString(file(), "x");
+            replace(file(), "x");
             discovery.reload();
             assertEquals(1, known.failureCount());
             assertEquals(List.of(worker("http://h:2,name=b")), known.all());

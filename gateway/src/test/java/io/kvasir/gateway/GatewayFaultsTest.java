@@ -150,9 +150,7 @@ class GatewayFaultsTest {
                         Gateways.post(gateway, "/v1/completions", WHOLE),
                         502,
                         "upstream_connect",
-                        "upstream worker bad at "
-                                + bad.url()
-                                + " failed (connect, attempt 1 of 3)");
+                        "upstream worker bad failed (connect, attempt 1 of 3)");
         assertEquals("upstream", error.at("/kvasir/leg").textValue());
         assertEquals("bad", error.at("/kvasir/worker").textValue());
         assertTrue(error.at("/kvasir/retryable").booleanValue());
@@ -160,7 +158,7 @@ class GatewayFaultsTest {
                 Gateways.post(gateway, "/v1/completions", WHOLE),
                 503,
                 "service_unavailable",
-                "none of 1");
+                "no worker can serve requests at this moment");
     }
 
     /** Repeated: bytes of an answer were lost when another connection ended at a bad moment. */
@@ -254,7 +252,7 @@ class GatewayFaultsTest {
                 };
         start(Gateways.config(bad.worker("bad")));
         final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
-        assertTrue(events.contains("ended without [DONE]"), events);
+        assertTrue(events.contains("failed (protocol, attempt 1 of 3)"), events);
     }
 
     @Test

@@ -421,7 +421,7 @@ class GatewayHttpTest {
                 Gateways.post(gateway, "/v1/completions", "{\"prompt\":[1]}"),
                 503,
                 "service_unavailable",
-                "none of 2 registered workers is available");
+                "no worker can serve requests at this moment");
     }
 
     @ParameterizedTest

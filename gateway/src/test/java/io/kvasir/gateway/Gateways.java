@@ -7,6 +7,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.List;
 
 /** Gateways for tests, and requests to them. */
 final class Gateways {
@@ -15,13 +16,17 @@ final class Gateways {
 
     private Gateways() {}
 
-    /** Model {@code m}, blocks of 16, probes every 50 ms, nothing drained. */
+    /**
+     * Model {@code m}, blocks of 16, every caller on this machine trusted, probes every 50 ms,
+     * nothing drained.
+     */
     static GatewayConfig.Builder config(WorkerConfig... workers) {
         final GatewayConfig.Builder builder =
                 GatewayConfig.builder()
                         .set(GatewaySettings.HOST, "127.0.0.1")
                         .set(GatewaySettings.PORT, 0)
                         .set(GatewaySettings.ADMIN_PORT, 0L)
+                        .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
                         .set(GatewaySettings.MODEL, "m")
                         .set(RouterSettings.MAX_BLOCKS, 4096L)
                         .set(RouterSettings.MAX_HELD_BLOCKS, 8192L)

@@ -243,14 +243,14 @@ class LiveWorkersTest {
                         .set(GatewaySettings.WORKERS_FILE, file)
                         .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofMillis(5)));
         assertEquals("file", worker("one").path("source").asText());
-        Files.writeString(file, "- " + second.url() + ",name=two\n");
+        FileDiscoveryTest.replace(file, "- " + second.url() + ",name=two\n");
         awaitWorkers("two");
-        Files.writeString(file, "- " + second.url() + ",nome=two\n");
+        FileDiscoveryTest.replace(file, "- " + second.url() + ",nome=two\n");
         Eventually.holds(
                 "it is counted",
                 () -> metrics().contains("kvasir_discovery_failures_total{source=\"file\"} 1.0"));
         assertEquals(200, complete().statusCode());
-        Files.writeString(
+        FileDiscoveryTest.replace(
                 file, "- " + second.url() + ",name=two\n- " + first.url() + ",name=one\n");
         gateway.reload();
         awaitInUse("one");
@@ -293,7 +293,7 @@ class LiveWorkersTest {
             try {
                 for (int i = 1; i <= 60; i++) {
                     final FakeEngine engine = i % 2 == 0 ? first : second;
-                    Files.writeString(file, "- " + engine.url() + ",name=w" + i + "\n");
+                    FileDiscoveryTest.replace(file, "- " + engine.url() + ",name=w" + i + "\n");
                     gateway.reload();
                     awaitWorkers("w" + i);
                 }

@@ -290,7 +290,7 @@ public final class Setting<T> {
      * @throws IllegalArgumentException if it is none; the message has name, text and range
      */
     public T parse(List<String> texts) {
-        final String text = String.join(" ", texts);
+        final String text = withoutPasswords(String.join(" ", texts));
         final T value;
         try {
             value = format.parse.apply(texts);
@@ -323,6 +323,11 @@ public final class Setting<T> {
     private IllegalArgumentException outOfRange(String value) {
         return new IllegalArgumentException(
                 name + "=" + value + " is out of range; range: " + range);
+    }
+
+    /** A text without what stands before the host of URLs in it: user and password. */
+    public static String withoutPasswords(String text) {
+        return text.replaceAll("(?<=//)[^/\\s]*@", "***@");
     }
 
     @Override

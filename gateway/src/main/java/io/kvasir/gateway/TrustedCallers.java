@@ -1,0 +1,61 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.util.InetAddressSet;
+
+import java.net.InetSocketAddress;
+
+/**
+ * Which callers may steer routing by headers and see what was decided: what is predicted as cached
+ * says what others have asked before. By token, or by the address that the connection comes from;
+ * forwarding headers count for nothing. Thread-safe.
+ */
+final class TrustedCallers {
+    private final BearerTokens tokens;
+    private final InetAddressSet networks = new InetAddressSet();
+
+    /**
+     * @throws GatewayException if the file of tokens cannot be read
+     */
+    TrustedCallers(GatewayConfig config) {
+        tokens =
+                new BearerTokens(
+                        config.get(GatewaySettings.TRUSTED_TOKENS),
+                        config.get(GatewaySettings.TRUSTED_TOKEN_FILE));
+        networks.addAll(config.get(GatewaySettings.TRUSTED_NETWORKS));
+    }
+
+    /**
+     * Checks a range of addresses.
+     *
+     * @param text an address, a range {@code a-b} or CIDR
+     * @return the same
+     * @throws IllegalArgumentException if it is none
+     */
+    static String network(String text) {
+        if (!text.matches("[0-9A-Fa-f:.\\[\\]/-]+")) { // a name would be looked up
+            throw new IllegalArgumentException("is no address range, as 10.0.0.0/8 is");
+        }
+        var _ = new InetAddressSet().add(text);
+        return text;
+    }
+
+    void reload() {
+        tokens.reload();
+    }
+
+    boolean trusts(Request request) {
+        return hasToken(request)
+                || (request.getConnectionMetaData().getRemoteSocketAddress()
+                                instanceof InetSocketAddress from
+                        && from.getAddress() != null
+                        && !networks.isEmpty()
+                        && networks.test(from.getAddress()));
+    }
+
+    /** Whether a caller has presented a token of the gateway's, which is no business of workers. */
+    boolean hasToken(Request request) {
+        return tokens.accept(request.getHeaders().get(HttpHeader.AUTHORIZATION));
+    }
+}

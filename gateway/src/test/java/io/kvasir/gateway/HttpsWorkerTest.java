@@ -1,0 +1,192 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.HttpConfiguration;
+import org.eclipse.jetty.server.HttpConnectionFactory;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.server.SslConnectionFactory;
+import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.util.ssl.SslContextFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Workers behind TLS, with a certificate that no public authority has signed. */
+class HttpsWorkerTest {
+    private static final String PASSWORD = "changeit";
+
+    @TempDir private Path dir;
+    private final Server worker = new Server();
+    private final ServerConnector connector = tls();
+    private GatewayServer gateway;
+
+    private ServerConnector tls() {
+        return new ServerConnector(
+                worker,
+                new SslConnectionFactory(new SslContextFactory.Server(), "http/1.1"),
+                new HttpConnectionFactory(new HttpConfiguration()));
+    }
+
+    @BeforeEach
+    void start() throws Exception {
+        keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=worker", "-ext", "san=dns:localhost");
+        final SslContextFactory.Server keys =
+                connector.getConnectionFactory(SslConnectionFactory.class).getSslContextFactory();
+        keys.setKeyStorePath(store().toUri().toString());
+        keys.setKeyStorePassword(PASSWORD);
+        worker.addConnector(connector);
+        worker.setHandler(
+                new Handler.Abstract.NonBlocking() {
+                    @Override
+                    public boolean handle(Request request, Response response, Callback callback) {
+                        Answers.write(
+                                response,
+                                callback,
+                                200,
+                                Answers.JSON,
+                                "{\"choices\":[]}".getBytes(StandardCharsets.UTF_8));
+                        return true;
+                    }
+                });
+        worker.start();
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        if (gateway != null) {
+            gateway.close();
+        }
+        worker.stop();
+    }
+
+    private Path store() {
+        return dir.resolve("keys.p12");
+    }
+
+    private String keytool(String... args) throws IOException, InterruptedException {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
+        command.addAll(List.of(args));
+        command.addAll(
+                List.of(
+                        "-alias",
+                        "k",
+                        "-keystore",
+                        store().toString(),
+                        "-storetype",
+                        "PKCS12",
+                        "-storepass",
+                        PASSWORD));
+        final Process process = new ProcessBuilder(command).start();
+        final String out =
+                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
+        assertEquals(0, process.waitFor(), out);
+        return out;
+    }
+
+    private GatewayConfig.Builder of(String host) {
+        return Gateways.config(
+                WorkerConfig.parse(
+                        "https://" + host + ":" + connector.getLocalPort() + ",name=one"));
+    }
+
+    private HttpResponse<String> complete() throws Exception {
+        Gateways.awaitContact(gateway);
+        return Gateways.post(gateway, "/v1/completions", "{\"prompt\":[1]}");
+    }
+
+    @Test
+    void isReachedWithItsAuthorityAsPem() throws Exception {
+        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
+        gateway =
+                GatewayServer.start(
+                        of("localhost").set(GatewaySettings.WORKER_TRUST_STORE, pem).build());
+        assertEquals(200, complete().statusCode());
+    }
+
+    @Test
+    void isReachedWithItsAuthorityAsPkcs12() throws Exception {
+        gateway =
+                GatewayServer.start(
+                        of("localhost")
+                                .set(GatewaySettings.WORKER_TRUST_STORE, trusted())
+                                .set(
+                                        GatewaySettings.WORKER_TRUST_STORE_PASSWORD,
+                                        new Secret(PASSWORD))
+                                .build());
+        assertEquals(200, complete().statusCode());
+    }
+
+    /** A store with the certificate and without its key. */
+    private Path trusted() throws Exception {
+        final Path cert = Files.writeString(dir.resolve("c.pem"), keytool("-exportcert", "-rfc"));
+        final Path to = dir.resolve("trust.p12");
+        final Process process =
+                new ProcessBuilder(
+                                Path.of(System.getProperty("java.home"), "bin", "keytool")
+                                        .toString(),
+                                "-importcert",
+                                "-noprompt",
+                                "-file",
+                                cert.toString(),
+                                "-alias",
+                                "ca",
+                                "-keystore",
+                                to.toString(),
+                                "-storepass",
+                                PASSWORD)
+                        .redirectErrorStream(true)
+                        .start();
+        assertEquals(0, process.waitFor());
+        return to;
+    }
+
+    @Test
+    void isNotUsedWithAnUnknownAuthorityAndTheClientReadsNoName() throws Exception {
+        gateway = GatewayServer.start(of("localhost").build());
+        final HttpResponse<String> answer = complete();
+        assertTrue(answer.statusCode() >= 500, answer.body());
+        assertFalse(answer.body().contains("localhost"), answer.body());
+        assertFalse(answer.body().contains("PKIX"), answer.body());
+    }
+
+    @Test
+    void isNotUsedUnderAnotherNameThanItsCertificates() throws Exception {
+        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
+        gateway =
+                GatewayServer.start(
+                        of("127.0.0.1").set(GatewaySettings.WORKER_TRUST_STORE, pem).build());
+        assertTrue(complete().statusCode() >= 500);
+    }
+
+    @Test
+    void aStoreThatIsNoneIsRefusedAtTheStart() throws Exception {
+        final Path none = Files.writeString(dir.resolve("none"), "x");
+        final GatewayException refused =
+                assertThrows(
+                        GatewayException.class,
+                        () ->
+                                GatewayServer.start(
+                                        of("localhost")
+                                                .set(GatewaySettings.WORKER_TRUST_STORE, none)
+                                                .build()));
+        assertTrue(refused.getMessage().contains("worker-trust-store"), refused.getMessage());
+    }
+}
