@@ -68,6 +68,8 @@ final class InferenceRequest {
 
     List<int[]> moreIds = List.of();
 
+    private int droppedPrompts;
+
     /** Answers that are generated for each prompt. */
     int samples = 1;
 
@@ -98,7 +100,20 @@ final class InferenceRequest {
 
     /** Prompts in the body. */
     int prompts() {
-        return 1 + moreTexts.size() + moreIds.size();
+        return 1 + droppedPrompts + moreTexts.size() + moreIds.size();
+    }
+
+    /**
+     * Lets the prompts go once they have been read: a tree of messages takes ten times its text,
+     * and a request may be under way for long.
+     */
+    void dropPrompts() {
+        droppedPrompts = prompts() - 1;
+        chat = null;
+        promptText = null;
+        promptIds = null;
+        moreTexts = List.of();
+        moreIds = List.of();
     }
 
     /** Answers that are generated in all. */

@@ -43,7 +43,7 @@ final class PromptReader {
     }
 
     /**
-     * Reads the prompt of a request.
+     * Reads the prompt of a request, which does not keep it.
      *
      * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens or
      *     with a template that needs more than its limits, or with more tokens than the model takes
@@ -58,6 +58,7 @@ final class PromptReader {
         // each answer has a block of its own from its first token on; the first answer's comes with
         // the booking
         final long decodeTokens = (request.sequences() - 1L) * blockSize;
+        request.dropPrompts();
         return new RoutedPrompt(
                 tokens,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),

@@ -90,6 +90,25 @@ class RequestParserTest {
         assertEquals(expected, chat.chat.path("continue_final_message").booleanValue());
     }
 
+    @Test
+    void doesNotKeepAPromptThatHasBeenRead() throws Exception {
+        final PromptReader reader =
+                new PromptReader(
+                        GatewayConfig.builder().set(GatewaySettings.MODEL, "m").build(),
+                        null,
+                        () -> AnswerReader.UNKNOWN);
+        final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
+        final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
+        reader.read(chat, null);
+        final RoutedPrompt prompt = reader.read(batch, null);
+        assertNull(chat.chat);
+        assertEquals(2, chat.sequences());
+        assertNull(batch.promptIds);
+        assertEquals(3, batch.prompts());
+        assertEquals(12, batch.sequences());
+        assertArrayEquals(new int[] {1, 2, 3, 4}, prompt.tokens());
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"0", "\"no\"", "\"\\u0030\"", "0.0"})
     void writesAWordForFalseAnew(String given) throws Exception {
