@@ -18,6 +18,7 @@ import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 
 /** {@code kvasir serve}: the gateway in front of running engines. */
@@ -41,8 +42,8 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
             "  kvasir serve --config gateway.yaml --port 8080",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill, running requests drained; 2 wrong command"
-                    + " line; 3 could not start (port in use, bad file or value)."
+            "Exit codes: 0 ended by ctrl-C/kill, running requests drained; 1 by a second signal; 2"
+                    + " wrong command line; 3 could not start (port in use, bad file or value)."
         })
 final class ServeCommand implements Callable<Integer> {
     private static final Duration FIRST_LOOK = Duration.ofSeconds(3);
@@ -66,6 +67,7 @@ final class ServeCommand implements Callable<Integer> {
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
+        final CountDownLatch endOrNull = endSignal();
         var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
         print(effective, gateway);
         printReached(
@@ -73,7 +75,33 @@ final class ServeCommand implements Callable<Integer> {
                 effective.get(RouterSettings.APPROXIMATE)
                         ? "predicted from what is routed there"
                         : "routed by load alone");
-        return shutdown.await();
+        if (endOrNull == null) {
+            return shutdown.await();
+        }
+        endOrNull.await();
+        common.out().println("draining; a second signal ends at once");
+        common.out().flush();
+        gateway.drain();
+        return ExitCode.OK;
+    }
+
+    /**
+     * Has the first signal to end counted, and a second one end at once.
+     *
+     * @return null where this JVM leaves signals to the system
+     */
+    private static CountDownLatch endSignal() {
+        final CountDownLatch end = new CountDownLatch(1);
+        final Runnable signalled =
+                () -> {
+                    if (end.getCount() == 0) {
+                        Runtime.getRuntime().halt(ExitCode.NEGATIVE);
+                    }
+                    end.countDown();
+                };
+        return ProcessSignals.on("TERM", signalled) && ProcessSignals.on("INT", signalled)
+                ? end
+                : null;
     }
 
     private GatewayConfig effectiveConfig() throws IOException {

@@ -24,8 +24,11 @@ import org.slf4j.LoggerFactory;
 
 import java.net.BindException;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 
 /**
@@ -50,6 +53,11 @@ public final class GatewayServer implements AutoCloseable {
     private static final int READ_BUFFER_BYTES = 8192;
     private static final int ACCEPT_QUEUE = 1024;
     private static final int MAX_IO_THREADS = 64;
+
+    /** How long what is cut may take to be written. */
+    private static final Duration CUT_TIME = Duration.ofSeconds(2);
+
+    private static final long DRAIN_POLL_MS = 5;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
@@ -66,7 +74,9 @@ public final class GatewayServer implements AutoCloseable {
     private final BearerTokens adminTokens;
     private final TrustedCallers trusted;
     private final WorkerKey workerKey;
+    private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
+    private final GracefulHandler requests = new GracefulHandler();
     private final Readiness readiness;
     private final Pages pages;
     private final EngineProbe probe;
@@ -113,7 +123,8 @@ public final class GatewayServer implements AutoCloseable {
                         new PredictionFeedback(metrics),
                         RetryPolicy.Rules.of(config),
                         trusted,
-                        workerKey);
+                        workerKey,
+                        running);
         adminTokens =
                 BearerTokens.of(
                         config.get(GatewaySettings.ADMIN_TOKEN),
@@ -122,17 +133,14 @@ public final class GatewayServer implements AutoCloseable {
         pages = new Pages(config, router, registry, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(
-                new StatusHandler(
-                        readiness,
-                        true,
-                        threads.getVirtualThreadsExecutor(),
-                        new GracefulHandler(
-                                new GatewayHandler(
-                                        context,
-                                        newGate(),
-                                        executor,
-                                        new PromptReader(config, encoder, registry::maxModelLength),
-                                        pages))));
+                new StatusHandler(readiness, true, threads.getVirtualThreadsExecutor(), requests));
+        requests.setHandler(
+                new GatewayHandler(
+                        context,
+                        newGate(),
+                        executor,
+                        new PromptReader(config, encoder, registry::maxModelLength),
+                        pages));
         admin =
                 new AdminServer(
                         config,
@@ -144,7 +152,6 @@ public final class GatewayServer implements AutoCloseable {
                                 readiness,
                                 pages,
                                 new WorkersApi(config, registry, byAdmin, pages)));
-        server.setStopTimeout(config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
         probe = new EngineProbe(client, answered, workerKey, config, encoder);
     }
 
@@ -420,12 +427,52 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
+     * Ends so that no request is lost where load balancers ask for readiness: says that it is not
+     * ready, serves on for {@link GatewaySettings#LAME_DUCK}, then closes.
+     *
+     * @throws InterruptedException if the thread is interrupted in this time; it is not closed then
+     */
+    public void drain() throws InterruptedException {
+        readiness.drain();
+        final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
+        LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
+        Thread.sleep(lameDuck);
+        close();
+    }
+
+    /**
      * Stops listening, waits for running requests up to the configured drain timeout, cuts what is
      * left and frees everything. Safe to call twice.
      */
     @Override
     public void close() {
+        readiness.drain();
+        connector.close();
+        try {
+            if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
+                LOG.warn(
+                        "{} requests are cut at the end of drain-timeout-ms={}",
+                        running.size(),
+                        config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
+                running.forEach(ProxyExchange::cut);
+                var _ = idleWithin(CUT_TIME);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         stop();
+    }
+
+    /** Whether all requests, those on connections that were open before too, have ended in time. */
+    private boolean idleWithin(Duration limit) throws InterruptedException {
+        final long startNs = System.nanoTime();
+        while (requests.getCurrentRequestCount() > 0) {
+            if (System.nanoTime() - startNs > limit.toNanos()) {
+                return false;
+            }
+            Thread.sleep(DRAIN_POLL_MS);
+        }
+        return true;
     }
 
     /**
@@ -448,10 +495,7 @@ public final class GatewayServer implements AutoCloseable {
         try {
             server.stop();
         } catch (Exception e) {
-            LOG.warn(
-                    "requests were cut when the drain timeout of {} ended: {}",
-                    config.get(GatewaySettings.DRAIN_TIMEOUT),
-                    e.toString());
+            LOG.warn("requests were cut off: {}", e.toString());
         }
         executor.close();
         awaitLeases();

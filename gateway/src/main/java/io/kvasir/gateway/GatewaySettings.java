@@ -565,9 +565,21 @@ public final class GatewaySettings {
             row(
                     Setting.duration(
                             "drain-timeout-ms",
-                            10_000,
+                            120_000,
                             0,
-                            "How long ctrl-C waits for running requests."));
+                            "How long running requests are waited for at the end; streams that are"
+                                    + " cut then end with an error event."));
+
+    /** How long requests are served after the end was announced. */
+    public static final Setting<Duration> LAME_DUCK =
+            row(
+                    Setting.duration(
+                            "lame-duck-ms",
+                            5_000,
+                            0,
+                            "Time between the signal to end, from which on /ready and /health say"
+                                    + " 503, and the close of the port: as long as load balancers"
+                                    + " need to notice."));
 
     /** Decisions kept for {@code GET /debug/decisions}. */
     public static final Setting<Integer> DECISION_LOG_SIZE =

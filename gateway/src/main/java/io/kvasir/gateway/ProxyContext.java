@@ -2,6 +2,8 @@ package io.kvasir.gateway;
 
 import org.eclipse.jetty.client.HttpClient;
 
+import java.util.Set;
+
 /** What all exchanges of one server share. */
 record ProxyContext(
         GatewayConfig config,
@@ -13,4 +15,5 @@ record ProxyContext(
         PredictionFeedback feedback,
         RetryPolicy.Rules retries,
         TrustedCallers trusted,
-        WorkerKey workerKey) {}
+        WorkerKey workerKey,
+        Set<ProxyExchange> running) {}

@@ -52,6 +52,7 @@ final class ProxyExchange {
 
     private final AtomicBoolean counted = new AtomicBoolean();
     private volatile boolean writing;
+    private volatile boolean cut;
 
     ProxyExchange(
             ProxyContext context,
@@ -76,8 +77,28 @@ final class ProxyExchange {
         // an idle connection is the worker's silence unless bytes wait for the client
         request.addIdleTimeoutListener(timeout -> writing);
         request.addFailureListener(this::clientLeft);
+        context.running().add(this);
+        Request.addCompletionListener(request, _ -> context.running().remove(this));
         watch.arm();
         guarded(() -> next(null));
+    }
+
+    /** Ends it because the gateway ends: by an error answer, or a last event that says so. */
+    void cut() {
+        cut = true;
+        final BookedAttempt tried = current();
+        if (tried != null && tried.pump != null) {
+            tried.attempt.abort(new EOFException("the gateway ends")); // the pump finds it
+        } else {
+            guarded(() -> respondCut(tried));
+        }
+    }
+
+    private void respondCut(BookedAttempt tried) {
+        respond(ApiException.draining()); // before the abort, which would be answered as a failure
+        if (tried != null) {
+            tried.abandon("draining", 503, new EOFException("the gateway ends"));
+        }
     }
 
     /** A step that fails by a defect ends the exchange; nothing else would. */
@@ -454,6 +475,9 @@ final class ProxyExchange {
 
         @Override
         public byte[] broken(UpstreamFault fault, String cause, ResponsePump.Progress progress) {
+            if (cut && progress != ResponsePump.Progress.PART) {
+                return cutOff(progress);
+            }
             if (progress == ResponsePump.Progress.NOTHING) {
                 attempt.abort(new EOFException("given up"));
                 replace(fault, cause, true);
@@ -473,6 +497,18 @@ final class ProxyExchange {
                 callback.failed(new EOFException(describe(fault, cause)));
             }
             return null;
+        }
+
+        private byte[] cutOff(ResponsePump.Progress progress) {
+            faults.ended();
+            if (progress == ResponsePump.Progress.NOTHING) {
+                respondCut(this);
+                return null;
+            }
+            abandon("draining", 503, null);
+            finished(503, this);
+            watch.cancel();
+            return ApiException.draining().event(proxied.requestId());
         }
 
         @Override

@@ -3,6 +3,7 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpHeaderValue;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -45,6 +46,9 @@ final class StatusHandler extends Handler.Wrapper {
                     case "/health" -> answersHealth ? readiness.health() : null;
                     default -> null;
                 };
+        if (readiness.draining()) {
+            response.getHeaders().put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE.asString());
+        }
         if (state == null) {
             executor.execute(() -> below(request, response, callback));
         } else {
