@@ -13,6 +13,7 @@ import org.slf4j.LoggerFactory;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 
@@ -83,9 +84,16 @@ final class AdminHandler extends Handler.Abstract {
                             callback,
                             readiness.health().good() ? 200 : 503,
                             pages.health(readiness.health()));
-            case "/metrics" ->
-                    Answers.write(
-                            response, callback, 200, GatewayMetrics.CONTENT_TYPE, metrics.text());
+            case "/metrics" -> {
+                final GatewayMetrics.Page page =
+                        metrics.page(request.getHeaders().get(HttpHeader.ACCEPT));
+                Answers.write(
+                        response,
+                        callback,
+                        200,
+                        page.contentType(),
+                        page.text().getBytes(StandardCharsets.UTF_8));
+            }
             case "/debug/workers" -> Answers.json(response, callback, 200, pages.workers());
             case "/debug/decisions" ->
                     Answers.json(response, callback, 200, pages.decisions(limit(request)));

@@ -11,12 +11,21 @@ import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.core.metrics.Info;
 import io.prometheus.metrics.core.metrics.StatefulMetric;
-import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter;
+import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
+import io.prometheus.metrics.expositionformats.ExpositionFormats;
+import io.prometheus.metrics.instrumentation.jvm.JvmBufferPoolMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmRuntimeInfoMetric;
+import io.prometheus.metrics.instrumentation.jvm.JvmThreadsMetrics;
+import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -35,9 +44,6 @@ import java.util.function.ToLongFunction;
  * router and the workers know is read when the page is asked for.
  */
 final class GatewayMetrics {
-    /** Content type of {@link #text}. */
-    static final String CONTENT_TYPE = PrometheusTextFormatWriter.CONTENT_TYPE;
-
     private static final double NANOS = 1e9;
     private static final double[] LATENCY = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
@@ -48,7 +54,7 @@ final class GatewayMetrics {
     };
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final PrometheusTextFormatWriter writer = PrometheusTextFormatWriter.create();
+    private final ExpositionFormats formats = ExpositionFormats.init();
     private final Set<String> names = new TreeSet<>();
     private final List<StatefulMetric<?, ?>> byWorker = new ArrayList<>();
     private Runnable take = () -> {};
@@ -153,6 +159,28 @@ final class GatewayMetrics {
                         .classicOnly()
                         .classicLinearUpperBounds(0, 0.05, 21)
                         .register(registry);
+        Info.builder()
+                .name(named("kvasir_build_info"))
+                .help("Version of Kvasir")
+                .labelNames("version")
+                .register(registry)
+                .addLabelValues(version());
+        registerProcess();
+    }
+
+    private static String version() {
+        return Objects.requireNonNullElse(
+                GatewayMetrics.class.getPackage().getImplementationVersion(), "unknown");
+    }
+
+    /** Process and JVM, by the names that dashboards know; none of them keeps a listener. */
+    private void registerProcess() {
+        ProcessMetrics.builder().register(registry);
+        JvmRuntimeInfoMetric.builder().register(registry);
+        JvmMemoryMetrics.builder().register(registry);
+        JvmGarbageCollectorMetrics.builder().register(registry);
+        JvmThreadsMetrics.builder().register(registry);
+        JvmBufferPoolMetrics.builder().register(registry);
     }
 
     private Counter counter(String name, String help, String... labels) {
@@ -539,11 +567,19 @@ final class GatewayMetrics {
                 .inc();
     }
 
-    /** The page, in Prometheus' text format; one at a time, all of one snapshot. */
-    synchronized byte[] text() throws IOException {
+    /** A page of metrics. */
+    record Page(String contentType, String text) {}
+
+    /**
+     * The page; one at a time, all of one snapshot.
+     *
+     * @param accept the reader's Accept header, null for none: OpenMetrics or Prometheus' text
+     */
+    synchronized Page page(String accept) throws IOException {
         take.run();
+        final ExpositionFormatWriter writer = formats.findWriter(accept);
         final ByteArrayOutputStream out = new ByteArrayOutputStream(16_384);
         writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
-        return out.toByteArray();
+        return new Page(writer.getContentType(), out.toString(StandardCharsets.UTF_8));
     }
 }

@@ -15,7 +15,6 @@ import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -239,7 +238,7 @@ class AdmissionTest {
                     assertFalse(answer.contains("secret") || answer.contains("heap"), answer);
                 }
             }
-            final String page = new String(metrics.text(), StandardCharsets.UTF_8);
+            final String page = metrics.page(null).text();
             assertTrue(
                     page.lines()
                             .anyMatch(

@@ -14,7 +14,6 @@ import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -50,7 +49,39 @@ class GatewayMetricsTest {
     }
 
     private String page() throws IOException {
-        return new String(metrics.text(), StandardCharsets.UTF_8);
+        return metrics.page(null).text();
+    }
+
+    @Test
+    void theProcessAndTheBuildAreShownByTheirUsualNames() throws IOException {
+        final String page = page();
+        for (String name :
+                List.of(
+                        "kvasir_build_info{version=",
+                        "process_cpu_seconds_total",
+                        "process_resident_memory_bytes",
+                        "process_open_fds",
+                        "process_start_time_seconds",
+                        "jvm_runtime_info{",
+                        "jvm_gc_collection_seconds_count{",
+                        "jvm_memory_used_bytes{",
+                        "jvm_threads_current",
+                        "jvm_buffer_pool_used_bytes{")) {
+            assertTrue(page.contains("\n" + name), name);
+        }
+    }
+
+    @Test
+    void theFormatIsTheOneThatTheReaderAccepts() throws IOException {
+        final GatewayMetrics.Page open =
+                metrics.page(
+                        "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5");
+        assertTrue(open.contentType().startsWith("application/openmetrics-text"), "" + open);
+        assertTrue(open.text().endsWith("# EOF\n"));
+        for (String accept :
+                new String[] {null, "", "*/*", "text/plain", "image/png", "\u0000;;"}) {
+            assertTrue(metrics.page(accept).contentType().startsWith("text/plain"), accept);
+        }
     }
 
     @Test
