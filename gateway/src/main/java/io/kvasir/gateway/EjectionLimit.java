@@ -22,6 +22,9 @@ final class EjectionLimit {
         int living = 0;
         int ejected = 0;
         for (Upstream upstream : all) {
+            if (upstream.draining()) {
+                continue; // nothing new is sent to it, so it is none of those that are left
+            }
             switch (upstream.health().state()) {
                 case DOWN -> {}
                 case EJECTED -> {

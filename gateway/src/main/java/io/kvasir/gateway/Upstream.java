@@ -52,7 +52,7 @@ final class Upstream {
     /**
      * @param id unique among all servers that there ever were, and growing
      * @param admitted whether it may be used before it has answered
-     * @param healthChanged called without a lock when the server was taken out of use or came back
+     * @param healthChanged called when the server was taken out of use or came back
      */
     Upstream(
             WorkerConfig config,
@@ -105,6 +105,7 @@ final class Upstream {
             draining = begin;
         }
         publish();
+        healthChanged.run();
     }
 
     synchronized boolean draining() {
