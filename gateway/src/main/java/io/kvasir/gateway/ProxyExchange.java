@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Pattern;
 
 /**
  * One inference request on its way: which worker is tried, whether another one follows, and when
@@ -29,6 +30,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  */
 final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
+
+    private static final Pattern CONTROL = Pattern.compile("\\p{Cntrl}");
 
     /** What the metrics say of a request whose client left. */
     static final int CLIENT_LEFT = 499;
@@ -354,6 +357,7 @@ final class ProxyExchange {
             abandoned(fault, cause);
             final ApiException error = error(fault);
             if (!retries.allowsAnother(fault, sent)) {
+                logFailure(fault, cause);
                 respond(error);
                 return;
             }
@@ -378,6 +382,14 @@ final class ProxyExchange {
         private void abandoned(UpstreamFault fault, String cause) {
             abandon(fault.spelling(), 0, null);
             LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
+        }
+
+        /** The line for operators of a request that failed; its client is not told so much. */
+        private void logFailure(UpstreamFault fault, String cause) {
+            LOG.warn(
+                    "{}: {}",
+                    proxied.requestId(),
+                    CONTROL.matcher(describe(fault, cause)).replaceAll("?"));
         }
 
         private ApiException error(UpstreamFault fault) {
@@ -486,6 +498,7 @@ final class ProxyExchange {
             attribute(fault, cause, true);
             faults.ended();
             abandoned(fault, cause);
+            logFailure(fault, cause);
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status(), this);
                 endWatch();

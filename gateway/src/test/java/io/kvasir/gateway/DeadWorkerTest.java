@@ -71,7 +71,7 @@ class DeadWorkerTest {
                 Gateways.post(gateway, "/v1/completions", WHOLE),
                 504,
                 "upstream_dead",
-                "silent to probes");
+                "does not answer any more");
         assertEquals(0, gateway.router().activeLeases());
     }
 

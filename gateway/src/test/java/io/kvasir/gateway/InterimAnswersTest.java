@@ -102,7 +102,7 @@ class InterimAnswersTest {
                 Gateways.post(gateway, "/v1/completions", WHOLE),
                 502,
                 "upstream_protocol",
-                "status 101 was not asked for");
+                "not what the protocol says");
         Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
         assertEquals(0, gateway.router().activeLeases());
     }
@@ -115,7 +115,7 @@ class InterimAnswersTest {
                     call.cut();
                 };
         final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", WHOLE);
-        GatewayHttpTest.assertError(answer, 502, "upstream_protocol", "not valid HTTP");
+        GatewayHttpTest.assertError(answer, 502, "upstream_protocol", "not what the protocol says");
         assertTrue(answer.body().length() < 500, answer.body());
     }
 }
