@@ -10,11 +10,13 @@ import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Result;
 import org.eclipse.jetty.client.StringRequestContent;
 import org.eclipse.jetty.http.HttpStatus;
+import org.eclipse.jetty.util.component.LifeCycle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.SplittableRandom;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -30,6 +32,7 @@ final class WarmUp {
     private static final int STREAMED_OF_FOUR = 3;
     private static final long SMALL = 1 << 16;
     private static final long NS_PER_MS = 1_000_000;
+    private static final long PATIENCE_S = 5;
 
     private final SplittableRandom random = new SplittableRandom(1);
     private final AtomicInteger sent = new AtomicInteger();
@@ -73,7 +76,6 @@ final class WarmUp {
                             config.get(GatewaySettings.MODEL),
                             encoder);
             warmUp.send(startNs + limitNs);
-            client.stop();
             LOG.info(
                     "warmed up by {} requests of its own in {} ms, {} of them failed",
                     warmUp.sent,
@@ -84,6 +86,8 @@ final class WarmUp {
             Thread.currentThread().interrupt();
         } catch (Exception e) {
             LOG.warn("not warmed up, so the first requests take longer: {}", e.toString());
+        } finally {
+            LifeCycle.stop(client);
         }
         return 0;
     }
@@ -110,6 +114,7 @@ final class WarmUp {
             free.acquire();
             client.POST(url + (chat ? "/v1/chat/completions" : "/v1/completions"))
                     .body(new StringRequestContent("application/json", body(i)))
+                    .timeout(PATIENCE_S, TimeUnit.SECONDS)
                     .send(result -> ended(result, free));
         }
         free.acquire(AT_ONCE);
