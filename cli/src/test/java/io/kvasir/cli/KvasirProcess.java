@@ -5,6 +5,7 @@ import io.kvasir.testsupport.Signals;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,7 +25,7 @@ final class KvasirProcess implements AutoCloseable {
     private final List<String> seen = new ArrayList<>();
 
     KvasirProcess(String... args) throws IOException {
-        final List<String> command = new ArrayList<>();
+        final List<String> command = new ArrayList<>(hearingHangUps());
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
@@ -34,6 +35,18 @@ final class KvasirProcess implements AutoCloseable {
         builder.environment().putIfAbsent("KVASIR_WARM_UP_MS", "0"); // short tests, cold code
         process = builder.start();
         Thread.ofVirtual().start(this::read);
+    }
+
+    /** A process that nohup has started ignores hang-ups, and so do its children, unless told. */
+    private static List<String> hearingHangUps() throws IOException {
+        final Path status = Path.of("/proc/self/status");
+        return Files.exists(status)
+                        && Files.readAllLines(status).stream()
+                                .filter(line -> line.startsWith("SigIgn:"))
+                                .map(line -> line.substring("SigIgn:".length()).strip())
+                                .anyMatch(set -> (Long.parseUnsignedLong(set, 16) & 1) != 0)
+                ? List.of("env", "--default-signal=HUP")
+                : List.of();
     }
 
     private void read() {
