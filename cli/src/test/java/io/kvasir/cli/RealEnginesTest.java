@@ -89,6 +89,7 @@ class RealEnginesTest {
                 GatewayServer.start(
                         GatewayConfig.builder()
                                 .set(GatewaySettings.PORT, 0)
+                                .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
                                 .set(GatewaySettings.MODEL, VllmServer.MODEL)
                                 .set(GatewaySettings.TOKENIZER, folder.resolve("model"))
                                 .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE)
