@@ -384,7 +384,7 @@ final class ProxyExchange {
             LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
         }
 
-        /** The line for operators of a request that failed; its client is not told so much. */
+        /** The line for operators of a request that failed; its client gets the kind of failure. */
         private void logFailure(UpstreamFault fault, String cause) {
             LOG.warn(
                     "{}: {}",
@@ -397,22 +397,19 @@ final class ProxyExchange {
                     fault.status(),
                     fault,
                     proxied.trusted() ? upstream.name() : null,
-                    (proxied.trusted() ? "upstream worker " + upstream.name() : "the worker")
-                            + " failed ("
-                            + fault.spelling()
-                            + ", attempt "
-                            + retries.attempt()
-                            + " of "
-                            + retries.limit()
-                            + "): "
-                            + fault.textForClient());
+                    failure(
+                            proxied.trusted() ? "upstream worker " + upstream.name() : "the worker",
+                            fault,
+                            fault.textForClient()));
         }
 
         private String describe(UpstreamFault fault, String cause) {
-            return "upstream worker "
-                    + upstream.name()
-                    + " at "
-                    + upstream.url()
+            return failure(
+                    "upstream worker " + upstream.name() + " at " + upstream.url(), fault, cause);
+        }
+
+        private String failure(String worker, UpstreamFault fault, String cause) {
+            return worker
                     + " failed ("
                     + fault.spelling()
                     + ", attempt "
