@@ -1,7 +1,5 @@
 package io.kvasir.gateway;
 
-import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
@@ -21,13 +19,12 @@ final class AdminServer {
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_THREADS, MIN_THREADS);
         threads.setName("kvasir-admin");
         server = new Server(threads);
-        final HttpConfiguration http = new HttpConfiguration();
-        http.setSendServerVersion(false);
-        connector = new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
-        connector.setHost(config.get(GatewaySettings.ADMIN_HOST));
-        connector.setPort(config.adminPort());
-        connector.setIdleTimeout(config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT).toMillis());
-        server.addConnector(connector);
+        connector =
+                Connectors.add(
+                        server,
+                        config.get(GatewaySettings.ADMIN_HOST),
+                        config.adminPort(),
+                        config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT));
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(new StatusHandler(readiness, false, threads, handler));
     }

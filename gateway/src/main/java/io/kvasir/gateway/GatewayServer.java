@@ -13,8 +13,6 @@ import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
 import org.eclipse.jetty.http.HttpCookieStore;
 import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ClientConnector;
-import org.eclipse.jetty.server.HttpConfiguration;
-import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.server.handler.GracefulHandler;
@@ -85,6 +83,13 @@ public final class GatewayServer implements AutoCloseable {
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
         this.config = config;
         this.encoder = encoder;
+        // what may be wrong in files comes first: nothing has to be given back then
+        trusted = new TrustedCallers(config);
+        workerKey = new WorkerKey(config);
+        adminTokens =
+                BearerTokens.of(
+                        config.get(GatewaySettings.ADMIN_TOKEN),
+                        config.get(GatewaySettings.ADMIN_TOKEN_FILE));
         this.executor = newExecutor();
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
@@ -99,8 +104,6 @@ public final class GatewayServer implements AutoCloseable {
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
         registry = new UpstreamRegistry(config, router);
-        trusted = new TrustedCallers(config);
-        workerKey = new WorkerKey(config);
         metrics.watch(router, registry);
         discoveries.add(new StaticDiscovery(config));
         if (config.get(GatewaySettings.WORKERS_FILE) != null) {
@@ -125,10 +128,6 @@ public final class GatewayServer implements AutoCloseable {
                         trusted,
                         workerKey,
                         running);
-        adminTokens =
-                BearerTokens.of(
-                        config.get(GatewaySettings.ADMIN_TOKEN),
-                        config.get(GatewaySettings.ADMIN_TOKEN_FILE));
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, registry, decisions, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
@@ -156,15 +155,13 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private ServerConnector newConnector() {
-        final HttpConfiguration http = new HttpConfiguration();
-        http.setSendServerVersion(false);
         final ServerConnector listening =
-                new ServerConnector(server, 1, 1, new HttpConnectionFactory(http));
+                Connectors.add(
+                        server,
+                        config.get(GatewaySettings.HOST),
+                        config.get(GatewaySettings.PORT),
+                        config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT));
         listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
-        listening.setHost(config.get(GatewaySettings.HOST));
-        listening.setPort(config.get(GatewaySettings.PORT));
-        listening.setIdleTimeout(config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT).toMillis());
-        server.addConnector(listening);
         return listening;
     }
 
