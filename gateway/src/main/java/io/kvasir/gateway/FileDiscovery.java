@@ -5,6 +5,7 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -87,7 +88,7 @@ final class FileDiscovery implements Discovery {
             content = content();
         } catch (IOException e) {
             failure = "cannot read " + file + ": " + e;
-            content = failure.getBytes(java.nio.charset.StandardCharsets.UTF_8);
+            content = failure.getBytes(StandardCharsets.UTF_8);
         }
         final boolean settled = Arrays.equals(content, seen);
         seen = content;

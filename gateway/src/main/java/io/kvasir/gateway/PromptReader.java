@@ -109,7 +109,7 @@ final class PromptReader {
      * Token ids as the engine computes them.
      *
      * @return null without a tokenizer, or for a prompt that is neither text nor ids
-     * @throws PromptException if the chat's tokens cannot be told
+     * @throws PromptException if the chat's tokens cannot be known
      */
     int[] tokensOrRefusal(InferenceRequest request) {
         return tokens(request, Integer.MAX_VALUE);

@@ -59,7 +59,7 @@ enum UpstreamFault {
         return status;
     }
 
-    /** What clients are told: the cause itself may say what is behind the gateway. */
+    /** What clients get: the cause itself may say what is behind the gateway. */
     String textForClient() {
         return switch (this) {
             case CONNECT -> "it cannot be reached";

@@ -187,7 +187,7 @@ public final class ChatModel implements AutoCloseable {
      * @param request body of the request
      * @param maxTokens most of them
      * @return fresh array of ids
-     * @throws PromptException if the request is wrong, or its tokens cannot be told, or there are
+     * @throws PromptException if the request is wrong, or its tokens cannot be known, or there are
      *     more
      */
     public int[] chatTokens(JsonNode request, int maxTokens) {
@@ -199,7 +199,7 @@ public final class ChatModel implements AutoCloseable {
      *
      * @param request body of the request
      * @return fresh array of ids
-     * @throws PromptException if the request is wrong, or its tokens cannot be told
+     * @throws PromptException if the request is wrong, or its tokens cannot be known
      */
     public int[] chatTokens(JsonNode request) {
         return chatTokens(request, Integer.MAX_VALUE);
@@ -219,7 +219,7 @@ public final class ChatModel implements AutoCloseable {
      *
      * @param request body of the request; not changed
      * @return text and ids
-     * @throws PromptException if the request is wrong, its tokens cannot be told, or it costs too
+     * @throws PromptException if the request is wrong, its tokens cannot be known, or it costs too
      *     much
      * @throws java.util.concurrent.CancellationException if the thread is interrupted
      */

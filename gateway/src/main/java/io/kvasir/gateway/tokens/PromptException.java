@@ -1,6 +1,6 @@
 package io.kvasir.gateway.tokens;
 
-/** A chat request whose tokens cannot be told. */
+/** A chat request whose tokens cannot be known. */
 public final class PromptException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
