@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
@@ -66,11 +68,19 @@ final class AdminHandler extends Handler.Abstract {
             Paths.check(PATHS, path, request.getMethod(), response);
             answer(path, request, response, callback);
         } catch (ApiException e) {
-            Answers.error(response, callback, e, null);
+            Answers.error(response, callback, e, RequestRecord.of(request).id());
         } catch (IOException | RuntimeException e) {
-            LOG.error("admin port: {} {} failed", request.getMethod(), path, e);
+            LOG.error(
+                    "{}: admin port: {} {} failed",
+                    RequestRecord.of(request).id(),
+                    request.getMethod(),
+                    path,
+                    e);
             Answers.error(
-                    response, callback, ApiException.internal("internal error; see the log"), null);
+                    response,
+                    callback,
+                    ApiException.internal("internal error; see the log"),
+                    RequestRecord.of(request).id());
         }
         return true;
     }
@@ -95,8 +105,7 @@ final class AdminHandler extends Handler.Abstract {
                         page.text().getBytes(StandardCharsets.UTF_8));
             }
             case "/debug/workers" -> Answers.json(response, callback, 200, pages.workers());
-            case "/debug/decisions" ->
-                    Answers.json(response, callback, 200, pages.decisions(limit(request)));
+            case "/debug/decisions" -> Answers.json(response, callback, 200, decisions(request));
             default -> throw new AssertionError("path " + path + " is listed but not served");
         }
     }
@@ -143,8 +152,22 @@ final class AdminHandler extends Handler.Abstract {
         }
     }
 
-    private int limit(Request request) throws ApiException {
-        final Fields.Field limit = Request.extractQueryParameters(request).get("limit");
+    /** The newest, or all of one request. */
+    private ObjectNode decisions(Request request) throws ApiException {
+        final Fields query = Request.extractQueryParameters(request);
+        final String id = query.getValue("id");
+        final int limit = limit(query.get("limit"));
+        if (id == null) {
+            return Pages.decisions(decisions.newest(limit));
+        }
+        final List<DecisionRecord> found = decisions.of(id, limit);
+        if (found.isEmpty()) {
+            throw ApiException.decisionNotHeld(id, decisions.size());
+        }
+        return Pages.decisions(found);
+    }
+
+    private int limit(Fields.Field limit) throws ApiException {
         if (limit == null) {
             return decisions.size();
         }

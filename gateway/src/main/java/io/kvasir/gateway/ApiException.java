@@ -86,6 +86,25 @@ final class ApiException extends Exception {
                 message);
     }
 
+    private static String shortened(String name) {
+        return name.substring(0, Math.min(name.length(), MAX_NAME_LENGTH));
+    }
+
+    /** 404: of the decisions that are kept none is of the request. */
+    static ApiException decisionNotHeld(String requestId, int kept) {
+        return client(
+                404,
+                "id",
+                "not_found",
+                "decision_not_held",
+                "no decision of request `"
+                        + shortened(requestId)
+                        + "` is among the last "
+                        + kept
+                        + "; it was not routed, or decision-log-size is too small for what came"
+                        + " after it");
+    }
+
     static ApiException modelNotFound(String model) {
         return client(
                 404,
@@ -93,7 +112,7 @@ final class ApiException extends Exception {
                 "model_not_found",
                 "model_not_found",
                 "The model `"
-                        + model.substring(0, Math.min(model.length(), MAX_NAME_LENGTH))
+                        + shortened(model)
                         + "` does not exist or you do not have access to it.");
     }
 

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Predicate;
 
 /**
  * The last decisions, oldest overwritten. Any thread adds and reads; a reader may miss one just
@@ -23,12 +24,21 @@ final class DecisionLog {
 
     /** The last decisions, newest first, at most {@code limit} of those still kept. */
     List<DecisionRecord> newest(int limit) {
+        return newest(limit, _ -> true);
+    }
+
+    /** The decisions of requests with an id, newest first; reads all that are kept. */
+    List<DecisionRecord> of(String requestId, int limit) {
+        return newest(limit, decision -> decision.requestId().equals(requestId));
+    }
+
+    private List<DecisionRecord> newest(int limit, Predicate<DecisionRecord> wanted) {
         final long end = added.get();
-        final long count = Math.min(Math.min(limit, ring.length()), end);
-        final List<DecisionRecord> newest = new ArrayList<>((int) count);
-        for (long i = end - 1; i >= end - count; i--) {
+        final long oldest = Math.max(0, end - ring.length());
+        final List<DecisionRecord> newest = new ArrayList<>();
+        for (long i = end - 1; i >= oldest && newest.size() < limit; i--) {
             final DecisionRecord decision = ring.get((int) (i % ring.length()));
-            if (decision != null) {
+            if (decision != null && wanted.test(decision)) {
                 newest.add(decision);
             }
         }

@@ -92,6 +92,10 @@ final class DecisionRecord {
         }
     }
 
+    String requestId() {
+        return requestId;
+    }
+
     String worker() {
         return worker;
     }

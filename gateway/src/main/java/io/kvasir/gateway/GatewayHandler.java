@@ -14,10 +14,8 @@ import org.eclipse.jetty.util.Callback;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Finds the endpoint of a request and answers it. Runs on a virtual thread per request and may
@@ -59,7 +57,6 @@ final class GatewayHandler extends Handler.Abstract {
     @Override
     public boolean handle(Request request, Response response, Callback callback) {
         final String path = Request.getPathInContext(request);
-        final String requestId = newRequestId();
         try {
             Paths.check(PATHS, path, request.getMethod(), response);
             switch (path) {
@@ -71,17 +68,15 @@ final class GatewayHandler extends Handler.Abstract {
                     admit(
                             path,
                             false,
-                            requestId,
                             request,
                             response,
                             callback,
-                            body -> infer(route, body, request, response, callback, requestId));
+                            body -> infer(route, body, request, response, callback));
                 }
                 case "/tokenize" ->
                         admit(
                                 path,
                                 true,
-                                requestId,
                                 request,
                                 response,
                                 callback,
@@ -91,12 +86,7 @@ final class GatewayHandler extends Handler.Abstract {
             }
         } catch (Throwable e) { // an Error as well must be answered, counted and logged
             failures.answer(
-                    PATHS.containsKey(path) ? path : "unknown",
-                    requestId,
-                    request,
-                    response,
-                    callback,
-                    e);
+                    PATHS.containsKey(path) ? path : "unknown", request, response, callback, e);
         }
         return true;
     }
@@ -110,7 +100,6 @@ final class GatewayHandler extends Handler.Abstract {
     private void admit(
             String path,
             boolean answers,
-            String requestId,
             Request request,
             Response response,
             Callback callback,
@@ -132,7 +121,6 @@ final class GatewayHandler extends Handler.Abstract {
                             context.metrics(),
                             path,
                             answers,
-                            requestId,
                             request,
                             response,
                             callback)
@@ -152,17 +140,12 @@ final class GatewayHandler extends Handler.Abstract {
         }
     }
 
-    private static String newRequestId() {
-        return "kv-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
-    }
-
     private Runnable infer(
             InferenceRequest.Route route,
             byte[] given,
             Request request,
             Response response,
-            Callback callback,
-            String requestId)
+            Callback callback)
             throws ApiException, IOException {
         final InferenceRequest inference = RequestParser.parse(route, given);
         final boolean trusted = context.trusted().trusts(request);
@@ -190,7 +173,7 @@ final class GatewayHandler extends Handler.Abstract {
                                         : body),
                         askUsage,
                         trusted,
-                        requestId);
+                        RequestRecord.of(request).id());
         return new ProxyExchange(context, proxied, request, response, callback)::start;
     }
 
@@ -256,7 +239,7 @@ final class GatewayHandler extends Handler.Abstract {
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }
-        Answers.error(response, callback, error, null);
+        Answers.error(response, callback, error, RequestRecord.of(request).id());
         return true;
     }
 }

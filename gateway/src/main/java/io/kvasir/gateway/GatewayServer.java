@@ -129,7 +129,7 @@ public final class GatewayServer implements AutoCloseable {
                         workerKey,
                         running);
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
-        pages = new Pages(config, router, registry, decisions, Clock.systemUTC().instant());
+        pages = new Pages(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(
                 new StatusHandler(readiness, true, threads.getVirtualThreadsExecutor(), requests));

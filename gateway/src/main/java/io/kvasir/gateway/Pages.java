@@ -13,6 +13,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Instant;
+import java.util.List;
 import java.util.Locale;
 
 /** What the gateway tells about itself, as JSON. */
@@ -22,19 +23,12 @@ final class Pages {
     private final GatewayConfig config;
     private final KvRouter router;
     private final UpstreamRegistry registry;
-    private final DecisionLog decisions;
     private final Instant started;
 
-    Pages(
-            GatewayConfig config,
-            KvRouter router,
-            UpstreamRegistry registry,
-            DecisionLog decisions,
-            Instant started) {
+    Pages(GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
         this.config = config;
         this.router = router;
         this.registry = registry;
-        this.decisions = decisions;
         this.started = started;
     }
 
@@ -217,10 +211,10 @@ final class Pages {
         return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    ObjectNode decisions(int limit) {
+    static ObjectNode decisions(List<DecisionRecord> decisions) {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         final ArrayNode list = page.putArray("decisions");
-        for (DecisionRecord decision : decisions.newest(limit)) {
+        for (DecisionRecord decision : decisions) {
             list.add(decision.json());
         }
         return page;

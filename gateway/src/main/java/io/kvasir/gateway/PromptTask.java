@@ -34,7 +34,6 @@ final class PromptTask {
     private final GatewayMetrics metrics;
     private final String path;
     private final boolean answers;
-    private final String requestId;
     private final Request request;
     private final Response response;
     private final Callback callback;
@@ -54,7 +53,6 @@ final class PromptTask {
             GatewayMetrics metrics,
             String path,
             boolean answers,
-            String requestId,
             Request request,
             Response response,
             Callback callback) {
@@ -63,7 +61,6 @@ final class PromptTask {
         this.metrics = metrics;
         this.path = path;
         this.answers = answers;
-        this.requestId = requestId;
         this.request = request;
         this.response = response;
         this.callback = callback;
@@ -102,7 +99,7 @@ final class PromptTask {
         try {
             next = work.run();
         } catch (Throwable e) { // an Error too is one request's: the thread and the others go on
-            next = () -> failures.answer(path, requestId, request, response, callback, e);
+            next = () -> failures.answer(path, request, response, callback, e);
         }
         if (end()) {
             goOn(next);
@@ -113,7 +110,7 @@ final class PromptTask {
         try {
             next.run();
         } catch (Throwable e) {
-            failures.answer(path, requestId, request, response, callback, e);
+            failures.answer(path, request, response, callback, e);
         }
     }
 

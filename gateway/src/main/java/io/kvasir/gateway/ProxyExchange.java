@@ -273,9 +273,7 @@ final class ProxyExchange {
         private HttpFields headers() {
             final HttpFields.Mutable headers = HttpFields.build();
             ProxyHeaders.toWorker(request.getHeaders(), headers);
-            if (!headers.contains(ProxyHeaders.REQUEST_ID)) {
-                headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
-            }
+            headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
             if (upstream.hasRanks()) {
                 headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
             }
@@ -442,8 +440,6 @@ final class ProxyExchange {
             clientProbe.headFollows(pump);
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
-            } else if (!headers.contains(ProxyHeaders.REQUEST_ID)) {
-                headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
             }
         }
 

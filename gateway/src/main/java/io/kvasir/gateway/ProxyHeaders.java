@@ -25,7 +25,13 @@ final class ProxyHeaders {
 
     /** Told anew, or the gateway's own business: it reads the answer, and chooses the rank. */
     private static final Set<String> NOT_UPSTREAM =
-            Set.of("host", "content-length", "expect", "accept-encoding", "x-data-parallel-rank");
+            Set.of(
+                    "host",
+                    "content-length",
+                    "expect",
+                    "accept-encoding",
+                    "x-request-id",
+                    "x-data-parallel-rank");
 
     private ProxyHeaders() {}
 
@@ -49,7 +55,9 @@ final class ProxyHeaders {
     static void toClient(HttpFields given, boolean isStream, HttpFields.Mutable headers) {
         for (HttpField field : given) {
             final String name = field.getLowerCaseName();
-            if (!isPassedOn(given, name) || (isStream && name.equals("content-length"))) {
+            if (!isPassedOn(given, name)
+                    || name.equals("x-request-id") // the answer has it already
+                    || (isStream && name.equals("content-length"))) {
                 continue;
             }
             if (name.equals("date") || name.equals("server")) {

@@ -27,11 +27,11 @@ final class RequestFailures {
      */
     void answer(
             String route,
-            String requestId,
             Request request,
             Response response,
             Callback callback,
             Throwable failure) {
+        final String requestId = RequestRecord.of(request).id();
         final ApiException error;
         if (failure instanceof ApiException refusal) {
             error = refusal;

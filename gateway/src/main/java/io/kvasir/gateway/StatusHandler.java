@@ -15,7 +15,7 @@ import java.util.concurrent.Executor;
  * Outermost handler of a port. Answers {@code /live}, {@code /ready} and, where no handler below
  * does, {@code /health} on the I/O thread that read the request, without locks and waiting, so that
  * these answers come whatever the load is. All other requests go to the handler below on an
- * executor, where they may block.
+ * executor, where they may block. Every answer gets the request's id.
  */
 final class StatusHandler extends Handler.Wrapper {
     private final Readiness readiness;
@@ -39,6 +39,7 @@ final class StatusHandler extends Handler.Wrapper {
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) {
+        response.getHeaders().put(ProxyHeaders.REQUEST_ID, RequestRecord.of(request).id());
         final Readiness.State state =
                 switch (Request.getPathInContext(request)) {
                     case "/live" -> Readiness.State.LIVE;
@@ -71,7 +72,7 @@ final class StatusHandler extends Handler.Wrapper {
                             "method_not_allowed",
                             "wrong_method",
                             "status pages answer GET and HEAD, not " + method),
-                    null);
+                    RequestRecord.of(request).id());
             return;
         }
         final ObjectNode page = Json.MAPPER.createObjectNode();

@@ -213,7 +213,6 @@ class AdmissionTest {
                                             metrics,
                                             "/v1/completions",
                                             true,
-                                            "kv-1",
                                             request,
                                             response,
                                             callback)
