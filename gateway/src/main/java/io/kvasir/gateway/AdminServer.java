@@ -21,10 +21,7 @@ final class AdminServer {
         server = new Server(threads);
         connector =
                 Connectors.add(
-                        server,
-                        config.get(GatewaySettings.ADMIN_HOST),
-                        config.adminPort(),
-                        config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT));
+                        server, config.get(GatewaySettings.ADMIN_HOST), config.adminPort(), config);
         server.setErrorHandler(GatewayHandler::serverError);
         server.setHandler(new StatusHandler(readiness, false, threads, handler));
     }

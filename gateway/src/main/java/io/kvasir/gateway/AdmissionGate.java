@@ -53,16 +53,12 @@ final class AdmissionGate {
     }
 
     /** One request's share of the limits. Its bytes are taken by one thread. */
-    final class Admission {
+    final class Admission implements BodyReader.Budget {
         private final AtomicBoolean prepares = new AtomicBoolean(true);
         private final AtomicLong taken = new AtomicLong();
 
-        /**
-         * Checks that so many bytes could be taken now.
-         *
-         * @throws ApiException 413 if they never can, 429 if others have them
-         */
-        void expect(long count) throws ApiException {
+        @Override
+        public void expect(long count) throws ApiException {
             if (count > maxBytes) {
                 throw ApiException.tooLarge(count, maxBytes, "max-body-bytes-in-flight");
             }
@@ -71,13 +67,8 @@ final class AdmissionGate {
             }
         }
 
-        /**
-         * Takes memory for a part of the body.
-         *
-         * @throws ApiException 413 if the body alone has more than all may have, 429 if there is no
-         *     more now
-         */
-        void take(long count) throws ApiException {
+        @Override
+        public void take(long count) throws ApiException {
             if (taken.get() + count > maxBytes) {
                 throw ApiException.tooLarge(-1, maxBytes, "max-body-bytes-in-flight");
             }

@@ -1,7 +1,6 @@
 package io.kvasir.gateway;
 
 import org.eclipse.jetty.http.HttpHeader;
-import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 
 import java.io.IOException;
@@ -9,8 +8,36 @@ import java.io.InputStream;
 import java.util.Arrays;
 import java.util.concurrent.TimeoutException;
 
-/** Reads request bodies up to a limit. Blocks: one virtual thread per request. */
+/** Reads request bodies up to a limit of bytes and one of time. Blocks: one thread per request. */
 final class BodyReader {
+    /** Where bytes of bodies are booked. */
+    interface Budget {
+        /** Bodies that are small by their limit alone. */
+        Budget NONE =
+                new Budget() {
+                    @Override
+                    public void expect(long count) {}
+
+                    @Override
+                    public void take(long count) {}
+                };
+
+        /**
+         * Checks that so many bytes could be taken now.
+         *
+         * @throws ApiException 413 if they never can, 429 if others have them
+         */
+        void expect(long count) throws ApiException;
+
+        /**
+         * Takes memory for a part of the body.
+         *
+         * @throws ApiException 413 if the body alone has more than all may have, 429 if there is no
+         *     more now
+         */
+        void take(long count) throws ApiException;
+    }
+
     /**
      * So much of a body that is not taken is read and thrown away, so that the client gets to read
      * why.
@@ -19,7 +46,13 @@ final class BodyReader {
 
     private static final int FIRST_BYTES = 16 << 10;
 
-    private BodyReader() {}
+    private final long timeoutNs;
+    private final int bytesPerSecond;
+
+    BodyReader(GatewayConfig config) {
+        timeoutNs = config.get(GatewaySettings.BODY_TIMEOUT).toNanos();
+        bytesPerSecond = config.get(GatewaySettings.BODY_MIN_RATE);
+    }
 
     /**
      * Reads the whole body. Memory for it is taken as it arrives, whatever length it announces.
@@ -27,32 +60,33 @@ final class BodyReader {
      * @throws ApiException 413 if it is longer than the limit, 429 if there is no memory for it
      *     now, 408 or 400 if the client stalls or breaks off
      */
-    static byte[] read(Request request, int limit, AdmissionGate.Admission admission)
-            throws ApiException {
+    byte[] read(Request request, int limit, Budget budget) throws ApiException {
         final long announced = request.getHeaders().getLongField(HttpHeader.CONTENT_LENGTH);
-        try {
-            if (announced > limit) {
-                throw ApiException.tooLarge(announced, limit);
+        try (BodyStream arriving = stream(request)) {
+            try {
+                if (announced > limit) {
+                    throw ApiException.tooLarge(announced, limit);
+                }
+                budget.expect(Math.max(0, announced));
+                return read(
+                        arriving, announced < 0 ? limit : (int) announced, announced < 0, budget);
+            } catch (ApiException e) {
+                drain(request, arriving);
+                throw e;
             }
-            admission.expect(Math.max(0, announced));
-            return read(
-                    Content.Source.asInputStream(request),
-                    announced < 0 ? limit : (int) announced,
-                    announced < 0,
-                    admission);
-        } catch (ApiException e) {
-            drain(request);
-            throw e;
         } catch (IOException e) {
             throw broken(e);
         }
     }
 
-    private static byte[] read(
-            InputStream in, int most, boolean mayBeLonger, AdmissionGate.Admission admission)
+    private BodyStream stream(Request request) {
+        return new BodyStream(request, timeoutNs, bytesPerSecond);
+    }
+
+    private static byte[] read(InputStream in, int most, boolean mayBeLonger, Budget budget)
             throws IOException, ApiException {
         byte[] body = new byte[Math.min(most, FIRST_BYTES)];
-        admission.take(body.length);
+        budget.take(body.length);
         int length = 0;
         while (true) {
             if (length == body.length) {
@@ -63,7 +97,7 @@ final class BodyReader {
                     return body;
                 }
                 final int longer = (int) Math.min(most, 2L * body.length);
-                admission.take(longer - body.length);
+                budget.take(longer - body.length);
                 body = Arrays.copyOf(body, longer);
             }
             final int count = in.read(body, length, body.length - length);
@@ -75,22 +109,17 @@ final class BodyReader {
     }
 
     /** Reads and throws away the body of a request that is refused, unless it waits for a word. */
-    static void drain(Request request) throws ApiException {
-        if (request.getHeaders().contains(HttpHeader.EXPECT)) {
-            return;
-        }
-        try {
-            final InputStream in = Content.Source.asInputStream(request);
-            long left = DRAINED_BYTES;
-            while (left > 0) {
-                final long skipped = in.skip(left);
-                if (skipped <= 0) {
-                    return;
-                }
-                left -= skipped;
-            }
+    void drain(Request request) throws ApiException {
+        try (BodyStream arriving = stream(request)) {
+            drain(request, arriving);
         } catch (IOException e) {
             throw broken(e);
+        }
+    }
+
+    private static void drain(Request request, BodyStream arriving) throws IOException {
+        if (!request.getHeaders().contains(HttpHeader.EXPECT)) {
+            arriving.discard(DRAINED_BYTES);
         }
     }
 

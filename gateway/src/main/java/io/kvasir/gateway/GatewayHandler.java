@@ -32,6 +32,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final ProxyContext context;
     private final AdmissionGate gate;
     private final PromptExecutor executor;
+    private final BodyReader bodies;
     private final int maxBodyBytes;
     private final boolean trustsTemplates;
     private final PromptReader prompts;
@@ -47,6 +48,7 @@ final class GatewayHandler extends Handler.Abstract {
         this.context = context;
         this.gate = gate;
         this.executor = executor;
+        this.bodies = new BodyReader(context.config());
         this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
         this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
         this.prompts = prompts;
@@ -109,12 +111,12 @@ final class GatewayHandler extends Handler.Abstract {
         try {
             admission = gate.enter();
         } catch (ApiException e) {
-            BodyReader.drain(request);
+            bodies.drain(request);
             throw e;
         }
         Request.addCompletionListener(request, failure -> admission.end());
         try {
-            final byte[] body = BodyReader.read(request, maxBodyBytes, admission);
+            final byte[] body = bodies.read(request, maxBodyBytes, admission);
             new PromptTask(
                             executor,
                             failures,

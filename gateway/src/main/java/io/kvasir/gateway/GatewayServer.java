@@ -160,7 +160,7 @@ public final class GatewayServer implements AutoCloseable {
                         server,
                         config.get(GatewaySettings.HOST),
                         config.get(GatewaySettings.PORT),
-                        config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT));
+                        config);
         listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
         return listening;
     }

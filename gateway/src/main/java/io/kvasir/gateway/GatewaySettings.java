@@ -445,6 +445,38 @@ public final class GatewaySettings {
                             "Longest silence of a client while its request is read or its answer"
                                     + " is written."));
 
+    /** Longest time of a request's head. */
+    public static final Setting<Duration> HEAD_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "head-timeout-ms",
+                            20_000,
+                            1,
+                            "Longest time from the first byte of a request's head to its last, on"
+                                    + " both ports; beyond it the answer is a 408."));
+
+    /** Longest time of a request's body, beside what its bytes prolong it by. */
+    public static final Setting<Duration> BODY_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "body-timeout-ms",
+                            30_000,
+                            1,
+                            "Longest time of a request's body, on both ports, beside a second for"
+                                    + " each body-min-rate bytes of it that have arrived; beyond it"
+                                    + " the answer is a 408."));
+
+    /** Bytes that prolong the time of a body by a second. */
+    public static final Setting<Integer> BODY_MIN_RATE =
+            row(
+                    Setting.integer(
+                            "body-min-rate",
+                            1_000,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Bytes a second at which a long body may arrive: each so many prolong"
+                                    + " body-timeout-ms by a second; 0 = none do."));
+
     /** Time between two probes of a worker. */
     public static final Setting<Duration> HEALTH_INTERVAL =
             row(

@@ -3,7 +3,6 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -27,6 +26,7 @@ final class WorkersApi {
     private final UpstreamRegistry registry;
     private final AdminDiscovery discovery;
     private final Pages pages;
+    private final BodyReader bodies;
 
     WorkersApi(
             GatewayConfig config,
@@ -37,6 +37,7 @@ final class WorkersApi {
         this.registry = registry;
         this.discovery = discovery;
         this.pages = pages;
+        this.bodies = new BodyReader(config);
     }
 
     /** Whether a path is of this API. */
@@ -91,15 +92,12 @@ final class WorkersApi {
     }
 
     /** A JSON object of the keys that a worker has in YAML; numbers and booleans may be bare. */
-    private static Map<String, String> texts(Request request) throws ApiException {
+    private Map<String, String> texts(Request request) throws ApiException {
         final JsonNode body;
         try {
-            final byte[] bytes =
-                    Content.Source.asInputStream(request).readNBytes(MAX_BODY_BYTES + 1);
-            if (bytes.length > MAX_BODY_BYTES) {
-                throw ApiException.tooLarge(bytes.length, MAX_BODY_BYTES);
-            }
-            body = Json.MAPPER.readTree(bytes);
+            body =
+                    Json.MAPPER.readTree(
+                            bodies.read(request, MAX_BODY_BYTES, BodyReader.Budget.NONE));
         } catch (IOException e) {
             throw ApiException.invalid(null, "the body is not valid JSON");
         }
