@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Request;
 
 import java.io.IOException;
@@ -108,7 +109,10 @@ final class BodyReader {
         }
     }
 
-    /** Reads and throws away the body of a request that is refused, unless it waits for a word. */
+    /**
+     * Reads and throws away the body of a request that is refused, unless it waits for a word. Of
+     * HTTP/2 the stream of such a body is ended by itself, after the answer.
+     */
     void drain(Request request) throws ApiException {
         try (BodyStream arriving = stream(request)) {
             drain(request, arriving);
@@ -118,7 +122,8 @@ final class BodyReader {
     }
 
     private static void drain(Request request, BodyStream arriving) throws IOException {
-        if (!request.getHeaders().contains(HttpHeader.EXPECT)) {
+        if (!request.getHeaders().contains(HttpHeader.EXPECT)
+                && request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2) {
             arriving.discard(DRAINED_BYTES);
         }
     }

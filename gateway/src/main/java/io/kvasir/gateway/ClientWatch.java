@@ -1,9 +1,12 @@
 package io.kvasir.gateway;
 
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.io.AbstractConnection;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
+import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.io.EndPoint;
+import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.Callback;
 
@@ -12,15 +15,16 @@ import java.nio.ByteBuffer;
 import java.util.function.Consumer;
 
 /**
- * Reads from the connection of an HTTP/1.1 request while its answer is still being made, to see
- * that the client closes it.
+ * Sees that the client of a request leaves while its answer is still being made.
  *
- * <p>Once a request's body is read the server does not read from its connection until the answer is
- * complete, so a closed connection would only show when a write fails: never while an engine is
- * still prefilling. The watch asks for the connection's next read event itself. It must be
- * {@linkplain #cancel cancelled} before the last byte of the answer is written: then the next
- * request may arrive, and that is the server's to read. Bytes that arrive earlier (an empty line, a
- * pipelined request) are kept and handed to the connection then.
+ * <p>A connection of HTTP/2 is read all the time, so the server says itself that a stream was reset
+ * or its connection closed. Of HTTP/1.1 the watch reads from the connection: once a request's body
+ * is read the server does not read from its connection until the answer is complete, so a closed
+ * connection would only show when a write fails: never while an engine is still prefilling. The
+ * watch asks for the connection's next read event itself. It must be {@linkplain #cancel cancelled}
+ * before the last byte of the answer is written: then the next request may arrive, and that is the
+ * server's to read. Bytes that arrive earlier (an empty line, a pipelined request) are kept and
+ * handed to the connection then.
  *
  * <p>A client that has ended its sending side may still read, and one that sends more than is kept
  * can no longer be watched by reading: both are reported as silent.
@@ -32,6 +36,7 @@ final class ClientWatch implements Callback {
         ENDED
     }
 
+    private final Request request;
     private final Connection connection;
     private final AbstractEndPoint endPoint;
     private final Runnable whenSilent;
@@ -42,9 +47,11 @@ final class ClientWatch implements Callback {
     /**
      * @param request its body must have been read to the end before {@link #arm}
      * @param whenSilent called at most once, on an I/O thread, when nothing more can be read
-     * @param whenLeft called at most once, on an I/O thread; must not block
+     * @param whenLeft called when the client has left, of HTTP/2 maybe twice and by the caller of
+     *     {@link #arm}; must not block
      */
     ClientWatch(Request request, Runnable whenSilent, Consumer<Throwable> whenLeft) {
+        this.request = request;
         this.connection = request.getConnectionMetaData().getConnection();
         final EndPoint e = connection.getEndPoint();
         this.endPoint = e instanceof AbstractEndPoint a ? a : null;
@@ -52,11 +59,27 @@ final class ClientWatch implements Callback {
         this.whenLeft = whenLeft;
     }
 
-    /**
-     * Starts watching; nothing happens where the connection cannot be watched (HTTP/2 tells by
-     * itself).
-     */
-    synchronized void arm() {
+    /** Starts watching; nothing happens where the connection cannot be watched. */
+    void arm() {
+        if (request.getConnectionMetaData().getHttpVersion() == HttpVersion.HTTP_2) {
+            listen();
+        } else {
+            read();
+        }
+    }
+
+    private void listen() {
+        request.addFailureListener(whenLeft);
+        // a listener that comes after the failure is not called
+        final Content.Chunk end = request.read();
+        if (Content.Chunk.isFailure(end)) {
+            whenLeft.accept(new EofException(end.getFailure())); // of the kind that is not logged
+        } else if (end != null) {
+            end.release();
+        }
+    }
+
+    private synchronized void read() {
         if (state != State.NEW
                 || endPoint == null
                 || !(connection instanceof Connection.UpgradeFrom)

@@ -162,6 +162,7 @@ public final class GatewayServer implements AutoCloseable {
                         config.get(GatewaySettings.PORT),
                         config);
         listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
+        Http2ConnectionFactory.addTo(listening, config);
         return listening;
     }
 
@@ -431,6 +432,7 @@ public final class GatewayServer implements AutoCloseable {
      */
     public void drain() throws InterruptedException {
         readiness.drain();
+        Http2ConnectionFactory.goAway(connector);
         final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
         LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
         Thread.sleep(lameDuck);
@@ -445,6 +447,7 @@ public final class GatewayServer implements AutoCloseable {
     public void close() {
         readiness.drain();
         connector.close();
+        Http2ConnectionFactory.goAway(connector);
         try {
             if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
                 LOG.warn(

@@ -173,6 +173,39 @@ public final class GatewaySettings {
     public static final Setting<Integer> PORT =
             row(Setting.integer("port", 8000, 0, 65_535, "Port to listen on; 0 = any free one."));
 
+    /** Whether clients may speak HTTP/2. */
+    public static final Setting<Boolean> HTTP2 =
+            row(
+                    Setting.bool(
+                            "http2",
+                            true,
+                            "Serve clients that speak HTTP/2 from the first byte on (h2c by prior"
+                                    + " knowledge), beside those of HTTP/1.1. Upgrade: h2c is"
+                                    + " ignored."));
+
+    /** Streams of one connection. */
+    public static final Setting<Integer> HTTP2_MAX_STREAMS =
+            row(
+                    Setting.integer(
+                            "http2-max-concurrent-streams",
+                            128,
+                            1,
+                            1 << 20,
+                            "Requests under way on one HTTP/2 connection; further ones are refused"
+                                    + " (REFUSED_STREAM) and can be sent again."));
+
+    /** Frames of one connection that cost more than they bring. */
+    public static final Setting<Integer> HTTP2_MAX_CONTROL_FRAMES =
+            row(
+                    Setting.integer(
+                            "http2-max-control-frames",
+                            256,
+                            1,
+                            1 << 20,
+                            "Resets, pings, settings, priorities, empty and unknown frames a second"
+                                    + " that one HTTP/2 connection may send; beyond it the"
+                                    + " connection is closed (ENHANCE_YOUR_CALM)."));
+
     /** Address of the admin port. */
     public static final Setting<String> ADMIN_HOST =
             row(

@@ -4,6 +4,7 @@ import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 
+import java.util.List;
 import java.util.Set;
 
 /** Which headers go from one side to the other: all but those that belong to one connection. */
@@ -39,12 +40,25 @@ final class ProxyHeaders {
     static void toWorker(HttpFields given, HttpFields.Mutable headers) {
         for (HttpField field : given) {
             final String name = field.getLowerCaseName();
-            if (isPassedOn(given, name)
-                    && !NOT_UPSTREAM.contains(name)
-                    && !name.startsWith(RoutingHeaders.PREFIX)) {
+            if (!isPassedOn(given, name)
+                    || NOT_UPSTREAM.contains(name)
+                    || name.startsWith(RoutingHeaders.PREFIX)) {
+                continue;
+            }
+            if (name.equals("cookie")) {
+                headers.computeField(HttpHeader.COOKIE, (_, before) -> joined(before, field));
+            } else {
                 headers.add(field);
             }
         }
+    }
+
+    /** HTTP/2 may have split a field of cookies into several. */
+    private static HttpField joined(List<HttpField> before, HttpField next) {
+        return before == null
+                ? next
+                : new HttpField(
+                        HttpHeader.COOKIE, before.getFirst().getValue() + "; " + next.getValue());
     }
 
     /**

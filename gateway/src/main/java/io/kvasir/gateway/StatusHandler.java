@@ -47,7 +47,7 @@ final class StatusHandler extends Handler.Wrapper {
                     case "/health" -> answersHealth ? readiness.health() : null;
                     default -> null;
                 };
-        if (readiness.draining()) {
+        if (readiness.draining() && !Http2ConnectionFactory.goAway(request)) {
             response.getHeaders().put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE.asString());
         }
         if (state == null) {

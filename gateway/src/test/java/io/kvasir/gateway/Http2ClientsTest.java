@@ -1,0 +1,714 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.RouterSettings;
+
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.MetaData;
+import org.eclipse.jetty.http2.ErrorCode;
+import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Clients that speak HTTP/2 from the first byte on. */
+class Http2ClientsTest {
+    private static final String PATH = "/v1/completions";
+    private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
+    private static final String WHOLE = "{\"prompt\":[1]}";
+    private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+
+    private final CountDownLatch goOn = new CountDownLatch(1);
+    private final FakeEngine engine = new FakeEngine(this::answer);
+    private GatewayServer gateway;
+
+    /** Begins a stream at once and ends it when the test says so. */
+    private void answer(FakeEngine.Call call) throws IOException, InterruptedException {
+        if (!call.text().contains("stream")) {
+            call.json(200, ANSWER);
+            return;
+        }
+        call.beginEvents();
+        call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
+        while (!goOn.await(20, TimeUnit.MILLISECONDS)) {
+            if (call.clientGone.getCount() == 0) {
+                return;
+            }
+        }
+        call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"last\"}"));
+        call.chunk("data: [DONE]\n\n");
+        call.endChunks();
+    }
+
+    private FrameClient start() throws Exception {
+        return start(config());
+    }
+
+    private GatewayConfig.Builder config() {
+        return Gateways.config(engine.worker("w"));
+    }
+
+    private FrameClient start(GatewayConfig.Builder config) throws Exception {
+        gateway = GatewayServer.start(config.build());
+        return new FrameClient(gateway.port());
+    }
+
+    @AfterEach
+    void stop() {
+        if (gateway != null) {
+            gateway.close();
+        }
+        engine.close();
+    }
+
+    private void assertNothingIsLeft() throws InterruptedException {
+        Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
+        Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+    }
+
+    @Test
+    void answersAreThoseOfHttp11() throws Exception {
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange whole = client.post(PATH, WHOLE);
+            assertEquals(ANSWER, whole.whole());
+            assertEquals(200, whole.status());
+            assertNotNull(whole.head(0).getHttpFields().get("x-kvasir-worker"));
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("data: [DONE]\n\n"));
+            final MetaData.Response head = stream.head(0);
+            assertTrue(head.getHttpFields().get("content-type").startsWith("text/event-stream"));
+            for (String name : new String[] {"connection", "transfer-encoding", "keep-alive"}) {
+                assertNull(head.getHttpFields().get(name));
+            }
+            assertEquals(
+                    "a=1; b=2", cookiesOf(client.post(PATH, WHOLE, "cookie: a=1", "cookie: b=2")));
+        }
+        assertNothingIsLeft();
+    }
+
+    /** RFC 9113 8.2.3: one field again where it leaves HTTP/2. */
+    private String cookiesOf(FrameClient.Exchange exchange) throws InterruptedException {
+        exchange.whole();
+        return engine.calls.getLast().headers.get("cookie");
+    }
+
+    @Test
+    void errorsAreThoseOfHttp11() throws Exception {
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange wrong = client.post(PATH, "{");
+            assertTrue(wrong.whole().contains("\"kvasir\""));
+            assertEquals(400, wrong.status());
+            assertEquals(404, client.get("GET", "/nothing").status());
+            assertEquals(405, client.get("GET", PATH).status());
+            assertEquals(200, client.get("GET", "/live").status());
+            final FrameClient.Exchange head = client.get("HEAD", "/v1/models");
+            assertEquals("", head.whole());
+            assertEquals(200, head.status());
+            assertTrue(head.head(0).getHttpFields().getLongField("content-length") > 0);
+        }
+    }
+
+    @Test
+    void aHundredStreamsOfOneConnectionGetTheirOwnAnswers() throws Exception {
+        engine.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk("data: " + call.text() + "\n\n");
+                    goOn.await();
+                    call.chunk("data: [DONE]\n\n");
+                    call.endChunks();
+                };
+        try (FrameClient client = start()) {
+            final List<FrameClient.Exchange> streams = new ArrayList<>();
+            for (int i = 0; i < 100; i++) {
+                streams.add(
+                        client.post(
+                                PATH, "{\"prompt\":[1],\"stream\":true,\"user\":\"u" + i + "\"}"));
+            }
+            for (FrameClient.Exchange stream : streams) {
+                stream.await("data: ");
+            }
+            assertEquals(100, gateway.router().activeLeases());
+            goOn.countDown();
+            for (int i = 0; i < 100; i++) {
+                final String text = streams.get(i).whole();
+                assertTrue(text.contains("\"u" + i + "\"") && text.contains("[DONE]"), text);
+            }
+        }
+        assertNothingIsLeft();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {STREAM, WHOLE})
+    void aResetBeforeTheFirstByteReleasesTheEngine(String body) throws Exception {
+        engine.script = call -> call.awaitClientGone(30);
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange left = client.post(PATH, body);
+            Eventually.holds("it runs", () -> engine.inFlight.get() == 1);
+            left.reset();
+            assertNothingIsLeft();
+            assertTrue(
+                    Gateways.get(gateway, "/metrics")
+                            .body()
+                            .contains(
+                                    "kvasir_client_disconnects_total{route=\"completions\"} 1.0"));
+            engine.script = this::answer;
+            assertEquals(ANSWER, client.post(PATH, WHOLE).whole(), "the connection serves on");
+        }
+    }
+
+    @Test
+    void aResetInTheMiddleOfAStreamEndsThatOneAlone() throws Exception {
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange leaves = client.post(PATH, STREAM);
+            final FrameClient.Exchange stays = client.post(PATH, STREAM);
+            leaves.await("first");
+            stays.await("first");
+            leaves.reset();
+            Eventually.holds("one engine is released", () -> engine.inFlight.get() == 1);
+            Eventually.holds("one booking is left", () -> gateway.router().activeLeases() == 1);
+            goOn.countDown();
+            assertTrue(stays.whole().endsWith("[DONE]\n\n"));
+        }
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aConnectionThatIsCutReleasesTheEnginesOfAllItsStreams() throws Exception {
+        engine.script =
+                call -> {
+                    if (call.text().contains("stream")) {
+                        call.beginEvents();
+                        call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
+                    }
+                    call.awaitClientGone(30);
+                };
+        try (FrameClient client = start()) {
+            for (int i = 0; i < 20; i++) {
+                client.post(PATH, i % 2 == 0 ? STREAM : WHOLE);
+            }
+            Eventually.holds("all run", () -> engine.inFlight.get() == 20);
+            client.cut();
+            assertNothingIsLeft();
+        }
+    }
+
+    @Test
+    void streamsUnderWayEndWholeAfterAGoAwayOfTheClient() throws Exception {
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            client.goAway();
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+        }
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aSilentAnswerComesAfterAGoAwayOfEitherSideWhateverTheIdleLimitIs() throws Exception {
+        engine.script =
+                call -> {
+                    if (!goOn.await(1200, TimeUnit.MILLISECONDS)) {
+                        call.json(200, ANSWER);
+                    }
+                };
+        final GatewayConfig.Builder config =
+                config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofMillis(200))
+                        .set(GatewaySettings.LAME_DUCK, Duration.ZERO)
+                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofSeconds(60));
+        try (FrameClient client = start(config)) {
+            final FrameClient.Exchange leaving = client.post(PATH, WHOLE);
+            client.goAway();
+            assertEquals(ANSWER, leaving.whole());
+        }
+        try (FrameClient other = new FrameClient(gateway.port())) {
+            final FrameClient.Exchange drained = other.post(PATH, WHOLE);
+            Eventually.holds("it runs", () -> engine.inFlight.get() == 1);
+            gateway.drain();
+            assertEquals(ANSWER, drained.whole());
+        }
+    }
+
+    @Test
+    void aClientThatTakesNoBytesIsGivenUpWithItsConnection() throws Exception {
+        final AtomicLong written = new AtomicLong();
+        engine.script = call -> writeForEver(call, written);
+        gateway =
+                GatewayServer.start(
+                        config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(1))
+                                .build());
+        try (Socket client = new Socket(InetAddress.getLoopbackAddress(), gateway.port())) {
+            client.getOutputStream().write(RawFrames.preface());
+            client.getOutputStream().write(RawFrames.openWindow(Integer.MAX_VALUE - 65_535));
+            for (int stream = 1; stream < 20; stream += 2) {
+                client.getOutputStream().write(RawFrames.post(stream, PATH, STREAM));
+            }
+            Eventually.holds("all run", () -> engine.calls.size() == 10);
+            assertNothingIsLeft();
+            assertTrue(written.get() < 64 << 20, "written: " + written);
+            client.setSoTimeout(15_000);
+            try {
+                client.getInputStream().skip(Long.MAX_VALUE);
+            } catch (SocketException e) {
+                assertTrue(e.getMessage().contains("reset"), e.getMessage());
+            }
+        }
+    }
+
+    private static void writeForEver(FakeEngine.Call call, AtomicLong written) throws IOException {
+        call.beginEvents();
+        final String event = "data: " + "x".repeat(65_536) + "\n\n";
+        while (call.clientGone.getCount() > 0) {
+            call.chunk(event);
+            written.addAndGet(event.length());
+        }
+    }
+
+    /** What a hostile client may send; each connection must end. */
+    static List<byte[]> nonsense() {
+        return List.of(
+                RawFrames.frame(9, 4, 1, new byte[10]), // CONTINUATION of nothing
+                RawFrames.frame(1, 0, 1, new byte[] {(byte) 0x83}), // a head that never ends
+                RawFrames.frame(1, 5, 1, new byte[] {(byte) 0xff, 1, 2, 3}), // no such index
+                RawFrames.frame(0, 1, 1, new byte[10]), // DATA before a head
+                RawFrames.frame(8, 0, 0, new byte[4]), // WINDOW_UPDATE by nothing
+                RawFrames.frame(4, 0, 0, new byte[5]), // SETTINGS that are cut
+                RawFrames.frame(3, 0, 7, new byte[4]), // RST_STREAM of no stream
+                RawFrames.frame(5, 4, 1, new byte[20]), // PUSH_PROMISE of a client
+                RawFrames.post(2, PATH, WHOLE), // an even stream
+                "GET / HTTP/1.1\r\n\r\n".repeat(9).getBytes(StandardCharsets.US_ASCII));
+    }
+
+    @ParameterizedTest
+    @MethodSource("nonsense")
+    void aConnectionWithNonsenseEndsAlone(byte[] nonsense) throws Exception {
+        gateway =
+                GatewayServer.start(
+                        config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(1))
+                                .build());
+        try (Socket client = new Socket(InetAddress.getLoopbackAddress(), gateway.port())) {
+            client.setSoTimeout(15_000);
+            client.getOutputStream().write(RawFrames.preface());
+            client.getOutputStream().write(nonsense);
+            try {
+                client.getInputStream().readAllBytes();
+            } catch (SocketException e) {
+                assertTrue(e.getMessage().contains("reset"), e.getMessage());
+            }
+        }
+        try (FrameClient other = new FrameClient(gateway.port())) {
+            assertEquals(200, status(other));
+        }
+        assertEquals(1, engine.calls.size());
+    }
+
+    @Test
+    void aResetWhileTheBodyIsReadLeavesNothing() throws Exception {
+        try (FrameClient client =
+                start(
+                        config().set(RouterSettings.MAX_ACTIVE_REQUESTS, 1)
+                                .set(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT, 200_000L))) {
+            for (int i = 0; i < 20; i++) {
+                final FrameClient.Exchange begun = client.begin("POST", PATH, false);
+                begun.send("{\"prompt\":[" + "1,".repeat(40_000), false);
+                begun.reset();
+            }
+            Eventually.holds(
+                    "there is room",
+                    () -> {
+                        try {
+                            final FrameClient.Exchange next = client.post(PATH, WHOLE);
+                            next.whole();
+                            return next.status() == 200;
+                        } catch (Exception e) {
+                            throw new IllegalStateException(e);
+                        }
+                    });
+        }
+        assertEquals(1, engine.calls.size());
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aResetWhileThePromptWaitsOrIsReadEndsThatWork() throws Exception {
+        final String endless =
+                "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],"
+                        + "\"chat_template\":\""
+                        + "{% for a in range(99999) %}".repeat(4)
+                        + "{% endfor %}".repeat(4)
+                        + "\"}";
+        try (FrameClient client =
+                start(
+                        config().set(GatewaySettings.TOKENIZER, Path.of(SimModel.KEYWORD))
+                                .set(GatewaySettings.PROMPT_THREADS, 1)
+                                .set(GatewaySettings.PROMPT_QUEUE, 1)
+                                .set(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE, true)
+                                .set(GatewaySettings.TEMPLATE_MAX_STEPS, Long.MAX_VALUE))) {
+            final List<FrameClient.Exchange> begun = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                begun.add(client.post("/v1/chat/completions", endless));
+            }
+            Eventually.holds(
+                    "one is read, one waits, one is refused",
+                    () -> begun.stream().anyMatch(FrameClient.Exchange::hasEnded));
+            assertEquals(429, status(client));
+            begun.forEach(FrameClient.Exchange::reset);
+            Eventually.holds("there is room again", () -> status(client) == 200);
+        }
+        assertNothingIsLeft();
+    }
+
+    private static int status(FrameClient client) {
+        try {
+            return client.post(PATH, WHOLE).status();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aWindowThatStaysShutHoldsTheEngineBackAndIsCutAtTheIdleLimit() throws Exception {
+        final AtomicLong written = new AtomicLong();
+        engine.script =
+                call -> {
+                    if (!call.text().contains("stream")) {
+                        call.json(200, ANSWER);
+                        return;
+                    }
+                    writeForEver(call, written);
+                };
+        gateway =
+                GatewayServer.start(
+                        config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(2))
+                                .build());
+        try (FrameClient client = new FrameClient(gateway.port(), 65_536)) {
+            final FrameClient.Exchange unread = client.postUnread(PATH, STREAM);
+            unread.status();
+            assertEquals(ANSWER, client.post(PATH, WHOLE).whole(), "others are not held back");
+            unread.failure();
+            assertNothingIsLeft();
+            // sockets of both sides hold some MB; an engine that is not held back writes GB
+            assertTrue(written.get() < 64 << 20, "written: " + written);
+            assertEquals(ANSWER, client.post(PATH, WHOLE).whole(), "the connection serves on");
+        }
+    }
+
+    @Test
+    void aStreamBeyondTheLimitIsRefusedAndTheOthersGoOn() throws Exception {
+        try (FrameClient client = start(config().set(GatewaySettings.HTTP2_MAX_STREAMS, 2))) {
+            client.ignoreStreamLimit();
+            final FrameClient.Exchange one = client.post(PATH, STREAM);
+            final FrameClient.Exchange two = client.post(PATH, STREAM);
+            one.await("first");
+            two.await("first");
+            final FrameClient.Exchange refused = client.begin("GET", "/v1/models", true);
+            assertEquals("refused_stream_error", refused.failure());
+            goOn.countDown();
+            assertTrue(one.whole().endsWith("[DONE]\n\n"));
+            assertTrue(two.whole().endsWith("[DONE]\n\n"));
+            final FrameClient.Exchange next = client.get("GET", "/v1/models");
+            next.whole();
+            assertEquals(200, next.status());
+        }
+    }
+
+    @Test
+    void aFloodOfResetsEndsTheConnectionAndNoOther() throws Exception {
+        try (FrameClient flood = start();
+                FrameClient other = new FrameClient(gateway.port())) {
+            final FrameClient.Exchange stream = other.post(PATH, STREAM);
+            stream.await("first");
+            for (int i = 0; i < 5_000 && !flood.isClosed(); i++) {
+                try {
+                    flood.post(PATH, WHOLE).reset();
+                } catch (Exception e) {
+                    break; // the connection has ended
+                }
+            }
+            assertTrue(flood.awaitClosed());
+            assertTrue(
+                    flood.goAways().stream()
+                            .anyMatch(
+                                    frame ->
+                                            frame.getError()
+                                                    == ErrorCode.ENHANCE_YOUR_CALM_ERROR.code),
+                    flood.goAways()::toString);
+            assertEquals(200, status(other));
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+        }
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aBodyThatIsTooLongIsRefusedBeforeItIsSent() throws Exception {
+        try (FrameClient client = start(config().set(GatewaySettings.MAX_BODY_BYTES, 1000))) {
+            for (String expect : new String[] {"x-nothing: 1", "expect: 100-continue"}) {
+                final FrameClient.Exchange announced =
+                        client.begin("POST", PATH, false, "content-length: 100000000", expect);
+                assertTrue(announced.whole().contains("max-body-bytes"));
+                assertEquals(413, announced.status());
+            }
+            final FrameClient.Exchange grows = client.begin("POST", PATH, false);
+            for (int i = 0; i < 100; i++) {
+                grows.send("x".repeat(100), false);
+            }
+            assertTrue(grows.whole().contains("max-body-bytes"));
+            assertEquals(413, grows.status());
+            assertEquals(ANSWER, client.post(PATH, WHOLE).whole(), "the connection serves on");
+        }
+    }
+
+    @Test
+    void aClientThatExpectsAWordBeforeItsBodyGetsIt() throws Exception {
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange asks =
+                    client.begin("POST", PATH, false, "expect: 100-continue");
+            assertEquals(100, asks.status());
+            asks.send(WHOLE, true);
+            assertEquals(ANSWER, asks.whole());
+            assertEquals(200, asks.head(1).getStatus());
+        }
+    }
+
+    @Test
+    void requestsBeyondTheLimitOfAllAreRefusedOneByOne() throws Exception {
+        try (FrameClient client = start(config().set(RouterSettings.MAX_ACTIVE_REQUESTS, 1))) {
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            for (int i = 0; i < 10; i++) {
+                final FrameClient.Exchange refused = client.post(PATH, WHOLE);
+                assertTrue(refused.whole().contains("max-active-requests"));
+                assertEquals(429, refused.status());
+                assertEquals("1", refused.head(0).getHttpFields().get(HttpHeader.RETRY_AFTER));
+            }
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+            Eventually.holds("there is room", () -> status(client) == 200);
+        }
+    }
+
+    @Test
+    void anAnswerThatBreaksOffResetsItsStreamAlone() throws Exception {
+        final CountDownLatch begun = new CountDownLatch(1);
+        engine.script =
+                call -> {
+                    if (call.text().contains("stream")) {
+                        answer(call);
+                        return;
+                    }
+                    call.raw("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n");
+                    call.raw("x".repeat(6_000_000));
+                    assertTrue(begun.await(20, TimeUnit.SECONDS));
+                    call.cut();
+                };
+        try (FrameClient client = start()) {
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            final FrameClient.Exchange breaks = client.post(PATH, WHOLE);
+            assertEquals(200, breaks.status());
+            begun.countDown();
+            assertEquals("cancel_stream_error", breaks.failure());
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+        }
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void drainingSaysGoAwayFirstAndServesWhatComesUntilTheEnd() throws Exception {
+        try (FrameClient client =
+                start(
+                        config().set(GatewaySettings.LAME_DUCK, Duration.ofSeconds(3))
+                                .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofSeconds(60)))) {
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            final CompletableFuture<Void> drained = draining();
+            Eventually.holds("the client is sent away", () -> !client.goAways().isEmpty());
+            assertEquals(ErrorCode.NO_ERROR.code, client.goAways().getFirst().getError());
+            try (FrameClient late = new FrameClient(gateway.port())) {
+                final FrameClient.Exchange answer = late.post(PATH, WHOLE);
+                assertEquals(ANSWER, answer.whole());
+                assertNull(answer.head(0).getHttpFields().get(HttpHeader.CONNECTION));
+                Eventually.holds("and so is a late one", () -> !late.goAways().isEmpty());
+            }
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+            assertTrue(client.awaitClosed());
+            drained.get();
+        }
+    }
+
+    @Test
+    void aStreamThatIsCutEndsWithAnEventThatSaysSo() throws Exception {
+        try (FrameClient client =
+                start(
+                        config().set(GatewaySettings.LAME_DUCK, Duration.ZERO)
+                                .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(50)))) {
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            final CompletableFuture<Void> drained = draining();
+            assertTrue(stream.whole().contains("\"kind\":\"draining\""));
+            drained.get();
+        }
+        Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
+    }
+
+    private CompletableFuture<Void> draining() {
+        return CompletableFuture.runAsync(
+                () -> {
+                    try {
+                        gateway.drain();
+                    } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
+    /** A proxy that passes Upgrade on would pass requests on after it that it has never seen. */
+    @Test
+    void anUpgradeIsNotOffered() throws Exception {
+        gateway = GatewayServer.start(config().build());
+        try (RawClient client = new RawClient(gateway.port())) {
+            final String answer =
+                    client.send(
+                                    "GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade,"
+                                            + " HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings:"
+                                            + " AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n")
+                            .readUntil("\"object\":\"list\"");
+            assertTrue(answer.startsWith("HTTP/1.1 200"), answer);
+        }
+        try (HttpClient client =
+                HttpClient.newBuilder().version(HttpClient.Version.HTTP_2).build()) {
+            final HttpRequest.Builder request = HttpRequest.newBuilder(Gateways.uri(gateway, PATH));
+            for (HttpRequest.BodyPublisher body :
+                    List.of(
+                            HttpRequest.BodyPublishers.ofString(WHOLE),
+                            HttpRequest.BodyPublishers.fromPublisher(
+                                    HttpRequest.BodyPublishers.ofString(WHOLE)))) {
+                final HttpResponse<String> answer =
+                        client.send(
+                                request.POST(body).timeout(Duration.ofSeconds(20)).build(),
+                                HttpResponse.BodyHandlers.ofString());
+                assertEquals(ANSWER, answer.body());
+                assertEquals(HttpClient.Version.HTTP_1_1, answer.version());
+            }
+        }
+    }
+
+    @Test
+    void curlSpeaksIt() throws Exception {
+        gateway = GatewayServer.start(config().build());
+        final Process curl;
+        try {
+            curl =
+                    new ProcessBuilder(
+                                    "curl",
+                                    "-sS",
+                                    "--http2-prior-knowledge",
+                                    "-m",
+                                    "20",
+                                    "-w",
+                                    "\n%{http_version} %{http_code}",
+                                    "-d",
+                                    WHOLE,
+                                    Gateways.uri(gateway, PATH).toString())
+                            .redirectErrorStream(true)
+                            .start();
+        } catch (IOException e) {
+            Assumptions.abort("no curl: " + e.getMessage());
+            return;
+        }
+        assertEquals(
+                ANSWER + "\n2 200",
+                new String(curl.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+    }
+
+    /** There is no listener yet when the client leaves: nothing else would say it afterwards. */
+    @Test
+    void aClientThatHasLeftBeforeItIsWatchedIsNoticed() throws Exception {
+        final CountDownLatch read = new CountDownLatch(1);
+        final CountDownLatch left = new CountDownLatch(1);
+        final CountDownLatch noticed = new CountDownLatch(1);
+        final Server server = new Server();
+        final ServerConnector connector =
+                new ServerConnector(server, new HTTP2CServerConnectionFactory());
+        server.addConnector(connector);
+        server.setHandler(
+                new Handler.Abstract() {
+                    @Override
+                    public boolean handle(Request request, Response response, Callback callback)
+                            throws Exception {
+                        Content.Source.asByteBuffer(request);
+                        read.countDown();
+                        assertTrue(left.await(20, TimeUnit.SECONDS));
+                        Eventually.holds(
+                                "it has failed", () -> Content.Chunk.isFailure(request.read()));
+                        new ClientWatch(
+                                        request,
+                                        () -> {},
+                                        cause -> {
+                                            noticed.countDown();
+                                            callback.failed(cause);
+                                        })
+                                .arm();
+                        return true;
+                    }
+                });
+        server.start();
+        try (FrameClient client = new FrameClient(connector.getLocalPort())) {
+            final FrameClient.Exchange leaves = client.post("/", WHOLE);
+            assertTrue(read.await(20, TimeUnit.SECONDS));
+            leaves.reset();
+            left.countDown();
+            assertTrue(noticed.await(20, TimeUnit.SECONDS));
+        } finally {
+            server.stop();
+        }
+    }
+
+    @Test
+    void itCanBeSwitchedOff() throws Exception {
+        gateway = GatewayServer.start(config().set(GatewaySettings.HTTP2, false).build());
+        try (RawClient client = new RawClient(gateway.port())) {
+            assertTrue(
+                    client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                            .readUntil("\r\n")
+                            .startsWith("HTTP/1.1 426"));
+        }
+    }
+}
