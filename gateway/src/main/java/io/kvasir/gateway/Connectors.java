@@ -3,9 +3,21 @@ package io.kvasir.gateway;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.StandardSocketOptions;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 
 /** The ports of a gateway. */
 final class Connectors {
+    private static final Logger LOG = LoggerFactory.getLogger(Connectors.class);
+
     private Connectors() {}
 
     /** Adds a port for HTTP to a server that is not started. */
@@ -24,5 +36,37 @@ final class Connectors {
         connector.setIdleTimeout(config.get(GatewaySettings.CLIENT_IDLE_TIMEOUT).toMillis());
         server.addConnector(connector);
         return connector;
+    }
+
+    /**
+     * Closes a port. The system would reset what it has connected and is not accepted yet: that is
+     * accepted first.
+     */
+    static void close(ServerConnector connector) {
+        if (connector.getTransport() instanceof ServerSocketChannel port) {
+            connector.setAccepting(false);
+            try {
+                endAccept(port);
+                port.configureBlocking(false);
+                for (SocketChannel client = port.accept(); client != null; client = port.accept()) {
+                    client.configureBlocking(false);
+                    client.setOption(StandardSocketOptions.TCP_NODELAY, true);
+                    connector.getSelectorManager().accept(client);
+                }
+            } catch (IOException e) {
+                LOG.warn("connections may be lost at the close of the port: {}", e.toString());
+            }
+        }
+        connector.close();
+    }
+
+    /** The acceptor waits in the system for one more connection: this one. */
+    private static void endAccept(ServerSocketChannel port) throws IOException {
+        final InetSocketAddress bound = (InetSocketAddress) port.getLocalAddress();
+        final InetAddress address =
+                bound.getAddress().isAnyLocalAddress()
+                        ? InetAddress.getLoopbackAddress()
+                        : bound.getAddress();
+        new Socket(address, bound.getPort()).close();
     }
 }

@@ -56,6 +56,7 @@ public final class GatewayServer implements AutoCloseable {
     private static final Duration CUT_TIME = Duration.ofSeconds(2);
 
     private static final long DRAIN_POLL_MS = 5;
+    private static final long SETTLE_NS = 300_000_000L;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
@@ -446,7 +447,7 @@ public final class GatewayServer implements AutoCloseable {
     @Override
     public void close() {
         readiness.drain();
-        connector.close();
+        Connectors.close(connector);
         Http2ConnectionFactory.goAway(connector);
         try {
             if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
@@ -454,8 +455,7 @@ public final class GatewayServer implements AutoCloseable {
                         "{} requests are cut at the end of drain-timeout-ms={}",
                         running.size(),
                         config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
-                running.forEach(ProxyExchange::cut);
-                var _ = idleWithin(CUT_TIME);
+                cutRunning();
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -463,16 +463,42 @@ public final class GatewayServer implements AutoCloseable {
         stop();
     }
 
-    /** Whether all requests, those on connections that were open before too, have ended in time. */
+    /**
+     * Cuts what runs, for a short time at most: requests as well that get so far only now, by a
+     * retry or after their prompt was read.
+     */
+    void cutRunning() throws InterruptedException {
+        final long startNs = System.nanoTime();
+        while (requests.getCurrentRequestCount() > 0
+                && System.nanoTime() - startNs < CUT_TIME.toNanos()) {
+            running.forEach(ProxyExchange::cut);
+            Thread.sleep(DRAIN_POLL_MS);
+        }
+    }
+
+    /**
+     * Whether all requests have ended in time, and open connections have been silent for a moment:
+     * on one that was just opened, or is kept, a request may be on its way.
+     */
     private boolean idleWithin(Duration limit) throws InterruptedException {
         final long startNs = System.nanoTime();
-        while (requests.getCurrentRequestCount() > 0) {
-            if (System.nanoTime() - startNs > limit.toNanos()) {
-                return false;
+        long busyNs = startNs;
+        while (true) {
+            final long nowNs = System.nanoTime();
+            final boolean isBusy = requests.getCurrentRequestCount() > 0;
+            if (isBusy) {
+                busyNs = nowNs;
+            }
+            if (!isBusy
+                    && (connector.getConnectedEndPoints().isEmpty()
+                            || nowNs - busyNs > SETTLE_NS)) {
+                return true;
+            }
+            if (nowNs - startNs > limit.toNanos()) {
+                return !isBusy;
             }
             Thread.sleep(DRAIN_POLL_MS);
         }
-        return true;
     }
 
     /**

@@ -86,19 +86,25 @@ final class ProxyExchange {
         guarded(() -> next(null));
     }
 
-    /** Ends it because the gateway ends: by an error answer, or a last event that says so. */
+    /**
+     * Ends it because the gateway ends: by an error answer, or a last event that says so. Does
+     * nothing to one that has ended.
+     */
     void cut() {
         cut = true;
+        if (endUnanswered()) {
+            guarded(this::answerCut);
+            return;
+        }
         final BookedAttempt tried = current();
-        if (tried != null && tried.pump != null) {
+        if (tried != null) {
             tried.attempt.abort(new EOFException("the gateway ends")); // the pump finds it
-        } else {
-            guarded(() -> respondCut(tried));
         }
     }
 
-    private void respondCut(BookedAttempt tried) {
-        respond(ApiException.draining()); // before the abort, which would be answered as a failure
+    private void answerCut() {
+        answer(ApiException.draining());
+        final BookedAttempt tried = current();
         if (tried != null) {
             tried.abandon("draining", 503, new EOFException("the gateway ends"));
         }
@@ -179,6 +185,11 @@ final class ProxyExchange {
         return true;
     }
 
+    /** The same, for a caller that answers itself: false where a pump writes to the client. */
+    private synchronized boolean endUnanswered() {
+        return (current == null || current.pump == null) && end();
+    }
+
     private synchronized boolean isCurrent(BookedAttempt tried) {
         return !ended && current == tried;
     }
@@ -203,9 +214,12 @@ final class ProxyExchange {
 
     /** Ends with an error answer; nothing was sent before. */
     private void respond(ApiException error) {
-        if (!end()) {
-            return;
+        if (end()) {
+            answer(error);
         }
+    }
+
+    private void answer(ApiException error) {
         faults.ended();
         endWatch();
         final BookedAttempt tried = current();
@@ -328,8 +342,21 @@ final class ProxyExchange {
                     }
                 }
             }
-            pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
-            pump.readOn();
+            if (takeOver(answer)) {
+                pump.readOn();
+            } else {
+                attempt.abort(new EOFException("the exchange has ended"));
+            }
+        }
+
+        /** From here on the pump alone writes to the client; false where something else did. */
+        private boolean takeOver(UpstreamAttempt.Answered answer) {
+            synchronized (ProxyExchange.this) {
+                if (isCurrent(this)) {
+                    pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
+                }
+                return pump != null;
+            }
         }
 
         private void failed(UpstreamAttempt.Failed failure) {
@@ -508,12 +535,13 @@ final class ProxyExchange {
         private byte[] cutOff(ResponsePump.Progress progress) {
             faults.ended();
             if (progress == ResponsePump.Progress.NOTHING) {
-                respondCut(this);
+                respond(ApiException.draining());
+                abandon("draining", 503, null);
                 return null;
             }
             abandon("draining", 503, null);
             finished(503, this);
-            watch.cancel();
+            endWatch();
             return ApiException.draining().event(proxied.requestId());
         }
 

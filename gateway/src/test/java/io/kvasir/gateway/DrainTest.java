@@ -7,14 +7,30 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 
 class DrainTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+
+    private static final int CLOSINGS = 10;
+    private static final int ROUNDS = 150;
+    private static final int CLIENTS = 8;
+    private static final int SPREAD_NS = 1_000_000;
 
     private final FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
@@ -104,6 +120,44 @@ class DrainTest {
         }
     }
 
+    /**
+     * A client that is refused goes to another gateway; one that is connected relies on this one.
+     */
+    @Test
+    void allWhoHaveConnectedBeforeThePortClosesAreServed() throws Exception {
+        for (int round = 0; round < CLOSINGS; round++) {
+            start(Duration.ofMillis(20), Duration.ofSeconds(20));
+            final int port = gateway.port();
+            final Queue<String> lost = new ConcurrentLinkedQueue<>();
+            final AtomicInteger served = new AtomicInteger();
+            try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+                for (int i = 0; i < CLIENTS; i++) {
+                    threads.execute(() -> connectUntilRefused(port, served, lost));
+                }
+                Eventually.holds("clients are served", () -> served.get() > CLIENTS);
+                gateway.drain();
+            }
+            assertEquals(List.of(), List.copyOf(lost), "round " + round + ", " + served);
+        }
+    }
+
+    private static void connectUntilRefused(int port, AtomicInteger served, Queue<String> lost) {
+        while (true) {
+            try (RawClient client = new RawClient(port)) {
+                final String answer =
+                        client.post("/v1/completions", WHOLE, "Connection: close").readAll();
+                if (!answer.startsWith("HTTP/1.1 200 ")) {
+                    lost.add("got '" + answer + "'");
+                }
+                served.incrementAndGet();
+            } catch (ConnectException e) {
+                return;
+            } catch (IOException e) {
+                lost.add(e.toString());
+            }
+        }
+    }
+
     private static boolean refuses(int port) {
         try (RawClient client = new RawClient(port)) {
             return client == null;
@@ -147,5 +201,80 @@ class DrainTest {
             drained.get();
         }
         assertEquals(1, engine.calls.size());
+    }
+
+    /** Answers begin while the gateway cuts: each client gets one of the two, and whole. */
+    @Test
+    void anAnswerThatBeginsWhileItsRequestIsCutIsNotMixedWithTheOtherOne() throws Exception {
+        final AtomicReference<CountDownLatch> go = new AtomicReference<>();
+        engine.script =
+                call -> {
+                    go.get().await();
+                    LockSupport.parkNanos(ThreadLocalRandom.current().nextInt(SPREAD_NS));
+                    if (call.text().contains("stream")) {
+                        call.beginEvents();
+                        call.chunk("data: 1\n\n");
+                        call.chunk("data: [DONE]\n\n");
+                        call.endChunks();
+                    } else {
+                        call.json(200, ANSWER);
+                    }
+                };
+        start(Duration.ZERO, Duration.ofSeconds(60));
+        final int[] statuses = new int[600];
+        for (int round = 0; round < ROUNDS; round++) {
+            go.set(new CountDownLatch(1));
+            final List<RawClient> clients = new ArrayList<>();
+            for (int i = 0; i < CLIENTS; i++) {
+                clients.add(
+                        new RawClient(gateway.port())
+                                .post(
+                                        "/v1/completions",
+                                        i % 2 == 0 ? WHOLE : STREAM,
+                                        "Connection: close"));
+            }
+            Eventually.holds("all run", () -> engine.inFlight.get() == CLIENTS);
+            go.get().countDown();
+            LockSupport.parkNanos(ThreadLocalRandom.current().nextInt(SPREAD_NS));
+            gateway.cutRunning();
+            for (int i = 0; i < CLIENTS; i++) {
+                try (RawClient client = clients.get(i)) {
+                    statuses[wholeAnswer(i % 2 != 0, client.readAll())]++;
+                }
+            }
+            Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
+        }
+        assertEquals(ROUNDS * CLIENTS, statuses[200] + statuses[503]);
+        assertTrue(statuses[503] > 0 && statuses[200] > 0, "the two have met");
+        assertEquals(0, gateway.router().activeLeases());
+        final String metrics = Gateways.get(gateway, "/metrics").body();
+        assertEquals(
+                ROUNDS * CLIENTS,
+                metrics.lines()
+                        .filter(line -> line.startsWith("kvasir_requests_total{"))
+                        .mapToDouble(
+                                line -> Double.parseDouble(line.substring(line.indexOf("} ") + 2)))
+                        .sum());
+    }
+
+    /** The status of the one answer in these bytes. */
+    private static int wholeAnswer(boolean isStream, String answer) {
+        assertEquals(0, answer.indexOf("HTTP/1.1 "), answer);
+        assertEquals(0, answer.lastIndexOf("HTTP/1.1 "), answer);
+        final int status = Integer.parseInt(answer.substring(9, 12));
+        final String body = answer.substring(answer.indexOf("\r\n\r\n") + 4);
+        if (status == 200 && isStream) {
+            assertTrue(
+                    body.endsWith("data: [DONE]\n\n")
+                            || (body.contains("\"kind\":\"draining\"") && body.endsWith("}\n\n")),
+                    answer);
+        } else if (status == 200) {
+            assertEquals(ANSWER, body);
+        } else {
+            assertEquals(503, status, answer);
+            assertTrue(body.contains("\"kind\":\"draining\""), answer);
+            assertTrue(answer.contains("Content-Length: " + body.length() + "\r\n"), answer);
+        }
+        return status;
     }
 }
