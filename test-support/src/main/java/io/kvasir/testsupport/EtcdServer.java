@@ -2,8 +2,6 @@ package io.kvasir.testsupport;
 
 import java.io.IOException;
 import java.net.HttpURLConnection;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -33,12 +31,6 @@ public final class EtcdServer extends ServerProcess {
         this.program = program;
         port = freePort();
         peerPort = freePort();
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 
     /**
