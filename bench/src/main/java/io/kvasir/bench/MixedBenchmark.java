@@ -65,7 +65,8 @@ public class MixedBenchmark {
                         Indexes.KVASIR,
                         workers,
                         true,
-                        new LiveMaximum(prompts.held() + passing, Prompts.BLOCKS + passing, 0));
+                        new LiveMaximum(prompts.held() + passing, Prompts.BLOCKS + passing, 0),
+                        false);
         reader = index.reader();
         prompts.announce((slot, names, local, count) -> stored(slot, names, local, count));
         final SplittableRandom random = new SplittableRandom(4711);

@@ -206,6 +206,7 @@ final class BenchCliffsCommand implements Callable<Integer> {
                     .withIndex(index)
                     .withMode(ReplayMode.EVENTS)
                     .withRoom(room == null ? cliff.room() : room)
+                    .withShortPrompts(true)
                     .withPasses(passes)
                     .withLimit(limitSeconds)
                     .withWarmUpSeconds(warmUpSeconds);

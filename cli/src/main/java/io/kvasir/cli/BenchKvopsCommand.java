@@ -111,6 +111,13 @@ final class BenchKvopsCommand implements Callable<Integer> {
     private double room;
 
     @Option(
+            names = "--short-prompts",
+            description =
+                    "Size the index for prompts of a few blocks, too, as bench cliffs does; else"
+                            + " for prompts of some 30 blocks and more.")
+    private boolean shortPrompts;
+
+    @Option(
             names = "--limit-seconds",
             paramLabel = "S",
             defaultValue = "0",
@@ -196,6 +203,7 @@ final class BenchKvopsCommand implements Callable<Integer> {
                     .withWarmUp(warmUp == null ? ReplayPlan.WHOLE : warmUp)
                     .withWarmUpSeconds(warmUpSeconds)
                     .withRoom(room)
+                    .withShortPrompts(shortPrompts)
                     .withLimit(limitSeconds)
                     .withBeside(passes, blockRate, depth)
                     .withSpeedUp(speedUp);

@@ -71,7 +71,7 @@ final class BesideReplay {
     }
 
     private BlockIndex newIndex() {
-        return Indexes.make(plan.index(), stream.header(), live);
+        return Indexes.make(plan, stream.header(), live);
     }
 
     /** One pass over the stream by two threads. */

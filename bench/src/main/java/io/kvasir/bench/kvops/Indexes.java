@@ -13,17 +13,21 @@ public final class Indexes {
 
     static {
         MAKERS.put(KVASIR, PrefixBlockIndex::new);
-        MAKERS.put("flat", FlatBlockIndex::new);
+        MAKERS.put(
+                "flat",
+                (workers, countCopies, live, shortPrompts) ->
+                        new FlatBlockIndex(workers, countCopies, live));
         MAKERS.put(
                 "hashmap",
-                (workers, countCopies, live) -> new HashMapBlockIndex(workers, countCopies));
+                (workers, countCopies, live, shortPrompts) ->
+                        new HashMapBlockIndex(workers, countCopies));
     }
 
     private Indexes() {}
 
     @FunctionalInterface
     private interface Maker {
-        BlockIndex make(int workers, boolean countCopies, LiveMaximum live);
+        BlockIndex make(int workers, boolean countCopies, LiveMaximum live, boolean shortPrompts);
     }
 
     /** Names of all indexes, the product's first. */
@@ -39,15 +43,26 @@ public final class Indexes {
      * @param countCopies whether a block is held while it was stored more often than removed; else
      *     a store of a held block changes nothing and one removal takes it away
      * @param live what it must have room for
+     * @param shortPrompts whether it has memory for prompts of a few blocks, too
      * @throws IllegalArgumentException if there is no index of that name
      */
-    public static BlockIndex make(String name, int workers, boolean countCopies, LiveMaximum live) {
-        return MAKERS.get(checked(name)).make(workers, countCopies, live);
+    public static BlockIndex make(
+            String name,
+            int workers,
+            boolean countCopies,
+            LiveMaximum live,
+            boolean shortPrompts) {
+        return MAKERS.get(checked(name)).make(workers, countCopies, live, shortPrompts);
     }
 
-    /** Makes an empty index for a stream. */
-    static BlockIndex make(String name, KvopsHeader header, LiveMaximum live) {
-        return make(name, header.workers(), header.has(KvopsHeader.COUNTED_COPIES), live);
+    /** Makes an empty index for a stream that is replayed by a plan. */
+    static BlockIndex make(ReplayPlan plan, KvopsHeader header, LiveMaximum live) {
+        return make(
+                plan.index(),
+                header.workers(),
+                header.has(KvopsHeader.COUNTED_COPIES),
+                live,
+                plan.shortPrompts());
     }
 
     /**

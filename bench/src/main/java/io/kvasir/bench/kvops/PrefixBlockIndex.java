@@ -19,22 +19,25 @@ final class PrefixBlockIndex implements BlockIndex {
      * @param workers workers
      * @param countCopies whether copies of a block count
      * @param live what it must have room for
+     * @param shortPrompts whether it has memory for prompts of a few blocks, too
      */
-    PrefixBlockIndex(int workers, boolean countCopies, LiveMaximum live) {
+    PrefixBlockIndex(int workers, boolean countCopies, LiveMaximum live, boolean shortPrompts) {
         this.workers = workers;
-        this.index = new PrefixIndex(config(workers, live));
+        this.index = new PrefixIndex(config(workers, live, shortPrompts));
         this.refreshHeld = !countCopies;
         this.rule = countCopies ? CopyRule.PHYSICAL : CopyRule.LAST_COPY;
     }
 
     /**
      * The one place that sizes the index: limits of exactly the live maximum, and the memory that
-     * prompts of some 30 blocks and more need for it. By its own rule an index would reserve what
-     * prompts of 8 blocks need, of which these streams would touch half.
+     * prompts of some 30 blocks and more need for it. By its own rule, for short prompts, an index
+     * would reserve what prompts of 8 blocks need, of which most streams would touch half.
      */
-    private static PrefixIndexConfig config(int workers, LiveMaximum live) {
-        return new PrefixIndexConfig(workers, Math.max(1, live.blocks()), Math.max(1, live.pairs()))
-                .forLongPrompts();
+    private static PrefixIndexConfig config(int workers, LiveMaximum live, boolean shortPrompts) {
+        final PrefixIndexConfig limits =
+                new PrefixIndexConfig(
+                        workers, Math.max(1, live.blocks()), Math.max(1, live.pairs()));
+        return shortPrompts ? limits : limits.forLongPrompts();
     }
 
     @Override

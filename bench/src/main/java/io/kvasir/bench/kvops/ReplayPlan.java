@@ -18,6 +18,8 @@ import java.util.Map;
  * @param warmUpSeconds time for all those passes; they end before when figures stand still
  * @param room of the index as a share of what the stream's workers hold at most, above 0; below 1
  *     stores are refused and answers are not checked
+ * @param shortPrompts whether the index has memory for prompts of a few blocks too, by its own
+ *     rule; else for prompts of some 30 blocks and more
  * @param passes measured passes of modes BESIDE and EVENTS, one after the other
  * @param limitSeconds wall time after which a pass of mode EVENTS ends; 0 = never
  * @param blockRate blocks per second that the writer of mode BESIDE applies; 0 = all it can
@@ -32,6 +34,7 @@ public record ReplayPlan(
         long warmUp,
         double warmUpSeconds,
         double room,
+        boolean shortPrompts,
         int passes,
         double limitSeconds,
         double blockRate,
@@ -89,6 +92,7 @@ public record ReplayPlan(
                 WHOLE,
                 WARM_UP_SECONDS,
                 1,
+                false,
                 PASSES,
                 0,
                 0,
@@ -119,6 +123,11 @@ public record ReplayPlan(
     /** The same with an index that has room for a share of what the stream's workers hold. */
     public ReplayPlan withRoom(double share) {
         return with("room=" + share);
+    }
+
+    /** The same with memory for prompts of a few blocks, or for long ones only. */
+    public ReplayPlan withShortPrompts(boolean on) {
+        return with("shortPrompts=" + on);
     }
 
     /** The same with other passes of modes BESIDE and EVENTS. */
@@ -174,6 +183,7 @@ public record ReplayPlan(
                 "warmUp=" + warmUp,
                 "warmUpSeconds=" + warmUpSeconds,
                 "room=" + room,
+                "shortPrompts=" + shortPrompts,
                 "passes=" + passes,
                 "limitSeconds=" + limitSeconds,
                 "blockRate=" + blockRate,
@@ -199,6 +209,7 @@ public record ReplayPlan(
                 Long.parseLong(values.get("warmUp")),
                 Double.parseDouble(values.get("warmUpSeconds")),
                 Double.parseDouble(values.get("room")),
+                Boolean.parseBoolean(values.get("shortPrompts")),
                 Integer.parseInt(values.get("passes")),
                 Double.parseDouble(values.get("limitSeconds")),
                 Double.parseDouble(values.get("blockRate")),

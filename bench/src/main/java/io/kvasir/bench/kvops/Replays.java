@@ -66,7 +66,7 @@ final class Replays {
     }
 
     private BlockIndex newIndex() {
-        return Indexes.make(plan.index(), stream.header(), room);
+        return Indexes.make(plan, stream.header(), room);
     }
 
     private InOrderReplay inOrder(BlockIndex index, int size) {

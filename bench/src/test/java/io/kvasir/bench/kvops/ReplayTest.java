@@ -237,6 +237,7 @@ class ReplayTest {
                         17,
                         1.5,
                         0.5,
+                        true,
                         2,
                         3,
                         1e6,
