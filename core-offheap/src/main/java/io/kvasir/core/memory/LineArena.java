@@ -45,10 +45,10 @@ public final class LineArena implements AutoCloseable {
     private final WriterCounter usedLines = new WriterCounter();
     private long freeOrders;
 
-    /** First of the largest blocks that were never handed out, and the line behind them. */
-    private int untouched;
+    /** Blocks of each order behind {@link #untouched}; in no list, their memory never written. */
+    private final int[] untouchedBlocks = new int[MAX_ORDER + 1];
 
-    private int untouchedEnd;
+    private int untouched = 1; // line 0 names nothing
 
     /**
      * Allocates the memory, all of it free.
@@ -71,20 +71,16 @@ public final class LineArena implements AutoCloseable {
         lines = (int) count;
         memory = OffHeap.allocate((long) lines * LINE_LENGTH);
         states = OffHeap.orClose(memory, () -> OffHeap.allocate(lines));
-        // line 0 names nothing; the rest becomes the largest aligned blocks that fit
-        for (int line = 1; line < lines; ) {
-            int order = Math.min(MAX_ORDER, Integer.numberOfTrailingZeros(line));
-            while ((long) line + (1L << order) > lines) {
-                order--;
-            }
-            if (order < MAX_ORDER) {
-                push(line, order);
-            } else {
-                untouched = untouchedEnd == NONE ? line : untouched;
-                untouchedEnd = line + (1 << order);
-            }
-            line += 1 << order;
+        for (int line = untouched; line < lines; line += 1 << firstOrder(line)) {
+            untouchedBlocks[firstOrder(line)]++;
         }
+    }
+
+    /** Order of the block that begins at a line at first: the largest aligned one that fits. */
+    private int firstOrder(int line) {
+        final int aligned = Math.min(MAX_ORDER, Integer.numberOfTrailingZeros(line));
+        final int fits = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(lines - line);
+        return Math.min(aligned, fits);
     }
 
     /** The memory; a line begins at {@link #offset}. */
@@ -125,9 +121,11 @@ public final class LineArena implements AutoCloseable {
      * @return its first line, or {@link #NONE} when no free block is as large
      */
     public int allocate(int order) {
-        if ((freeOrders & (-1L << order)) == 0 && untouched < untouchedEnd) {
-            push(untouched, MAX_ORDER);
-            untouched += 1 << MAX_ORDER;
+        while ((freeOrders & (-1L << order)) == 0 && untouched < lines) {
+            final int next = firstOrder(untouched);
+            untouchedBlocks[next]--;
+            push(untouched, next);
+            untouched += 1 << next;
         }
         final long larger = freeOrders & (-1L << order);
         if (larger == 0) {
@@ -147,10 +145,9 @@ public final class LineArena implements AutoCloseable {
 
     /** Largest order of which that many blocks could be handed out now, -1 = none. */
     public int largestOrder(int blocks) {
-        final int never = (untouchedEnd - untouched) >> MAX_ORDER;
         long available = 0;
         for (int order = MAX_ORDER; order >= 0; order--) {
-            available = 2 * available + freeBlocks[order] + (order == MAX_ORDER ? never : 0);
+            available = 2 * available + freeBlocks[order] + untouchedBlocks[order];
             if (available >= blocks) {
                 return order;
             }
@@ -200,9 +197,12 @@ public final class LineArena implements AutoCloseable {
         return states.getByte(line) & 0xFF;
     }
 
-    /** Whether a line begins a block that was never handed out and hangs in no list; for tests. */
-    boolean isUntouched(int line) {
-        return line >= untouched && line < untouchedEnd;
+    /**
+     * Order of the block that begins at a line, was never handed out and is in no list; -1 = none;
+     * for tests.
+     */
+    int untouchedOrder(int line) {
+        return line < untouched ? -1 : firstOrder(line);
     }
 
     /** First free block of an order, or {@link #NONE}; for tests. */

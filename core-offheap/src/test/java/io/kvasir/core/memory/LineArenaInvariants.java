@@ -28,13 +28,14 @@ public final class LineArenaInvariants {
         final Map<Integer, Integer> free = new TreeMap<>();
         final int lines = arena.capacityLines() + 1;
         long usedLines = 0;
-        long untouched = 0;
+        final Map<Integer, Integer> untouched = new TreeMap<>();
         int line = 1;
         while (line < lines) {
-            if (arena.isUntouched(line)) {
+            final int never = arena.untouchedOrder(line);
+            if (never >= 0) {
                 assertEquals(0, arena.state(line), "state of a block never handed out");
-                line += 1 << LineArena.MAX_ORDER;
-                untouched++;
+                untouched.put(line, never);
+                line += 1 << never;
                 continue;
             }
             final int state = arena.state(line);
@@ -68,7 +69,8 @@ public final class LineArenaInvariants {
         return used;
     }
 
-    private static void checkLists(LineArena arena, Map<Integer, Integer> free, long untouched) {
+    private static void checkLists(
+            LineArena arena, Map<Integer, Integer> free, Map<Integer, Integer> untouched) {
         int listed = 0;
         for (int order = 0; order <= LineArena.MAX_ORDER; order++) {
             int previous = LineArena.NONE;
@@ -85,18 +87,17 @@ public final class LineArenaInvariants {
         assertEquals(free.size(), listed, "free blocks in lists");
         for (int blocks : new int[] {1, 3}) {
             int order = LineArena.MAX_ORDER;
-            while (order >= 0 && available(free, order, untouched) < blocks) {
+            while (order >= 0 && available(free, order) + available(untouched, order) < blocks) {
                 order--;
             }
             assertEquals(order, arena.largestOrder(blocks));
         }
     }
 
-    private static long available(Map<Integer, Integer> free, int order, long untouched) {
-        return (untouched << (LineArena.MAX_ORDER - order))
-                + free.values().stream()
-                        .filter(o -> o >= order)
-                        .mapToLong(o -> 1L << (o - order))
-                        .sum();
+    private static long available(Map<Integer, Integer> free, int order) {
+        return free.values().stream()
+                .filter(o -> o >= order)
+                .mapToLong(o -> 1L << (o - order))
+                .sum();
     }
 }
