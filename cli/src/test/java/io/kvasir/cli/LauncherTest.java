@@ -81,6 +81,18 @@ class LauncherTest {
     }
 
     @Test
+    void aGatewayKeepsItsHeapSmallUnlessOptionsSayOtherwise() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        environment.put("KVASIR_OPTS", "-Xms1g");
+        final List<String> serve = kvasir(ROOT.resolve("kvasir"), "serve").out();
+        assertTrue(serve.contains("-XX:MaxHeapFreeRatio=40"), serve.toString());
+        assertTrue(serve.indexOf("-Xms32m") < serve.indexOf("-Xms1g"), "the last one counts");
+        final List<String> other = kvasir(ROOT.resolve("kvasir"), "hash").out();
+        assertFalse(other.contains("-Xms32m"), other.toString());
+    }
+
+    @Test
     void anOldJavaHomeIsPassedOverForTheJavaOnThePath() throws Exception {
         final Path jdk = fakeJdk("jdk-25", "25");
         environment.put("JAVA_HOME", fakeJdk("jdk-17", "17.0.15").toString());

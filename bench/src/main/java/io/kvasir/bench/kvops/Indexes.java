@@ -47,11 +47,7 @@ public final class Indexes {
      * @throws IllegalArgumentException if there is no index of that name
      */
     public static BlockIndex make(
-            String name,
-            int workers,
-            boolean countCopies,
-            LiveMaximum live,
-            boolean shortPrompts) {
+            String name, int workers, boolean countCopies, LiveMaximum live, boolean shortPrompts) {
         return MAKERS.get(checked(name)).make(workers, countCopies, live, shortPrompts);
     }
 
