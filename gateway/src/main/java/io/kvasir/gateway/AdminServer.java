@@ -11,6 +11,7 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 final class AdminServer {
     private static final int MAX_THREADS = 8;
     private static final int MIN_THREADS = 2;
+    private static final int MAX_CONNECTIONS = 64;
 
     private final Server server;
     private final ServerConnector connector;
@@ -23,7 +24,10 @@ final class AdminServer {
                 Connectors.add(
                         server, config.get(GatewaySettings.ADMIN_HOST), config.adminPort(), config);
         server.setErrorHandler(GatewayHandler::serverError);
-        server.setHandler(new StatusHandler(readiness, false, threads, handler));
+        final ConnectionCap cap =
+                new ConnectionCap(connector, MAX_CONNECTIONS, "the admin port has no more");
+        server.addBean(cap);
+        server.setHandler(new StatusHandler(readiness, false, cap, threads, handler));
     }
 
     void start() throws Exception {

@@ -232,6 +232,20 @@ final class ApiException extends Exception {
                 message);
     }
 
+    /** The gateway itself could not ask a worker; another gateway may serve the request. */
+    static ApiException unable(UpstreamFault fault, String message) {
+        return new ApiException(
+                fault.status(),
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.GATEWAY,
+                fault.spelling(),
+                null,
+                true,
+                message);
+    }
+
     int status() {
         return status;
     }

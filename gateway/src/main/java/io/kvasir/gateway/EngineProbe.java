@@ -108,8 +108,12 @@ final class EngineProbe {
             }
         } catch (ExecutionException | TimeoutException e) {
             final Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
+            final UpstreamFault fault = UpstreamFault.of(cause);
+            if (fault == UpstreamFault.DESCRIPTORS) {
+                Descriptors.reportLack();
+            }
             upstream.probeFailed(
-                    UpstreamFault.of(cause),
+                    fault,
                     cause instanceof ConnectException,
                     "GET /health: " + UpstreamFault.describe(cause));
             return;

@@ -132,8 +132,10 @@ public final class GatewayServer implements AutoCloseable {
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
+        final ConnectionCap cap = newCap();
         server.setHandler(
-                new StatusHandler(readiness, true, threads.getVirtualThreadsExecutor(), requests));
+                new StatusHandler(
+                        readiness, true, cap, threads.getVirtualThreadsExecutor(), requests));
         requests.setHandler(
                 new GatewayHandler(
                         context,
@@ -165,6 +167,21 @@ public final class GatewayServer implements AutoCloseable {
         listening.setAcceptQueueSize(ACCEPT_QUEUE); // a full one costs clients a second each
         Http2ConnectionFactory.addTo(listening, config);
         return listening;
+    }
+
+    private ConnectionCap newCap() {
+        final Long most = config.get(GatewaySettings.MAX_CONNECTIONS);
+        final int perClient = config.get(GatewaySettings.MAX_CONNECTIONS_PER_CLIENT);
+        final ConnectionCap cap =
+                new ConnectionCap(
+                        connector,
+                        most == null ? Descriptors.affordableConnections() : most.intValue(),
+                        GatewaySettings.MAX_CONNECTIONS.name());
+        server.addBean(cap);
+        if (perClient > 0) {
+            connector.addBean(new ClientCap(perClient));
+        }
+        return cap;
     }
 
     private HttpClient newClient(QueuedThreadPool threads) {
@@ -227,6 +244,7 @@ public final class GatewayServer implements AutoCloseable {
     public static GatewayServer start(GatewayConfig config) {
         final ChatModel encoder = encoder(config);
         try {
+            Descriptors.checkFor(config.get(RouterSettings.MAX_ACTIVE_REQUESTS));
             WarmUp.run(config, encoder);
             final GatewayServer gateway = startWith(config, encoder);
             gateway.ownsEncoder = true;

@@ -478,6 +478,30 @@ public final class GatewaySettings {
                             "Longest silence of a client while its request is read or its answer"
                                     + " is written."));
 
+    /** Connections of clients. */
+    public static final Setting<Long> MAX_CONNECTIONS =
+            row(
+                    Setting.number(
+                            "max-connections",
+                            null,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Connections of clients at once. At the limit those that have been idle"
+                                    + " for longest are closed, and further ones wait; the admin"
+                                    + " port has connections of its own. Default: half of the free"
+                                    + " file descriptors (ulimit -n), 65536 at most."));
+
+    /** Connections of one client. */
+    public static final Setting<Integer> MAX_CONNECTIONS_PER_CLIENT =
+            row(
+                    Setting.integer(
+                            "max-connections-per-client",
+                            0,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Connections at once from one address, or one /64 of IPv6; further ones"
+                                    + " are closed. 0 = any number, as behind a proxy."));
+
     /** Longest time of a request's head. */
     public static final Setting<Duration> HEAD_TIMEOUT =
             row(

@@ -12,6 +12,7 @@ import org.eclipse.jetty.server.internal.HttpConnection;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.Scheduler;
 
+import java.io.EOFException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -19,10 +20,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * An HTTP/1.1 connection of a client, with a limit of time for each request's head: the idle
- * timeout begins again with each byte. Costs nothing where a head arrives at once.
+ * An HTTP/1.1 connection of a client, with a limit of time for each request's head, as the idle
+ * timeout begins again with each byte, and known to be idle where it is. There is no timer where a
+ * head arrives at once.
  *
- * <p>All but the timer runs on the thread that reads the connection.
+ * <p>What is not said to be otherwise runs on the thread that reads the connection.
  */
 final class LimitedHttpConnection extends HttpConnection {
     private static final int REQUEST_TIMEOUT = 408;
@@ -31,6 +33,7 @@ final class LimitedHttpConnection extends HttpConnection {
     private long requestsBefore; // when it was idle last
     private long bytesBefore;
     private volatile long headBeganNs; // read where a head is awaited
+    private volatile long idleSinceNs; // 0 where a request is under way or has begun to come
     private volatile boolean awaitsHead; // some of it has come, and more is waited for
     private volatile boolean timed;
     private volatile Scheduler.Task timer;
@@ -63,6 +66,7 @@ final class LimitedHttpConnection extends HttpConnection {
     @Override
     public void onFillable() {
         awaitsHead = false;
+        idleSinceNs = 0;
         super.onFillable();
     }
 
@@ -71,7 +75,7 @@ final class LimitedHttpConnection extends HttpConnection {
     public void fillInterested(Callback callback) {
         if (headHasBegun()) {
             if (headBeganNs == 0) {
-                headBeganNs = System.nanoTime() | 1; // 0 is none
+                headBeganNs = nowNs();
             }
             awaitsHead = true;
             if (!timed) {
@@ -79,8 +83,26 @@ final class LimitedHttpConnection extends HttpConnection {
             }
         } else {
             headBeganNs = 0;
+            idleSinceNs = nowNs();
         }
         super.fillInterested(callback);
+    }
+
+    /** Never 0, which is no time. */
+    private static long nowNs() {
+        return System.nanoTime() | 1;
+    }
+
+    /** Since when nothing is under way; 0 where something is. By any thread. */
+    long idleSinceNs() {
+        return idleSinceNs;
+    }
+
+    /** Closes it if nothing is under way. By any thread. */
+    void closeIfIdle() {
+        if (idleSinceNs != 0 && getEndPoint() instanceof AbstractEndPoint endPoint) {
+            endPoint.getFillInterest().onFail(new EOFException("idle at max-connections"));
+        }
     }
 
     /** Empty lines before a head are a part of it, which the parser does not say. */
@@ -106,7 +128,7 @@ final class LimitedHttpConnection extends HttpConnection {
                         .schedule(this::checkHead, Math.max(1, inNs), TimeUnit.NANOSECONDS);
     }
 
-    /** On the timer's thread: the flag falls first, so that a head that waits again sees it. */
+    /** By the timer: the flag falls first, so that a head that waits again sees it. */
     private void checkHead() {
         timed = false;
         if (!awaitsHead) {

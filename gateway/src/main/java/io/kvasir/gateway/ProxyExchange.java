@@ -399,6 +399,7 @@ final class ProxyExchange {
                         faults.failed(upstream, cause); // it takes no requests
                     }
                 }
+                case DESCRIPTORS -> Descriptors.reportLack();
                 case DEAD, BUSY, LOCAL -> {}
             }
         }
@@ -418,14 +419,18 @@ final class ProxyExchange {
         }
 
         private ApiException error(UpstreamFault fault) {
-            return ApiException.upstream(
-                    fault.status(),
-                    fault,
-                    proxied.trusted() ? upstream.name() : null,
+            final String text =
                     failure(
                             proxied.trusted() ? "upstream worker " + upstream.name() : "the worker",
                             fault,
-                            fault.textForClient()));
+                            fault.textForClient());
+            return fault.isOwn()
+                    ? ApiException.unable(fault, text)
+                    : ApiException.upstream(
+                            fault.status(),
+                            fault,
+                            proxied.trusted() ? upstream.name() : null,
+                            text);
         }
 
         private String describe(UpstreamFault fault, String cause) {
@@ -435,7 +440,7 @@ final class ProxyExchange {
 
         private String failure(String worker, UpstreamFault fault, String cause) {
             return worker
-                    + " failed ("
+                    + (fault.isOwn() ? " was not asked (" : " failed (")
                     + fault.spelling()
                     + ", attempt "
                     + retries.attempt()

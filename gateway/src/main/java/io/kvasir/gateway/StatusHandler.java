@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpHeaderValue;
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -20,15 +21,23 @@ import java.util.concurrent.Executor;
 final class StatusHandler extends Handler.Wrapper {
     private final Readiness readiness;
     private final boolean answersHealth;
+    private final ConnectionCap cap;
     private final Executor executor;
 
     /**
      * @param answersHealth whether {@code /health} is answered here, by status alone
+     * @param cap of the port's connections
      */
-    StatusHandler(Readiness readiness, boolean answersHealth, Executor executor, Handler below) {
+    StatusHandler(
+            Readiness readiness,
+            boolean answersHealth,
+            ConnectionCap cap,
+            Executor executor,
+            Handler below) {
         super(below);
         this.readiness = readiness;
         this.answersHealth = answersHealth;
+        this.cap = cap;
         this.executor = executor;
     }
 
@@ -47,7 +56,9 @@ final class StatusHandler extends Handler.Wrapper {
                     case "/health" -> answersHealth ? readiness.health() : null;
                     default -> null;
                 };
-        if (readiness.draining() && !Http2ConnectionFactory.goAway(request)) {
+        if (readiness.draining()
+                ? !Http2ConnectionFactory.goAway(request)
+                : cap.isFull() && isOfOneRequest(request)) {
             response.getHeaders().put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE.asString());
         }
         if (state == null) {
@@ -56,6 +67,11 @@ final class StatusHandler extends Handler.Wrapper {
             answer(state, request, response, callback);
         }
         return true;
+    }
+
+    /** Connections of HTTP/2 have many requests, and are few. */
+    private static boolean isOfOneRequest(Request request) {
+        return request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2;
     }
 
     private static void answer(

@@ -6,7 +6,6 @@ import java.io.EOFException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
-import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
@@ -31,8 +30,10 @@ enum UpstreamFault {
     BUSY(503),
     /** The answer breaks the protocol, e.g. an event stream without an end mark. */
     PROTOCOL(502),
-    /** The gateway itself could not: its client is full, or it has no file descriptor left. */
-    LOCAL(503);
+    /** The gateway itself could not: its client is full. */
+    LOCAL(503),
+    /** The gateway itself could not: it has no file descriptor left. */
+    DESCRIPTORS(503);
 
     private final int status;
 
@@ -69,7 +70,8 @@ enum UpstreamFault {
             case STATUS -> "it answered with an error of its own";
             case BUSY -> "it has too much to do";
             case PROTOCOL -> "its answer is not what the protocol says";
-            case LOCAL -> "the request could not be sent";
+            case LOCAL -> "the gateway could not send the request";
+            case DESCRIPTORS -> "the gateway has no file descriptor left";
         };
     }
 
@@ -80,6 +82,10 @@ enum UpstreamFault {
     /** Sorts a failure of the HTTP client. */
     static UpstreamFault of(Throwable failure) {
         for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (Descriptors.isLack(t)
+                    || (t instanceof UnknownHostException && Descriptors.areExhausted())) {
+                return DESCRIPTORS; // names are not resolved without one either
+            }
             if (t instanceof ConnectException
                     || t instanceof NoRouteToHostException
                     || t instanceof UnknownHostException
@@ -87,7 +93,7 @@ enum UpstreamFault {
                     || t instanceof SocketTimeoutException) {
                 return CONNECT;
             }
-            if (t instanceof RejectedExecutionException || isOwnLackOfDescriptors(t)) {
+            if (t instanceof RejectedExecutionException) {
                 return LOCAL;
             }
             if (t instanceof TimeoutException) {
@@ -106,10 +112,9 @@ enum UpstreamFault {
         return CLOSED;
     }
 
-    /** The JDK has no type of its own for this. */
-    private static boolean isOwnLackOfDescriptors(Throwable failure) {
-        return failure instanceof SocketException
-                && "Too many open files".equals(failure.getMessage());
+    /** Whether the gateway could not, so that nothing is known of the worker. */
+    boolean isOwn() {
+        return this == LOCAL || this == DESCRIPTORS;
     }
 
     /** The shortest text that says what happened, for logs and clients. */

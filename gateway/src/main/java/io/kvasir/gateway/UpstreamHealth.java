@@ -139,10 +139,10 @@ final class UpstreamHealth {
      * @return true if this took the server out of use
      */
     synchronized boolean probeFailed(UpstreamFault fault, String description) {
-        lastError = description;
-        if (fault == UpstreamFault.LOCAL) {
+        if (fault.isOwn()) {
             return false; // the server was not asked
         }
+        lastError = description;
         if (heard && fault != UpstreamFault.STATUS) {
             heard = false; // it has sent something since the last probe failed, so it lives
             probeFaults = 0;

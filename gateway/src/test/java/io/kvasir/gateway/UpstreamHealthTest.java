@@ -12,6 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.ConnectException;
 import java.net.SocketException;
+import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeoutException;
@@ -174,8 +175,10 @@ class UpstreamHealthTest {
     @Test
     void aProbeThatTheGatewayCouldNotSendSaysNothing() {
         for (int i = 0; i < 100; i++) {
-            assertFalse(health.probeFailed(UpstreamFault.LOCAL, "Too many open files"));
+            assertFalse(health.probeFailed(UpstreamFault.DESCRIPTORS, "Too many open files"));
+            assertFalse(health.probeFailed(UpstreamFault.LOCAL, "full"));
         }
+        assertNull(health.lastError());
         assertTrue(health.usable());
         assertFalse(health.manyProbesFailed());
     }
@@ -214,13 +217,14 @@ class UpstreamHealthTest {
                 UpstreamFault.of(new ExecutionException(new ConnectException("refused"))));
         assertEquals(UpstreamFault.TIMEOUT, UpstreamFault.of(new TimeoutException("idle")));
         assertEquals(UpstreamFault.LOCAL, UpstreamFault.of(new RejectedExecutionException("full")));
-        assertEquals(
-                UpstreamFault.LOCAL,
-                UpstreamFault.of(
-                        new ExecutionException(
-                                new java.io.IOException(
-                                        "Could not connect",
-                                        new SocketException("Too many open files")))));
+        for (String lack : List.of("Too many open files", "Too many open files in system")) {
+            assertEquals(
+                    UpstreamFault.DESCRIPTORS,
+                    UpstreamFault.of(
+                            new ExecutionException(
+                                    new java.io.IOException(
+                                            "Could not connect", new SocketException(lack)))));
+        }
         assertEquals(UpstreamFault.CLOSED, UpstreamFault.of(new java.io.IOException("reset")));
         assertEquals(
                 UpstreamFault.DEAD,
