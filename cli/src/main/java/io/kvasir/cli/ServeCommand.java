@@ -138,8 +138,8 @@ final class ServeCommand implements Callable<Integer> {
 
     private void print(GatewayConfig c, GatewayServer gateway) {
         final PrintWriter out = common.out();
-        out.println("listening on " + url(c.get(GatewaySettings.HOST), gateway.port()));
-        out.println("  admin on " + url(c.get(GatewaySettings.ADMIN_HOST), gateway.adminPort()));
+        out.println("listening on " + gateway.url());
+        out.println("  admin on " + gateway.adminUrl());
         out.println(
                 "  model "
                         + c.get(GatewaySettings.MODEL)
@@ -200,10 +200,6 @@ final class ServeCommand implements Callable<Integer> {
             }
             Thread.sleep(POLL_MS);
         }
-    }
-
-    private static String url(String host, int port) {
-        return "http://" + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
     }
 
     private static boolean allTried(JsonNode workers) {

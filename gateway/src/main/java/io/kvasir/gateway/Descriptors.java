@@ -80,13 +80,15 @@ final class Descriptors {
     }
 
     private static long limit() {
-        return ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
                 ? unix.getMaxFileDescriptorCount()
                 : UNKNOWN_LIMIT;
     }
 
     private static long open() {
-        return ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
                 ? unix.getOpenFileDescriptorCount()
                 : 0;
     }

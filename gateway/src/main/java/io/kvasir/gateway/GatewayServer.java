@@ -242,11 +242,11 @@ public final class GatewayServer implements AutoCloseable {
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {
+        Ports.check(config);
         final ChatModel encoder = encoder(config);
         try {
             Descriptors.checkFor(config.get(RouterSettings.MAX_ACTIVE_REQUESTS));
-            WarmUp.run(config, encoder);
-            final GatewayServer gateway = startWith(config, encoder);
+            final GatewayServer gateway = start(config, encoder, () -> WarmUp.run(config, encoder));
             gateway.ownsEncoder = true;
             return gateway;
         } catch (RuntimeException e) {
@@ -259,9 +259,18 @@ public final class GatewayServer implements AutoCloseable {
 
     /** Starts a gateway with an encoder that stays the caller's. */
     static GatewayServer startWith(GatewayConfig config, ChatModel encoder) {
+        return start(config, encoder, () -> {});
+    }
+
+    /**
+     * @param warmUp runs when all that may be wrong has been looked at, before it listens
+     */
+    private static GatewayServer start(GatewayConfig config, ChatModel encoder, Runnable warmUp) {
         final GatewayServer gateway = new GatewayServer(config, encoder);
         try {
-            gateway.start();
+            gateway.discover();
+            warmUp.run();
+            gateway.listen();
             return gateway;
         } catch (Exception e) {
             final GatewayException failure = gateway.startFailure(e);
@@ -326,10 +335,13 @@ public final class GatewayServer implements AutoCloseable {
                 config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));
     }
 
-    private void start() throws Exception {
+    private void discover() {
         for (Discovery discovery : discoveries) {
             discovery.start(registry.listener(discovery.source()));
         }
+    }
+
+    private void listen() throws Exception {
         admin.start();
         server.start();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
@@ -339,34 +351,21 @@ public final class GatewayServer implements AutoCloseable {
         client.getProtocolHandlers().put(new InterimAnswers());
         registry.watch(probe::watch);
         LOG.info(
-                "listening on {}:{}, admin port {}, model {}, {} workers, mode {}",
-                config.get(GatewaySettings.HOST),
-                port(),
-                adminPort(),
+                "listening on {}, admin port on {}, model {}, {} workers, mode {}",
+                url(),
+                adminUrl(),
                 config.get(GatewaySettings.MODEL),
                 router.workers().size(),
                 config.get(RouterSettings.MODE).spelling());
     }
 
     private GatewayException startFailure(Exception e) {
+        if (e instanceof GatewayException known) {
+            return known;
+        }
         for (Throwable t = e; t != null; t = t.getCause()) {
-            if (t instanceof BindException) {
-                final boolean isAdmin = admin.port() <= 0;
-                return new GatewayException(
-                        "cannot listen on "
-                                + (isAdmin
-                                        ? config.get(GatewaySettings.ADMIN_HOST)
-                                                + ":"
-                                                + config.adminPort()
-                                        : config.get(GatewaySettings.HOST)
-                                                + ":"
-                                                + config.get(GatewaySettings.PORT))
-                                + ": "
-                                + t.getMessage()
-                                + "; is another gateway running? choose another "
-                                + (isAdmin ? "--admin-port" : "--port")
-                                + ", or 0 for a free one",
-                        e);
+            if (t instanceof BindException inUse) {
+                return (admin.port() <= 0 ? Ports.ADMIN : Ports.SERVING).failure(config, inUse);
             }
         }
         return new GatewayException("the gateway did not start: " + e.getMessage(), e);
@@ -388,6 +387,24 @@ public final class GatewayServer implements AutoCloseable {
      */
     public int adminPort() {
         return admin.port();
+    }
+
+    /**
+     * Where it listens for clients.
+     *
+     * @return a URL of the configured address and the port in use
+     */
+    public String url() {
+        return Ports.SERVING.url(config, port());
+    }
+
+    /**
+     * Where it listens for operators.
+     *
+     * @return a URL of the configured address and the admin port in use
+     */
+    public String adminUrl() {
+        return Ports.ADMIN.url(config, adminPort());
     }
 
     /**

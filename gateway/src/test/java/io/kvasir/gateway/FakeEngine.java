@@ -137,11 +137,15 @@ final class FakeEngine implements AutoCloseable {
     }
 
     FakeEngine(Script script, int port) {
+        this(script, InetAddress.getLoopbackAddress(), port);
+    }
+
+    FakeEngine(Script script, InetAddress address, int port) {
         this.script = script;
         try {
             server = new ServerSocket();
             server.setReuseAddress(true);
-            server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 512);
+            server.bind(new InetSocketAddress(address, port), 512);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -91,6 +91,10 @@ class TrustTest {
         "127.0.0.1, true",
         "127.0.0.0/8, true",
         "::1, false",
+        "::ffff:127.0.0.1, true",
+        "::FFFF:127.0.0.0/104, true",
+        "[::ffff:127.0.0.1], true",
+        "::ffff:10.0.0.0/104, false",
         "127.0.0.2-127.0.0.9, false",
         "10.0.0.0/8, false"
     })
@@ -100,7 +104,15 @@ class TrustTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"localhost", "10.0.0.0/33", "", "all"})
+    @ValueSource(
+            strings = {
+                "localhost",
+                "10.0.0.0/33",
+                "::ffff:10.0.0.0/129",
+                "::ffff:10.0.0.0/8",
+                "",
+                "all"
+            })
     void whatIsNoRangeIsRefused(String range) {
         assertThrows(
                 IllegalArgumentException.class,
