@@ -48,7 +48,7 @@ public final class GatewayServer implements AutoCloseable {
     /** When the client forgets a worker that nothing is asked any more. */
     private static final long FORGOTTEN_AFTER_MS = 10_000;
 
-    private static final int READ_BUFFER_BYTES = 8192;
+    private static final int READ_BUFFER_BYTES = 4096;
     private static final int ACCEPT_QUEUE = 1024;
     private static final int MAX_IO_THREADS = 64;
 

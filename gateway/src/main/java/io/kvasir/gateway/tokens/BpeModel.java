@@ -44,12 +44,12 @@ final class BpeModel {
 
     /** Working memory of one thread; grows to the longest word seen. */
     static final class Scratch {
-        private byte[] bytes = new byte[256];
-        private int[] ids = new int[256];
-        private int[] next = new int[256];
-        private int[] previous = new int[256];
-        private int[] ranks = new int[256];
-        private int[] merged = new int[256];
+        private byte[] bytes = new byte[SCAN_LIMIT];
+        private int[] ids = new int[SCAN_LIMIT];
+        private int[] next = new int[SCAN_LIMIT];
+        private int[] previous = new int[SCAN_LIMIT];
+        private int[] ranks = new int[SCAN_LIMIT];
+        private int[] merged = new int[SCAN_LIMIT];
         private long[] heap = new long[0];
         private int heapCount;
 
