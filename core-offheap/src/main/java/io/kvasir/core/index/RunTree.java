@@ -23,7 +23,7 @@ public final class RunTree {
     public static final int NONE = 0;
 
     /** No cover. */
-    public static final int NO_COVER = RunCovers.NONE;
+    public static final int NO_COVER = RunHolders.NONE;
 
     /** Longest run in blocks. */
     public static final int MAX_RUN = RunDescriptor.MAX_RUN;
@@ -38,7 +38,7 @@ public final class RunTree {
     private final LineArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
-    private final RunCovers covers;
+    private final RunHolders covers;
     private final RunReader reader;
     private final RunChildren children;
     private final int root;
@@ -62,7 +62,7 @@ public final class RunTree {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
-        this.covers = new RunCovers(arena, versions, slots);
+        this.covers = new RunHolders(arena, versions, slots);
         this.children = new RunChildren(arena, versions, secret);
         this.root = newRun();
         if (root == NONE) {

@@ -12,7 +12,7 @@ import io.kvasir.core.memory.OffHeap;
  * <p>A cover is named by its place: the index in a list, the slot in a map. The name lasts until a
  * cover of the run is added or removed, or {@link #fit} is called.
  */
-final class RunCovers {
+final class RunHolders {
     /** No cover. */
     static final int NONE = -1;
 
@@ -30,7 +30,7 @@ final class RunCovers {
     /** Order of the largest page that is a list. */
     private final int lastListOrder;
 
-    RunCovers(LineArena arena, RunVersions versions, int slots) {
+    RunHolders(LineArena arena, RunVersions versions, int slots) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = versions;
