@@ -11,7 +11,7 @@ final class CoverJoin {
     /** Slots of two maps that are changed one by one; beyond that the split stays. */
     private static final int MAX_DIFFERING = 128;
 
-    /** Covers of which one run has a list that are gone through; beyond that the split stays. */
+    /** Holders of which one run has a list that are gone through; beyond that the split stays. */
     private static final int MAX_LISTED = 1024;
 
     private final RunTree tree;

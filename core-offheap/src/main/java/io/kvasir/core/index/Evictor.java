@@ -24,7 +24,7 @@ final class Evictor {
     private static final int SEARCH = 1024;
 
     private final RunTree tree;
-    private final Covers covers;
+    private final HolderConsistency covers;
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
     private final int[] hands;
@@ -35,7 +35,7 @@ final class Evictor {
     private final long[] evicted = new long[MOST];
     private long steps;
 
-    Evictor(RunTree tree, Covers covers, Holdings[] slots, SlotNames[] slotNames) {
+    Evictor(RunTree tree, HolderConsistency covers, Holdings[] slots, SlotNames[] slotNames) {
         this.tree = tree;
         this.covers = covers;
         this.slots = slots;

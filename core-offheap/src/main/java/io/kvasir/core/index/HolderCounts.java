@@ -12,7 +12,7 @@ import io.kvasir.core.memory.OffHeap;
  * ({@link RunDescriptor#HOLDERS_OFFSET}).
  */
 final class HolderCounts {
-    /** Covers that are asked one by one; a run with more gets counts. */
+    /** Holders that are asked one by one; a run with more gets counts. */
     static final int FEW = 8;
 
     private final LineArena arena;

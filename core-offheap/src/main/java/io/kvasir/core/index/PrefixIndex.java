@@ -71,7 +71,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final RunTree tree;
     private final Holdings[] slots;
     private final SlotNames[] slotNames;
-    private final Covers covers;
+    private final HolderConsistency covers;
     private final SharedCells slotCells;
     private final SlotShares shares;
     private final MissingBlocks missing;
@@ -159,7 +159,7 @@ public final class PrefixIndex implements AutoCloseable {
         final EngineHashIndex.Key key = newKey();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
         Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
-        this.covers = new Covers(arena, tree, slots);
+        this.covers = new HolderConsistency(arena, tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         this.shares = new SlotShares(config.maxWorkerSlots(), slotCells);
         this.missing = new MissingBlocks(config.maxWorkerSlots());
@@ -1138,7 +1138,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /** What keeps runs, covers and holdings in agreement; for tests. */
-    Covers covers() {
+    HolderConsistency covers() {
         return covers;
     }
 

@@ -12,7 +12,7 @@ import io.kvasir.core.memory.OffHeap;
  * wrong, and costs the search that it should have saved.
  */
 final class CoverHints implements AutoCloseable {
-    /** Covers that are searched faster than a hint is looked up. */
+    /** Holders that are searched faster than a hint is looked up. */
     private static final int FEW = 32;
 
     private static final int HINTS_PER_SLOT = 4;

@@ -13,8 +13,8 @@ import io.kvasir.core.memory.WriterCounter;
  * leading blocks, and its tag names the holding. A run ends at the last block that a slot holds,
  * unless it has children: what nobody holds any more behind that is given back at once.
  */
-final class Covers {
-    /** Covers of the lower piece of a split that are added one by one. */
+final class HolderConsistency {
+    /** Holders of the lower piece of a split that are added one by one. */
     private static final int FEW_COVERS = 64;
 
     private final RunTree tree;
@@ -30,7 +30,7 @@ final class Covers {
 
     private long asked;
 
-    Covers(LineArena arena, RunTree tree, Holdings[] slots) {
+    HolderConsistency(LineArena arena, RunTree tree, Holdings[] slots) {
         this.tree = tree;
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);
@@ -42,7 +42,7 @@ final class Covers {
         return blocks.get();
     }
 
-    /** Covers and blocks asked one by one since the beginning; for tests. */
+    /** Holders and blocks asked one by one since the beginning; for tests. */
     long steps() {
         return asked;
     }
