@@ -20,7 +20,7 @@ final class HolderConsistency {
     private final RunTree tree;
     private final Holdings[] slots;
     private final HolderCounts holders;
-    private final CoverJoin joined;
+    private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
     /** Where a slot was found last: one event asks for the same cover again and again. */
@@ -34,7 +34,7 @@ final class HolderConsistency {
         this.tree = tree;
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);
-        this.joined = new CoverJoin(tree, slots.length);
+        this.joined = new HolderJoin(tree, slots.length);
     }
 
     /** Distinct blocks that a slot holds; any thread. */

@@ -7,7 +7,7 @@ package io.kvasir.core.index;
  * before. So the holdings are not looked at, and where both have maps only slots that do not hold
  * all of both are. Writer thread only.
  */
-final class CoverJoin {
+final class HolderJoin {
     /** Slots of two maps that are changed one by one; beyond that the split stays. */
     private static final int MAX_DIFFERING = 128;
 
@@ -24,7 +24,7 @@ final class CoverJoin {
     private final int[] holdings = new int[MAX_LISTED];
     private int added;
 
-    CoverJoin(RunTree tree, int workerSlots) {
+    HolderJoin(RunTree tree, int workerSlots) {
         this.tree = tree;
         this.lowerCovers = new int[workerSlots];
     }
