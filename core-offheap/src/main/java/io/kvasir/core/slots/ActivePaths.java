@@ -39,7 +39,7 @@ final class ActivePaths implements AutoCloseable {
     private final LineArena arena;
     private final RunTree tree;
     private final long maxBlocks;
-    private final CoverHints hints;
+    private final HolderHints hints;
     private final WriterCounter used = new WriterCounter();
 
     // where the last enter() has come to
@@ -51,7 +51,7 @@ final class ActivePaths implements AutoCloseable {
     ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
         this.arena = new LineArena(budgetBytes);
         this.tree = OffHeap.orClose(arena, () -> new RunTree(arena, workerSlots));
-        this.hints = OffHeap.orClose(arena, () -> new CoverHints(tree, workerSlots));
+        this.hints = OffHeap.orClose(arena, () -> new HolderHints(tree, workerSlots));
         this.maxBlocks = maxBlocks;
     }
 

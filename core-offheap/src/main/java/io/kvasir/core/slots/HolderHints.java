@@ -11,7 +11,7 @@ import io.kvasir.core.memory.OffHeap;
  * pairs of run and slot may share a hint, and a run's number may be given out again: then it is
  * wrong, and costs the search that it should have saved.
  */
-final class CoverHints implements AutoCloseable {
+final class HolderHints implements AutoCloseable {
     /** Holders that are searched faster than a hint is looked up. */
     private static final int FEW = 32;
 
@@ -22,7 +22,7 @@ final class CoverHints implements AutoCloseable {
     private final OffHeap hints;
     private final int shift;
 
-    CoverHints(RunTree tree, int workerSlots) {
+    HolderHints(RunTree tree, int workerSlots) {
         final int bits = Integer.SIZE - Integer.numberOfLeadingZeros(workerSlots * HINTS_PER_SLOT);
         this.tree = tree;
         this.shift = Long.SIZE - bits;
