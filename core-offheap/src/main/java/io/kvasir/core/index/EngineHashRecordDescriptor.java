@@ -8,7 +8,7 @@ package io.kvasir.core.index;
  *   +----------------+----------+----------+----------+----------+
  *   | engine hash    | position | copies   | next     | previous |
  *   +----------------+----------+----------+----------+----------+
- *   position   of the block, as in {@link HoldingDescriptor}
+ *   position   of the block, as in {@link HeldRunDescriptor}
  *   copies     physical copies announced under this engine hash
  *   next       record + 1 of another engine hash of the block, 0 = none; of a free record: of the
  *              next free one

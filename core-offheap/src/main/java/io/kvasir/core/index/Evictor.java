@@ -127,7 +127,7 @@ final class Evictor {
             for (int i = 0; i < count; i++) {
                 evicted[i] = mine.name(holding, last - i);
             }
-            names.remove(evicted, 0, count, HoldingDescriptor.position(holding, last), -1);
+            names.remove(evicted, 0, count, HeldRunDescriptor.position(holding, last), -1);
             covers.letGoLast(slot, holding, count);
             return count;
         }

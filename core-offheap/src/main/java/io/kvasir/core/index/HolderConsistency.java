@@ -188,7 +188,7 @@ final class HolderConsistency {
             return NONE;
         }
         final int before = tree.coverTag(above, cover);
-        return HoldingDescriptor.position(before, slots[slot].high(before) - 1);
+        return HeldRunDescriptor.position(before, slots[slot].high(before) - 1);
     }
 
     /** Lets a slot go of the last blocks of a solid holding. Frees the holding with its last. */

@@ -92,13 +92,13 @@ final class Holdings {
         seen = NONE;
         final long at = LineArena.offset(line);
         memory.zero(at, LineArena.LINE_LENGTH);
-        memory.putInt(at + HoldingDescriptor.RUN_OFFSET, run);
-        memory.putInt(at + HoldingDescriptor.BIRTH_OFFSET, births++);
+        memory.putInt(at + HeldRunDescriptor.RUN_OFFSET, run);
+        memory.putInt(at + HeldRunDescriptor.BIRTH_OFFSET, births++);
         if (above != NONE) {
-            memory.putInt(at + HoldingDescriptor.ABOVE_OFFSET, above + 1);
+            memory.putInt(at + HeldRunDescriptor.ABOVE_OFFSET, above + 1);
             memory.putInt(
-                    at + HoldingDescriptor.ABOVE_BIRTH_OFFSET,
-                    memory.getInt(LineArena.offset(line(above)) + HoldingDescriptor.BIRTH_OFFSET));
+                    at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET,
+                    memory.getInt(LineArena.offset(line(above)) + HeldRunDescriptor.BIRTH_OFFSET));
             addBelow(above, 1);
         }
         used++;
@@ -106,7 +106,7 @@ final class Holdings {
     }
 
     private boolean hasRoomForOneMore() {
-        return end < HoldingDescriptor.MAX_HOLDINGS
+        return end < HeldRunDescriptor.MAX_HOLDINGS
                 && (end < lines.lines() * LINES_PER_LINE || lines.grow());
     }
 
@@ -137,44 +137,44 @@ final class Holdings {
 
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
-        final int holding = HoldingDescriptor.holding(position);
-        return isUsed(holding) && holds(holding, HoldingDescriptor.place(position));
+        final int holding = HeldRunDescriptor.holding(position);
+        return isUsed(holding) && holds(holding, HeldRunDescriptor.place(position));
     }
 
     /** A piece of the array that the slot covers. */
     int run(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.RUN_OFFSET);
+        return memory.getInt(at(holding) + HeldRunDescriptor.RUN_OFFSET);
     }
 
     void run(int holding, int run) {
-        memory.putInt(at(holding) + HoldingDescriptor.RUN_OFFSET, run);
+        memory.putInt(at(holding) + HeldRunDescriptor.RUN_OFFSET, run);
     }
 
     /** First held place. */
     int low(int holding) {
-        return memory.getShort(at(holding) + HoldingDescriptor.LOW_OFFSET);
+        return memory.getShort(at(holding) + HeldRunDescriptor.LOW_OFFSET);
     }
 
     /** Place behind the last held one. */
     int high(int holding) {
-        return memory.getShort(at(holding) + HoldingDescriptor.HIGH_OFFSET);
+        return memory.getShort(at(holding) + HeldRunDescriptor.HIGH_OFFSET);
     }
 
     /** Held places. */
     int held(int holding) {
-        return memory.getShort(at(holding) + HoldingDescriptor.HELD_OFFSET);
+        return memory.getShort(at(holding) + HeldRunDescriptor.HELD_OFFSET);
     }
 
     private void putLow(long at, int place) {
-        memory.putShort(at + HoldingDescriptor.LOW_OFFSET, (short) place);
+        memory.putShort(at + HeldRunDescriptor.LOW_OFFSET, (short) place);
     }
 
     private void putHigh(long at, int place) {
-        memory.putShort(at + HoldingDescriptor.HIGH_OFFSET, (short) place);
+        memory.putShort(at + HeldRunDescriptor.HIGH_OFFSET, (short) place);
     }
 
     private void putHeld(long at, int count) {
-        memory.putShort(at + HoldingDescriptor.HELD_OFFSET, (short) count);
+        memory.putShort(at + HeldRunDescriptor.HELD_OFFSET, (short) count);
     }
 
     /**
@@ -183,13 +183,13 @@ final class Holdings {
      */
     int above(int holding) {
         final long at = at(holding);
-        final int above = memory.getInt(at + HoldingDescriptor.ABOVE_OFFSET) - 1;
-        final int birth = memory.getInt(at + HoldingDescriptor.ABOVE_BIRTH_OFFSET);
+        final int above = memory.getInt(at + HeldRunDescriptor.ABOVE_OFFSET) - 1;
+        final int birth = memory.getInt(at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET);
         return above != NONE
                         && isUsed(above)
                         && memory.getInt(
                                         LineArena.offset(line(above))
-                                                + HoldingDescriptor.BIRTH_OFFSET)
+                                                + HeldRunDescriptor.BIRTH_OFFSET)
                                 == birth
                 ? above
                 : NONE;
@@ -197,34 +197,34 @@ final class Holdings {
 
     /** Holdings that go on from one: none of them was made before it. */
     int below(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.BELOW_OFFSET) & ~STORED;
+        return memory.getInt(at(holding) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
     }
 
     private void addBelow(int holding, int change) {
-        final long at = LineArena.offset(line(holding)) + HoldingDescriptor.BELOW_OFFSET;
+        final long at = LineArena.offset(line(holding)) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) + change);
     }
 
     /** Whether blocks were stored since {@link #look}. */
     boolean isStored(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.BELOW_OFFSET) < 0;
+        return memory.getInt(at(holding) + HeldRunDescriptor.BELOW_OFFSET) < 0;
     }
 
     /** Says that blocks were stored in a holding, or behind it. */
     void stored(int holding) {
-        final long at = at(holding) + HoldingDescriptor.BELOW_OFFSET;
+        final long at = at(holding) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) | STORED);
     }
 
     /** Makes {@link #isStored} false until blocks are stored again. */
     void look(int holding) {
-        final long at = at(holding) + HoldingDescriptor.BELOW_OFFSET;
+        final long at = at(holding) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) & ~STORED);
     }
 
     /** Whether all places between {@link #low} and {@link #high} are held. */
     boolean isSolid(int holding) {
-        return memory.getInt(at(holding) + HoldingDescriptor.BITS_OFFSET) == LineArena.NONE;
+        return memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET) == LineArena.NONE;
     }
 
     /** Whether a place is held. */
@@ -232,7 +232,7 @@ final class Holdings {
         if (place < low(holding) || place >= high(holding)) {
             return false;
         }
-        final int bits = memory.getInt(at(holding) + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET);
         return bits == LineArena.NONE || bit(bits, place);
     }
 
@@ -247,7 +247,7 @@ final class Holdings {
             }
             return p >= low && p < high ? Math.min(high, end) : p;
         }
-        final int bits = memory.getInt(at(holding) + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET);
         while (p < end) {
             final long word = memory.getLong(bitWord(bits, p));
             final long wanted = (held ? word : ~word) >>> p;
@@ -266,13 +266,13 @@ final class Holdings {
 
     /** The slot's name of a position. */
     long name(int position) {
-        return name(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
+        return name(HeldRunDescriptor.holding(position), HeldRunDescriptor.place(position));
     }
 
     /** Gives a held position another name. */
     void name(int position, long name) {
-        final long at = at(HoldingDescriptor.holding(position));
-        memory.putLong(nameOffset(at, HoldingDescriptor.place(position)), name);
+        final long at = at(HeldRunDescriptor.holding(position));
+        memory.putLong(nameOffset(at, HeldRunDescriptor.place(position)), name);
     }
 
     /**
@@ -284,9 +284,9 @@ final class Holdings {
         final long at = at(holding);
         int next = place;
         for (int left = count; left > 0; ) {
-            final int inChunk = next % HoldingDescriptor.NAMES_PER_CHUNK;
-            final int put = Math.min(left, HoldingDescriptor.NAMES_PER_CHUNK - inChunk);
-            if (!growChunk(at, next / HoldingDescriptor.NAMES_PER_CHUNK, inChunk + put)) {
+            final int inChunk = next % HeldRunDescriptor.NAMES_PER_CHUNK;
+            final int put = Math.min(left, HeldRunDescriptor.NAMES_PER_CHUNK - inChunk);
+            if (!growChunk(at, next / HeldRunDescriptor.NAMES_PER_CHUNK, inChunk + put)) {
                 return false;
             }
             memory.putLongs(nameOffset(at, next), hashes, from + next - place, put);
@@ -297,7 +297,7 @@ final class Holdings {
     }
 
     private boolean growChunk(long at, int chunk, int names) {
-        final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+        final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
         final int line = memory.getInt(offset);
         final int order = LineArena.orderFor((long) names * Long.BYTES);
         if (line != LineArena.NONE && arena.order(line) >= order) {
@@ -338,7 +338,7 @@ final class Holdings {
         }
         memory.zero(LineArena.offset(bits), LineArena.LINE_LENGTH);
         setBits(bits, low(holding), high(holding));
-        memory.putInt(at(holding) + HoldingDescriptor.BITS_OFFSET, bits);
+        memory.putInt(at(holding) + HeldRunDescriptor.BITS_OFFSET, bits);
         return true;
     }
 
@@ -346,7 +346,7 @@ final class Holdings {
     void hold(int holding, int place, int count) {
         final long at = at(holding);
         final int held = held(holding);
-        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         if (held == 0) {
             putLow(at, place);
             putHigh(at, place + count);
@@ -405,7 +405,7 @@ final class Holdings {
                 return false;
             }
         }
-        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         clearBit(bits, place);
         putHeld(at, held(holding) - 1);
         trim(at, bits);
@@ -416,8 +416,8 @@ final class Holdings {
 
     /** Moves low and high to the first and behind the last bit. */
     private void trim(long at, int bits) {
-        int low = memory.getShort(at + HoldingDescriptor.LOW_OFFSET);
-        int high = memory.getShort(at + HoldingDescriptor.HIGH_OFFSET);
+        int low = memory.getShort(at + HeldRunDescriptor.LOW_OFFSET);
+        int high = memory.getShort(at + HeldRunDescriptor.HIGH_OFFSET);
         for (int p = low; p < high; p = (p | Long.SIZE - 1) + 1) {
             final long word = memory.getLong(bitWord(bits, p)) >>> p;
             if (word != 0) {
@@ -437,11 +437,11 @@ final class Holdings {
     }
 
     private void shrinkNames(long at, int high) {
-        final int chunk = high / HoldingDescriptor.NAMES_PER_CHUNK;
-        final int names = high % HoldingDescriptor.NAMES_PER_CHUNK;
+        final int chunk = high / HeldRunDescriptor.NAMES_PER_CHUNK;
+        final int names = high % HeldRunDescriptor.NAMES_PER_CHUNK;
         freeNames(at, names == 0 ? chunk : chunk + 1);
         if (names > 0) {
-            final int line = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
+            final int line = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
             final int order = LineArena.orderFor((long) names * Long.BYTES);
             if (order < arena.order(line)) {
                 arena.shrink(line, order);
@@ -450,8 +450,8 @@ final class Holdings {
     }
 
     private void freeNames(long at, int fromChunk) {
-        for (int chunk = fromChunk; chunk < HoldingDescriptor.CHUNKS; chunk++) {
-            final long offset = at + HoldingDescriptor.chunkOffset(chunk);
+        for (int chunk = fromChunk; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
+            final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
             final int line = memory.getInt(offset);
             if (line != LineArena.NONE) {
                 memory.putInt(offset, LineArena.NONE);
@@ -461,9 +461,9 @@ final class Holdings {
     }
 
     private void freeBits(long at) {
-        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         if (bits != LineArena.NONE) {
-            memory.putInt(at + HoldingDescriptor.BITS_OFFSET, LineArena.NONE);
+            memory.putInt(at + HeldRunDescriptor.BITS_OFFSET, LineArena.NONE);
             arena.free(bits);
         }
     }
@@ -491,12 +491,12 @@ final class Holdings {
 
     /** Offset of the line of the holding of a position. */
     long headerOffset(int position) {
-        return LineArena.offset(line(HoldingDescriptor.holding(position)));
+        return LineArena.offset(line(HeldRunDescriptor.holding(position)));
     }
 
     /** Offset of the name of a position, of which the line of the holding is known. */
     long nameOffsetOf(long at, int position) {
-        return nameOffset(at, HoldingDescriptor.place(position));
+        return nameOffset(at, HeldRunDescriptor.place(position));
     }
 
     /** The name at an offset. */
@@ -508,10 +508,10 @@ final class Holdings {
         final int line =
                 memory.getInt(
                         at
-                                + HoldingDescriptor.chunkOffset(
-                                        place / HoldingDescriptor.NAMES_PER_CHUNK));
+                                + HeldRunDescriptor.chunkOffset(
+                                        place / HeldRunDescriptor.NAMES_PER_CHUNK));
         return LineArena.offset(line)
-                + (long) (place % HoldingDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
+                + (long) (place % HeldRunDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
     private long lineOffset(int holding) {

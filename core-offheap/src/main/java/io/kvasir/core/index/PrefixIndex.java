@@ -326,7 +326,7 @@ public final class PrefixIndex implements AutoCloseable {
         if (!evicts() || newNames > config.maxHeldBlocks() || newBlocks > config.maxBlocks()) {
             return fits(newNames, newBlocks);
         }
-        final int parentHolding = root ? NONE : HoldingDescriptor.holding(myNames.position(parent));
+        final int parentHolding = root ? NONE : HeldRunDescriptor.holding(myNames.position(parent));
         int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
         while (left > 0 && !(fits(newNames, newBlocks) && hasFreeLines())) {
             final int evicted = evict(parentHolding, Math.min(left, wanted()));
@@ -368,7 +368,7 @@ public final class PrefixIndex implements AutoCloseable {
         while (left > 0) {
             int round = MOST_EVICTED / 2 + count;
             while (round > 0) {
-                final int kept = root ? NONE : HoldingDescriptor.holding(parentPosition);
+                final int kept = root ? NONE : HeldRunDescriptor.holding(parentPosition);
                 final int evicted = evict(kept, Math.min(round, Evictor.MOST));
                 if (evicted == 0) {
                     return false;
@@ -445,8 +445,8 @@ public final class PrefixIndex implements AutoCloseable {
             above = NONE;
             return;
         }
-        holding = HoldingDescriptor.holding(parent);
-        final int place = HoldingDescriptor.place(parent);
+        holding = HeldRunDescriptor.holding(parent);
+        final int place = HeldRunDescriptor.place(parent);
         run = tree.pieceAt(mine.run(holding), place);
         offset = place - tree.first(run) + 1;
     }
@@ -496,7 +496,7 @@ public final class PrefixIndex implements AutoCloseable {
             final int place = tree.first(run) + offset + held;
             final int end = place + blocks - held;
             if (holding != NONE && mine.holds(holding, place)) {
-                if (!storeAgain(done + held, HoldingDescriptor.position(holding, place))) {
+                if (!storeAgain(done + held, HeldRunDescriptor.position(holding, place))) {
                     break;
                 }
                 held++;
@@ -528,7 +528,7 @@ public final class PrefixIndex implements AutoCloseable {
         }
         if (covers.prepare(run, slot, holding, place)
                 && mine.putNames(holding, place, names, done, blocks)) {
-            final int position = HoldingDescriptor.position(holding, place);
+            final int position = HeldRunDescriptor.position(holding, place);
             final EngineHashIndex.Insertion added = myNames.add(names, done, blocks, position);
             if (added == EngineHashIndex.Insertion.DONE) {
                 mine.hold(holding, place, blocks);
@@ -611,7 +611,7 @@ public final class PrefixIndex implements AutoCloseable {
         final int found = covers.findHolding(tracedRuns[i], slot);
         return found == NONE
                 ? NONE
-                : HoldingDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
+                : HeldRunDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
     }
 
     /** Counts the names and blocks of the store that are new. */
@@ -711,13 +711,13 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Removes a name and those after it that go on from it either way; returns how many. */
     private int removeFrom(int first, int position) {
-        final int from = HoldingDescriptor.holding(position);
-        final int place = HoldingDescriptor.place(position);
+        final int from = HeldRunDescriptor.holding(position);
+        final int place = HeldRunDescriptor.place(position);
         int removed = mine.isSolid(from) ? lastNames(first, from, place) : 0;
         if (removed > 0) {
             final boolean all = removed == mine.held(from);
             final int high = mine.high(from);
-            final int last = HoldingDescriptor.position(from, high - 1);
+            final int last = HeldRunDescriptor.position(from, high - 1);
             final int next = all ? covers.lastBefore(slot, from) : last - removed;
             myNames.remove(names, first, removed, position, place == high - 1 ? -1 : 1);
             covers.letGoLast(slot, from, removed);
@@ -778,7 +778,7 @@ public final class PrefixIndex implements AutoCloseable {
         for (int p = mine.high(from) - 1; p > place; p--) {
             while (mine.holds(from, p)) {
                 forgotten[0] = mine.name(from, p);
-                release(forgotten[0], HoldingDescriptor.position(from, p));
+                release(forgotten[0], HeldRunDescriptor.position(from, p));
                 forgottenBlocks.add(1);
                 gaveUp(slot, forgotten, 1);
             }
@@ -888,7 +888,7 @@ public final class PrefixIndex implements AutoCloseable {
     private void release(long name, int position) {
         heldChange--;
         if (!myNames.remove(name)) {
-            letGo(HoldingDescriptor.holding(position), HoldingDescriptor.place(position));
+            letGo(HeldRunDescriptor.holding(position), HeldRunDescriptor.place(position));
         }
     }
 
@@ -949,7 +949,7 @@ public final class PrefixIndex implements AutoCloseable {
             if (!slots[holder].holds(held, place)) {
                 continue;
             }
-            final int position = HoldingDescriptor.position(held, place);
+            final int position = HeldRunDescriptor.position(held, place);
             slotNames[holder].forEachOf(
                     position, (name, copies) -> visitor.block(holder, name, sequence, copies));
         }

@@ -37,16 +37,16 @@ class DescriptorsTest {
     @ParameterizedTest
     @CsvSource({"0, 0", "4194303, 511", "7, 100"})
     void aPositionNamesHoldingAndPlace(int holding, int place) {
-        final int position = HoldingDescriptor.position(holding, place);
-        assertEquals(holding, HoldingDescriptor.holding(position));
-        assertEquals(place, HoldingDescriptor.place(position));
+        final int position = HeldRunDescriptor.position(holding, place);
+        assertEquals(holding, HeldRunDescriptor.holding(position));
+        assertEquals(place, HeldRunDescriptor.place(position));
     }
 
     @Test
     void aHoldingIsOneLine() {
-        assertEquals(32, HoldingDescriptor.chunkOffset(0));
-        assertEquals(60, HoldingDescriptor.chunkOffset(7));
-        assertEquals(64, HoldingDescriptor.LENGTH);
+        assertEquals(32, HeldRunDescriptor.chunkOffset(0));
+        assertEquals(60, HeldRunDescriptor.chunkOffset(7));
+        assertEquals(64, HeldRunDescriptor.LENGTH);
     }
 
     @Test

@@ -332,10 +332,10 @@ final class IndexInvariants {
     private void checkHolding(int slot, Holdings held, int holding) {
         final String owner = "holding " + holding + " of slot " + slot;
         final long at = LineArena.offset(held.line(holding));
-        final int bits = memory.getInt(at + HoldingDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         claim(held.line(holding), owner);
-        for (int chunk = 0; chunk < HoldingDescriptor.CHUNKS; chunk++) {
-            final int names = memory.getInt(at + HoldingDescriptor.chunkOffset(chunk));
+        for (int chunk = 0; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
+            final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
             if (names != LineArena.NONE) {
                 claim(names, "names of " + owner);
             }
@@ -361,8 +361,8 @@ final class IndexInvariants {
     }
 
     private boolean namesReach(long at, int place) {
-        final int perChunk = HoldingDescriptor.NAMES_PER_CHUNK;
-        final int names = memory.getInt(at + HoldingDescriptor.chunkOffset(place / perChunk));
+        final int perChunk = HeldRunDescriptor.NAMES_PER_CHUNK;
+        final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(place / perChunk));
         return place % perChunk < LONGS_PER_LINE << arena.order(names);
     }
 
@@ -375,7 +375,7 @@ final class IndexInvariants {
                 final long name = held.name(holding, place);
                 assertTrue(namesReach(at, place), () -> "no memory of names of " + owner);
                 assertEquals(
-                        HoldingDescriptor.position(holding, place),
+                        HeldRunDescriptor.position(holding, place),
                         index.names(slot).position(name),
                         () -> "position of an engine hash of " + owner);
             }

@@ -21,7 +21,7 @@ package io.kvasir.core.index;
  *   position   [ 0:1 | holding:22 | place:9 ]
  * </pre>
  */
-final class HoldingDescriptor {
+final class HeldRunDescriptor {
     static final int LENGTH = 64;
     static final int ABOVE_OFFSET = 0;
     static final int RUN_OFFSET = 4;
@@ -45,7 +45,7 @@ final class HoldingDescriptor {
     /** Holdings of one slot at most. */
     static final int MAX_HOLDINGS = 1 << HOLDING_BITS;
 
-    private HoldingDescriptor() {}
+    private HeldRunDescriptor() {}
 
     /** Offset, in a holding, of the line with the names of a chunk. */
     static int chunkOffset(int chunk) {
