@@ -23,7 +23,7 @@ public record LiveMaximum(long pairs, long blocks, long lastPairs) {
      */
     public static LiveMaximum of(Path path) throws IOException {
         try (KvopsFile file = KvopsFile.open(path)) {
-            final Holdings holdings = new Holdings(file.header());
+            final HeldRuns holdings = new HeldRuns(file.header());
             final KvopsCursor cursor = file.cursor();
             while (cursor.next()) {
                 holdings.apply(cursor);
@@ -43,7 +43,7 @@ public record LiveMaximum(long pairs, long blocks, long lastPairs) {
     }
 
     /** Who holds what, as far as numbers go: 64-bit hashes stand for pairs and blocks. */
-    private static final class Holdings {
+    private static final class HeldRuns {
         private static final long ABSENT = 0x5555_AAAA_0F0F_3C3CL; // no hash in practice
         private static final int INITIAL = 1 << 16;
         private static final float LOAD = 0.6f;
@@ -56,7 +56,7 @@ public record LiveMaximum(long pairs, long blocks, long lastPairs) {
         private long maxPairs;
         private long maxBlocks;
 
-        Holdings(KvopsHeader header) {
+        HeldRuns(KvopsHeader header) {
             counted = header.has(KvopsHeader.COUNTED_COPIES);
             sequenceOfName = new Long2LongHashMap[header.workers()];
             for (int i = 0; i < sequenceOfName.length; i++) {

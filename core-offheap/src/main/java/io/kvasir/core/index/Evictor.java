@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.Holdings.NONE;
+import static io.kvasir.core.index.HeldRuns.NONE;
 
 import java.util.Arrays;
 
@@ -17,15 +17,15 @@ final class Evictor {
     /** Most engine hashes of one call. */
     static final int MOST = EngineHashIndex.Batch.LENGTH;
 
-    /** Holdings that the hand passes over, beside one for each block wanted, because of age. */
+    /** HeldRuns that the hand passes over, beside one for each block wanted, because of age. */
     private static final int CHANCES = 16;
 
-    /** Holdings that the hand passes over at most. */
+    /** HeldRuns that the hand passes over at most. */
     private static final int SEARCH = 1024;
 
     private final RunTree tree;
     private final HolderConsistency covers;
-    private final Holdings[] slots;
+    private final HeldRuns[] slots;
     private final SlotNames[] slotNames;
     private final int[] hands;
 
@@ -35,7 +35,7 @@ final class Evictor {
     private final long[] evicted = new long[MOST];
     private long steps;
 
-    Evictor(RunTree tree, HolderConsistency covers, Holdings[] slots, SlotNames[] slotNames) {
+    Evictor(RunTree tree, HolderConsistency covers, HeldRuns[] slots, SlotNames[] slotNames) {
         this.tree = tree;
         this.covers = covers;
         this.slots = slots;
@@ -45,7 +45,7 @@ final class Evictor {
         Arrays.fill(found, NONE);
     }
 
-    /** Holdings looked at and engine hashes given up so far; for tests of what an event costs. */
+    /** HeldRuns looked at and engine hashes given up so far; for tests of what an event costs. */
     long steps() {
         return steps;
     }
@@ -59,7 +59,7 @@ final class Evictor {
      * Gives up blocks of one holding.
      *
      * @param slot slot to choose from
-     * @param kept its holding that stays, or {@link Holdings#NONE}
+     * @param kept its holding that stays, or {@link HeldRuns#NONE}
      * @param most engine hashes wanted
      * @return how many were given up, at most {@link #MOST}; 0 when none was found
      */
@@ -68,7 +68,7 @@ final class Evictor {
         if (holding == NONE) {
             return 0;
         }
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final int above = mine.above(holding);
         final int count = evictFrom(slot, holding, Math.min(most, MOST));
         found[slot] = mine.isUsed(holding) ? holding : above;
@@ -77,7 +77,7 @@ final class Evictor {
     }
 
     private int choose(int slot, int kept, int most) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final int going = found[slot];
         if (going != NONE
                 && going != kept
@@ -109,7 +109,7 @@ final class Evictor {
 
     /** Places of a holding below this one stay: other holdings go on from there. */
     private int keptBelow(int slot, int holding) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         if (mine.below(holding) == 0) {
             return 0;
         }
@@ -118,7 +118,7 @@ final class Evictor {
     }
 
     private int evictFrom(int slot, int holding, int most) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final SlotNames names = slotNames[slot];
         final int low = Math.max(mine.low(holding), keptBelow(slot, holding));
         if (mine.isSolid(holding) && !names.hasRecords()) {

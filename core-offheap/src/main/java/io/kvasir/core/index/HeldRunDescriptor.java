@@ -42,7 +42,7 @@ final class HeldRunDescriptor {
     private static final int PLACE_BITS = 9;
     private static final int HOLDING_BITS = 22;
 
-    /** Holdings of one slot at most. */
+    /** HeldRuns of one slot at most. */
     static final int MAX_HOLDINGS = 1 << HOLDING_BITS;
 
     private HeldRunDescriptor() {}

@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.Holdings.NONE;
+import static io.kvasir.core.index.HeldRuns.NONE;
 
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.WriterCounter;
@@ -18,7 +18,7 @@ final class HolderConsistency {
     private static final int FEW_COVERS = 64;
 
     private final RunTree tree;
-    private final Holdings[] slots;
+    private final HeldRuns[] slots;
     private final HolderCounts holders;
     private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
@@ -30,7 +30,7 @@ final class HolderConsistency {
 
     private long asked;
 
-    HolderConsistency(LineArena arena, RunTree tree, Holdings[] slots) {
+    HolderConsistency(LineArena arena, RunTree tree, HeldRuns[] slots) {
         this.tree = tree;
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);
@@ -64,7 +64,7 @@ final class HolderConsistency {
         return seenCover;
     }
 
-    /** Holding of the array of a run by a slot, or {@link Holdings#NONE}. */
+    /** Holding of the array of a run by a slot, or {@link HeldRuns#NONE}. */
     int findHolding(int run, int slot) {
         final int cover = cover(run, slot);
         if (cover >= 0) {
@@ -112,7 +112,7 @@ final class HolderConsistency {
             return false;
         }
         seenRun = run;
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         if (tree.first(run) < tree.first(mine.run(holding))) {
             mine.run(holding, run); // the first one that it covers
         }
@@ -128,7 +128,7 @@ final class HolderConsistency {
      * @return whether the holding is gone with it
      */
     boolean abandon(int run, int slot, int holding) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final int cover = cover(run, slot);
         final int first = tree.first(run);
         final int end = first + tree.length(run);
@@ -165,7 +165,7 @@ final class HolderConsistency {
             for (int cover = tree.lastCover(piece);
                     cover != RunTree.NO_COVER;
                     cover = tree.previousCover(piece, cover)) {
-                final Holdings held = slots[tree.coverSlot(piece, cover)];
+                final HeldRuns held = slots[tree.coverSlot(piece, cover)];
                 final int holding = tree.coverTag(piece, cover);
                 int place = held.next(holding, first, end, true);
                 while (place < end) {
@@ -179,7 +179,7 @@ final class HolderConsistency {
         return true;
     }
 
-    /** Last held place of what a slot holds before an array, or {@link Holdings#NONE}. */
+    /** Last held place of what a slot holds before an array, or {@link HeldRuns#NONE}. */
     int lastBefore(int slot, int holding) {
         final int first = tree.pieceAt(slots[slot].run(holding), 0);
         final int above = tree.parent(first);
@@ -193,7 +193,7 @@ final class HolderConsistency {
 
     /** Lets a slot go of the last blocks of a solid holding. Frees the holding with its last. */
     void letGoLast(int slot, int holding, int count) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         int high = mine.high(holding);
         final int newHigh = high - count;
         int run = tree.pieceAt(mine.run(holding), high - 1);
@@ -222,7 +222,7 @@ final class HolderConsistency {
      * @return false when there is no memory to note the hole; nothing has changed then
      */
     boolean letGoOne(int slot, int holding, int place) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final int run = tree.pieceAt(mine.run(holding), place);
         if (!mine.drop(holding, place)) {
             return false;
@@ -236,7 +236,7 @@ final class HolderConsistency {
         return true;
     }
 
-    private void removeCover(int run, int cover, Holdings mine, int holding) {
+    private void removeCover(int run, int cover, HeldRuns mine, int holding) {
         tree.removeCover(run, cover);
         tree.fitCovers(run, tree.length(run));
         holders.fit(run);
@@ -246,7 +246,7 @@ final class HolderConsistency {
         }
     }
 
-    private static boolean freeIfEmpty(Holdings mine, int holding) {
+    private static boolean freeIfEmpty(HeldRuns mine, int holding) {
         if (mine.held(holding) > 0) {
             return false;
         }
@@ -260,7 +260,7 @@ final class HolderConsistency {
      * @return how many of them no slot holds any more; where any is, {@link #trim} must follow
      */
     private int letGo(int run, int from, int to, int slot, int holding) {
-        final Holdings mine = slots[slot];
+        final HeldRuns mine = slots[slot];
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         final int cover = cover(run, slot);
@@ -322,7 +322,7 @@ final class HolderConsistency {
             return;
         }
         for (int i = 0; i < joined.added(); i++) {
-            final Holdings mine = slots[joined.slot(i)];
+            final HeldRuns mine = slots[joined.slot(i)];
             if (mine.run(joined.holding(i)) == lower) {
                 mine.run(joined.holding(i), run);
             }
@@ -470,7 +470,7 @@ final class HolderConsistency {
             final int slot = tree.coverSlot(run, cover);
             final int holding = tree.coverTag(run, cover);
             final int leading = tree.coverLeading(run, cover);
-            final Holdings mine = slots[slot];
+            final HeldRuns mine = slots[slot];
             if (leading >= at) {
                 tree.setCover(run, cover, slot, at, holding);
             } else if (leading == 0 && mine.next(holding, first, end, true) == end) {
@@ -484,7 +484,7 @@ final class HolderConsistency {
     }
 
     /** Leading blocks of a run that a holding of its array has. */
-    private int leading(int run, Holdings mine, int holding) {
+    private int leading(int run, HeldRuns mine, int holding) {
         final int first = tree.first(run);
         return mine.next(holding, first, first + tree.length(run), false) - first;
     }

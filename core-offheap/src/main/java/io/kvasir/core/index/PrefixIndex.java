@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.Holdings.NONE;
+import static io.kvasir.core.index.HeldRuns.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.memory.LineArena;
@@ -69,7 +69,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final PrefixIndexConfig config;
     private final LineArena arena;
     private final RunTree tree;
-    private final Holdings[] slots;
+    private final HeldRuns[] slots;
     private final SlotNames[] slotNames;
     private final HolderConsistency covers;
     private final SharedCells slotCells;
@@ -95,7 +95,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** The event being applied, and where it stands. */
     private int slot;
 
-    private Holdings mine;
+    private HeldRuns mine;
     private SlotNames myNames;
     private long[] names;
     private long[] locals;
@@ -118,7 +118,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private int heldChange;
 
-    /** Holdings of the store being applied whose bits are not needed when it succeeds. */
+    /** HeldRuns of the store being applied whose bits are not needed when it succeeds. */
     private int[] unsettled = new int[8];
 
     private int unsettledCount;
@@ -153,9 +153,9 @@ public final class PrefixIndex implements AutoCloseable {
             gate.close();
             throw t;
         }
-        this.slots = new Holdings[config.maxWorkerSlots()];
+        this.slots = new HeldRuns[config.maxWorkerSlots()];
         this.slotNames = new SlotNames[config.maxWorkerSlots()];
-        Arrays.setAll(slots, s -> new Holdings(arena));
+        Arrays.setAll(slots, s -> new HeldRuns(arena));
         final EngineHashIndex.Key key = newKey();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
         Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
@@ -1143,7 +1143,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /** What a slot holds; for tests. */
-    Holdings holdings(int workerSlot) {
+    HeldRuns holdings(int workerSlot) {
         return slots[workerSlot];
     }
 

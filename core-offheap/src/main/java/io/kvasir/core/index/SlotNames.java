@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.Holdings.NONE;
+import static io.kvasir.core.index.HeldRuns.NONE;
 
 import io.kvasir.core.memory.LineArena;
 
@@ -8,14 +8,14 @@ import io.kvasir.core.memory.LineArena;
  * The engine hashes of one worker slot: which block each stands for, with how many copies, and
  * which further ones its block has. Each stands for one block. Writer thread only.
  *
- * <p>Most of them stand beside the run that is held ({@link Holdings}) and are only looked up
+ * <p>Most of them stand beside the run that is held ({@link HeldRuns}) and are only looked up
  * through the {@link EngineHashIndex}, whose entry is a position; what has more than one copy or an
  * alias has a record, and its number, with the highest bit set, as its entry.
  */
 final class SlotNames implements EngineHashIndex.Names {
     private static final int RECORD = 1 << 31;
 
-    private final Holdings holdings;
+    private final HeldRuns holdings;
     private final EngineHashIndex index;
     private final EngineHashRecords records;
     private int expected = NONE;
@@ -24,7 +24,7 @@ final class SlotNames implements EngineHashIndex.Names {
 
     SlotNames(
             LineArena arena,
-            Holdings holdings,
+            HeldRuns holdings,
             EngineHashIndex.Key key,
             EngineHashIndex.Batch batch) {
         this.holdings = holdings;
@@ -61,7 +61,7 @@ final class SlotNames implements EngineHashIndex.Names {
         return records.used() > 0;
     }
 
-    /** Position of what an engine hash stands for, or {@link Holdings#NONE}. */
+    /** Position of what an engine hash stands for, or {@link HeldRuns#NONE}. */
     int position(long name) {
         return positionOf(index.find(name));
     }

@@ -220,7 +220,7 @@ final class IndexInvariants {
                 cover = tree.previousCover(run, cover)) {
             final int slot = tree.coverSlot(run, cover);
             final int holding = tree.coverTag(run, cover);
-            final Holdings held = index.holdings(slot);
+            final HeldRuns held = index.holdings(slot);
             assertTrue(slots.add(slot), "two covers of a slot");
             assertEquals(cover, tree.findCover(run, slot));
             assertTrue(tree.isCover(run, cover, slot));
@@ -277,7 +277,7 @@ final class IndexInvariants {
             for (int cover = tree.lastCover(run);
                     cover != RunTree.NO_COVER;
                     cover = tree.previousCover(run, cover)) {
-                final Holdings mine = index.holdings(tree.coverSlot(run, cover));
+                final HeldRuns mine = index.holdings(tree.coverSlot(run, cover));
                 holders += mine.holds(tree.coverTag(run, cover), place) ? 1 : 0;
             }
             lastHeld = holders > 0;
@@ -297,7 +297,7 @@ final class IndexInvariants {
     private void checkHoldings() {
         long heldBlocks = 0;
         for (int slot = 0; slot < index.config().maxWorkerSlots(); slot++) {
-            final Holdings held = index.holdings(slot);
+            final HeldRuns held = index.holdings(slot);
             int used = 0;
             int names = 0;
             final Map<Integer, Integer> below = new HashMap<>();
@@ -329,7 +329,7 @@ final class IndexInvariants {
         assertTrue(coveredBlocks.isEmpty(), () -> "covers left over: " + coveredBlocks);
     }
 
-    private void checkHolding(int slot, Holdings held, int holding) {
+    private void checkHolding(int slot, HeldRuns held, int holding) {
         final String owner = "holding " + holding + " of slot " + slot;
         final long at = LineArena.offset(held.line(holding));
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
@@ -366,7 +366,7 @@ final class IndexInvariants {
         return place % perChunk < LONGS_PER_LINE << arena.order(names);
     }
 
-    private void checkPlaces(int slot, Holdings held, int holding, long at, String owner) {
+    private void checkPlaces(int slot, HeldRuns held, int holding, long at, String owner) {
         int count = 0;
         final int high = held.high(holding);
         for (int place = held.low(holding); place < high; place++) {

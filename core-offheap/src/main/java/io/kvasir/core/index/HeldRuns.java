@@ -11,7 +11,7 @@ import io.kvasir.core.memory.OffHeap;
  * holding of that array. Splits of runs change no position. A position that was kept may have
  * become that of another block; the name tells.
  */
-final class Holdings {
+final class HeldRuns {
     /** No position, no holding. */
     static final int NONE = -1;
 
@@ -35,13 +35,13 @@ final class Holdings {
     private int firstFree = NONE;
     private int used;
 
-    Holdings(LineArena arena) {
+    HeldRuns(LineArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
         this.lines = new SegmentedLines(arena);
     }
 
-    /** Holdings. */
+    /** HeldRuns. */
     int used() {
         return used;
     }
@@ -195,7 +195,7 @@ final class Holdings {
                 : NONE;
     }
 
-    /** Holdings that go on from one: none of them was made before it. */
+    /** HeldRuns that go on from one: none of them was made before it. */
     int below(int holding) {
         return memory.getInt(at(holding) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
     }
