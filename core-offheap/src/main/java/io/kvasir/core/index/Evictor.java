@@ -23,7 +23,7 @@ final class Evictor {
     /** HeldRuns that the hand passes over at most. */
     private static final int SEARCH = 1024;
 
-    private final RunTree tree;
+    private final RadixTree tree;
     private final HolderConsistency covers;
     private final HeldRuns[] slots;
     private final SlotNames[] slotNames;
@@ -35,7 +35,7 @@ final class Evictor {
     private final long[] evicted = new long[MOST];
     private long steps;
 
-    Evictor(RunTree tree, HolderConsistency covers, HeldRuns[] slots, SlotNames[] slotNames) {
+    Evictor(RadixTree tree, HolderConsistency covers, HeldRuns[] slots, SlotNames[] slotNames) {
         this.tree = tree;
         this.covers = covers;
         this.slots = slots;

@@ -17,20 +17,20 @@ final class HolderConsistency {
     /** Holders of the lower piece of a split that are added one by one. */
     private static final int FEW_COVERS = 64;
 
-    private final RunTree tree;
+    private final RadixTree tree;
     private final HeldRuns[] slots;
     private final HolderCounts holders;
     private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
     /** Where a slot was found last: one event asks for the same cover again and again. */
-    private int seenRun = RunTree.NONE;
+    private int seenRun = RadixTree.NONE;
 
     private int seenCover;
 
     private long asked;
 
-    HolderConsistency(LineArena arena, RunTree tree, HeldRuns[] slots) {
+    HolderConsistency(LineArena arena, RadixTree tree, HeldRuns[] slots) {
         this.tree = tree;
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);
@@ -52,13 +52,13 @@ final class HolderConsistency {
         tree.unheld(run, tree.unheld(run) + count);
     }
 
-    /** Cover of a run by a slot, or {@link RunTree#NO_COVER}. */
+    /** Cover of a run by a slot, or {@link RadixTree#NO_COVER}. */
     private int cover(int run, int slot) {
         if (run != seenRun || !tree.isCover(run, seenCover, slot)) {
             seenRun = run;
             seenCover = tree.findCover(run, slot);
-            if (seenCover == RunTree.NO_COVER) {
-                seenRun = RunTree.NONE;
+            if (seenCover == RadixTree.NO_COVER) {
+                seenRun = RadixTree.NONE;
             }
         }
         return seenCover;
@@ -71,7 +71,7 @@ final class HolderConsistency {
             return tree.coverTag(run, cover);
         }
         int first = run;
-        for (int r = tree.previousPiece(run); r != RunTree.NONE; r = tree.previousPiece(r)) {
+        for (int r = tree.previousPiece(run); r != RadixTree.NONE; r = tree.previousPiece(r)) {
             asked++;
             final int found = cover(r, slot);
             if (found >= 0) {
@@ -82,7 +82,7 @@ final class HolderConsistency {
         if (!tree.isHeadless(first)) {
             return NONE; // every slot that holds a block of the array covers its first piece
         }
-        for (int r = tree.nextPiece(run); r != RunTree.NONE; r = tree.nextPiece(r)) {
+        for (int r = tree.nextPiece(run); r != RadixTree.NONE; r = tree.nextPiece(r)) {
             asked++;
             final int found = cover(r, slot);
             if (found >= 0) {
@@ -103,12 +103,12 @@ final class HolderConsistency {
     }
 
     private boolean addCover(int run, int slot, int holding) {
-        seenRun = RunTree.NONE;
+        seenRun = RadixTree.NONE;
         if (tree.covers(run) >= HolderCounts.FEW && !holders.has(run) && !count(run)) {
             return false;
         }
         seenCover = tree.addCover(run, slot, 0, holding);
-        if (seenCover == RunTree.NO_COVER) {
+        if (seenCover == RadixTree.NO_COVER) {
             return false;
         }
         seenRun = run;
@@ -116,7 +116,7 @@ final class HolderConsistency {
         if (tree.first(run) < tree.first(mine.run(holding))) {
             mine.run(holding, run); // the first one that it covers
         }
-        if (mine.held(holding) == 0 && tree.previousPiece(run) != RunTree.NONE) {
+        if (mine.held(holding) == 0 && tree.previousPiece(run) != RadixTree.NONE) {
             tree.markHeadless(tree.pieceAt(run, 0));
         }
         return true;
@@ -159,11 +159,11 @@ final class HolderConsistency {
         if (!holders.make(run)) {
             return false;
         }
-        for (int piece = tree.pieceAt(run, 0); piece != RunTree.NONE; ) {
+        for (int piece = tree.pieceAt(run, 0); piece != RadixTree.NONE; ) {
             final int first = tree.first(piece);
             final int end = first + tree.length(piece);
             for (int cover = tree.lastCover(piece);
-                    cover != RunTree.NO_COVER;
+                    cover != RadixTree.NO_COVER;
                     cover = tree.previousCover(piece, cover)) {
                 final HeldRuns held = slots[tree.coverSlot(piece, cover)];
                 final int holding = tree.coverTag(piece, cover);
@@ -308,7 +308,7 @@ final class HolderConsistency {
     private void join(int run) {
         joinNext(run);
         final int above = tree.previousPiece(run);
-        if (above != RunTree.NONE) {
+        if (above != RadixTree.NONE) {
             joinNext(above);
         }
     }
@@ -316,7 +316,7 @@ final class HolderConsistency {
     /** Joins a run with its next piece, if it has no other child and that is not too much work. */
     private void joinNext(int run) {
         final int lower = tree.nextPiece(run);
-        if (lower == RunTree.NONE
+        if (lower == RadixTree.NONE
                 || tree.childCount(run) != 1
                 || !joined.prepare(run, holders.has(run) ? Integer.MAX_VALUE : HolderCounts.FEW)) {
             return;
@@ -343,7 +343,7 @@ final class HolderConsistency {
         }
         int longest = 0;
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER && longest < length;
+                cover != RadixTree.NO_COVER && longest < length;
                 cover = tree.previousCover(run, cover)) {
             final int high = slots[tree.coverSlot(run, cover)].high(tree.coverTag(run, cover));
             longest = Math.max(longest, Math.min(length, high - tree.first(run)));
@@ -359,7 +359,7 @@ final class HolderConsistency {
         final int first = tree.first(run);
         boolean some = false;
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int other = tree.coverSlot(run, cover);
             asked++;
@@ -390,7 +390,7 @@ final class HolderConsistency {
 
     private boolean isHeldByOther(int run, int place, int slot) {
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int other = tree.coverSlot(run, cover);
             asked++;
@@ -408,7 +408,7 @@ final class HolderConsistency {
      */
     boolean split(int run, int at) {
         final int lower = tree.beginSplit(run, at);
-        if (lower == RunTree.NONE) {
+        if (lower == RadixTree.NONE) {
             return false;
         }
         if (!coverLower(run, at, lower)) {
@@ -437,7 +437,7 @@ final class HolderConsistency {
             return false;
         }
         for (int cover = copied ? tree.lastCoverNotWhole(run) : tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover =
                         copied
                                 ? tree.previousCoverNotWhole(run, cover)
@@ -452,7 +452,7 @@ final class HolderConsistency {
                 }
                 leading = leading(lower, slots[slot], holding);
             }
-            if (tree.addCover(lower, slot, leading, holding) == RunTree.NO_COVER) {
+            if (tree.addCover(lower, slot, leading, holding) == RadixTree.NO_COVER) {
                 return false;
             }
         }
@@ -464,7 +464,7 @@ final class HolderConsistency {
         final int first = tree.first(run);
         final int end = first + at;
         for (int cover = tree.lastCoverNotWhole(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCoverNotWhole(run, cover)) {
             asked++;
             final int slot = tree.coverSlot(run, cover);

@@ -17,9 +17,9 @@ final class HolderCounts {
 
     private final LineArena arena;
     private final OffHeap memory;
-    private final RunTree tree;
+    private final RadixTree tree;
 
-    HolderCounts(LineArena arena, RunTree tree) {
+    HolderCounts(LineArena arena, RadixTree tree) {
         this.arena = arena;
         this.memory = arena.memory();
         this.tree = tree;
@@ -43,7 +43,7 @@ final class HolderCounts {
             return false;
         }
         memory.zero(LineArena.offset(line), length);
-        for (int piece = tree.pieceAt(run, 0); piece != RunTree.NONE; ) {
+        for (int piece = tree.pieceAt(run, 0); piece != RadixTree.NONE; ) {
             tree.holderLine(piece, line);
             piece = tree.nextPiece(piece);
         }
@@ -56,8 +56,8 @@ final class HolderCounts {
     void fit(int run) {
         if (has(run)
                 && tree.covers(run) <= FEW / 2
-                && tree.previousPiece(run) == RunTree.NONE
-                && tree.nextPiece(run) == RunTree.NONE) {
+                && tree.previousPiece(run) == RadixTree.NONE
+                && tree.nextPiece(run) == RadixTree.NONE) {
             arena.free(tree.holderLine(run));
             tree.holderLine(run, LineArena.NONE);
         }

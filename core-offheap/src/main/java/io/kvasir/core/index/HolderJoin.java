@@ -14,7 +14,7 @@ final class HolderJoin {
     /** Holders of which one run has a list that are gone through; beyond that the split stays. */
     private static final int MAX_LISTED = 1024;
 
-    private final RunTree tree;
+    private final RadixTree tree;
 
     /** Of each slot, while two runs are compared: the cover of the lower one + 1, 0 = none. */
     private final int[] lowerCovers;
@@ -24,7 +24,7 @@ final class HolderJoin {
     private final int[] holdings = new int[MAX_LISTED];
     private int added;
 
-    HolderJoin(RunTree tree, int workerSlots) {
+    HolderJoin(RadixTree tree, int workerSlots) {
         this.tree = tree;
         this.lowerCovers = new int[workerSlots];
     }
@@ -72,11 +72,11 @@ final class HolderJoin {
 
     private boolean prepareMaps(int run, int lower, int most) {
         final int count = tree.differingCovers(run, lower, differing);
-        if (count == RunTree.NO_COVER) {
+        if (count == RadixTree.NO_COVER) {
             return false;
         }
         for (int i = 0; i < count; i++) {
-            if (tree.findCover(run, differing[i]) == RunTree.NO_COVER) {
+            if (tree.findCover(run, differing[i]) == RadixTree.NO_COVER) {
                 toAdd(lower, tree.findCover(lower, differing[i]));
             }
         }
@@ -92,7 +92,7 @@ final class HolderJoin {
 
     private void mark(int lower) {
         for (int cover = tree.lastCover(lower);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(lower, cover)) {
             lowerCovers[tree.coverSlot(lower, cover)] = cover + 1;
         }
@@ -100,7 +100,7 @@ final class HolderJoin {
 
     private void unmark(int lower) {
         for (int cover = tree.lastCover(lower);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(lower, cover)) {
             lowerCovers[tree.coverSlot(lower, cover)] = 0;
         }
@@ -109,13 +109,13 @@ final class HolderJoin {
     /** Lists the slots that cover the lower run only; those of both get their mark negated. */
     private void findAdded(int run, int lower) {
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int slot = tree.coverSlot(run, cover);
             lowerCovers[slot] = -lowerCovers[slot];
         }
         for (int cover = tree.lastCover(lower);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(lower, cover)) {
             if (lowerCovers[tree.coverSlot(lower, cover)] > 0) {
                 toAdd(lower, cover);
@@ -132,7 +132,7 @@ final class HolderJoin {
     private boolean add(int run, int lower) {
         final int length = tree.length(run) + tree.length(lower);
         for (int i = 0; i < added; i++) {
-            if (tree.addCover(run, slots[i], 0, holdings[i], length) == RunTree.NO_COVER) {
+            if (tree.addCover(run, slots[i], 0, holdings[i], length) == RadixTree.NO_COVER) {
                 while (--i >= 0) {
                     tree.removeCover(run, tree.findCover(run, slots[i]));
                 }
@@ -145,7 +145,7 @@ final class HolderJoin {
 
     private void lengthen(int run, int lower) {
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int inLower = Math.abs(lowerCovers[tree.coverSlot(run, cover)]) - 1;
             lengthen(run, cover, lower, inLower);
@@ -156,7 +156,7 @@ final class HolderJoin {
     private void lengthen(int run, int cover, int lower, int inLower) {
         final int length = tree.length(run);
         if (tree.coverLeading(run, cover) >= length) {
-            final int more = inLower == RunTree.NO_COVER ? 0 : tree.coverLeading(lower, inLower);
+            final int more = inLower == RadixTree.NO_COVER ? 0 : tree.coverLeading(lower, inLower);
             tree.setCover(
                     run,
                     cover,

@@ -19,7 +19,7 @@ import java.util.Objects;
 /**
  * Which worker slot holds which block of which prefix, learned from engine events.
  *
- * <p>Prompts are paths in a {@link RunTree} of local hashes, which workers share; an engine hash is
+ * <p>Prompts are paths in a {@link RadixTree} of local hashes, which workers share; an engine hash is
  * only a worker's own name for a block, needed for parents and removals. A worker may have several
  * names for one block and several physical copies under one name: it holds the block until the last
  * of them goes. A removed middle block leaves a hole that ends a match there; what is behind it is
@@ -68,7 +68,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private final PrefixIndexConfig config;
     private final LineArena arena;
-    private final RunTree tree;
+    private final RadixTree tree;
     private final HeldRuns[] slots;
     private final SlotNames[] slotNames;
     private final HolderConsistency covers;
@@ -148,7 +148,7 @@ public final class PrefixIndex implements AutoCloseable {
         this.writer = new WriterLane(gate);
         try {
             this.arena = gate.own(new LineArena(config.budgetBytes()));
-            this.tree = new RunTree(arena, config.maxWorkerSlots());
+            this.tree = new RadixTree(arena, config.maxWorkerSlots());
         } catch (Throwable t) {
             gate.close();
             throw t;
@@ -454,7 +454,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Goes on behind the end of a run: to a child, to what is appended, or to a new child. */
     private boolean stepDown(int done) {
         final int child = tree.child(run, locals[done]);
-        if (child != RunTree.NONE) {
+        if (child != RadixTree.NONE) {
             enter(child);
             return true;
         }
@@ -463,12 +463,12 @@ public final class PrefixIndex implements AutoCloseable {
             covers.appended(run, appended);
             return true;
         }
-        final int most = RunTree.longestRun(arena, ARRAYS_PER_RUN);
+        final int most = RadixTree.longestRun(arena, ARRAYS_PER_RUN);
         final int added =
                 most == 0
-                        ? RunTree.NONE
+                        ? RadixTree.NONE
                         : tree.addChild(run, locals, done, Math.min(most, count - done));
-        if (added == RunTree.NONE) {
+        if (added == RadixTree.NONE) {
             return false;
         }
         covers.appended(added, tree.length(added));
@@ -646,7 +646,7 @@ public final class PrefixIndex implements AutoCloseable {
             if (offset == tree.length(run)) {
                 run = tree.child(run, locals[traced]);
                 offset = 0;
-                if (run == RunTree.NONE) {
+                if (run == RadixTree.NONE) {
                     break;
                 }
             }
@@ -942,7 +942,7 @@ public final class PrefixIndex implements AutoCloseable {
     private void showHolders(int shown, int block, long sequence, BlockVisitor visitor) {
         final int place = tree.first(shown) + block;
         for (int cover = tree.lastCover(shown);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(shown, cover)) {
             final int holder = tree.coverSlot(shown, cover);
             final int held = tree.coverTag(shown, cover);
@@ -1133,7 +1133,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /** The runs; for tests. */
-    RunTree tree() {
+    RadixTree tree() {
         return tree;
     }
 

@@ -21,7 +21,7 @@ import java.util.Arrays;
  * changes before the memory of the old ones is given back.
  */
 final class RunChildren {
-    private static final int NONE = RunTree.NONE;
+    private static final int NONE = RadixTree.NONE;
 
     /** Largest table that still has children when it becomes a node: 64 entries, three quarters. */
     private static final int MAX_TABLE_ORDER = 4;
@@ -84,7 +84,7 @@ final class RunChildren {
         return memory.getInt(RunDescriptor.headerOffset(run) + RunDescriptor.CHILD_COUNT_OFFSET);
     }
 
-    /** Child of a run that starts with a local hash, or {@link RunTree#NONE}. */
+    /** Child of a run that starts with a local hash, or {@link RadixTree#NONE}. */
     int find(int run, long hash) {
         final int level = descend(run, hash);
         final long link = memory.getLong(path[level]);

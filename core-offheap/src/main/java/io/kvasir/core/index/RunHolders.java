@@ -223,7 +223,7 @@ final class RunHolders {
         return count;
     }
 
-    /** See {@link RunTree#differingCovers}. */
+    /** See {@link RadixTree#differingCovers}. */
     int differing(int run, int other, int[] out) {
         final long map = covers(run);
         final long otherMap = covers(other);
@@ -246,7 +246,7 @@ final class RunHolders {
         return found;
     }
 
-    /** See {@link RunTree#copyWholeCovers}. */
+    /** See {@link RadixTree#copyWholeCovers}. */
     boolean copyWhole(int run, int lower) {
         final long map = covers(run);
         final int line = arena.allocate(mapOrder);

@@ -1,7 +1,7 @@
 package io.kvasir.core.slots;
 
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.index.RunTree;
+import io.kvasir.core.index.RadixTree;
 import io.kvasir.core.memory.LineArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
@@ -23,34 +23,34 @@ import io.kvasir.core.memory.WriterCounter;
  * splits nor joins move a block in its array or change the number of an array's first piece: these
  * two name the end of a path.
  *
- * <p>A cover says {@link RunTree#MAX_RUN} leading blocks, which is the whole run whatever its
- * length, and has the count as its tag; {@link RunTree#unheld} counts the paths that end at the
+ * <p>A cover says {@link RadixTree#MAX_RUN} leading blocks, which is the whole run whatever its
+ * length, and has the count as its tag; {@link RadixTree#unheld} counts the paths that end at the
  * run's end. One writer thread; {@link #match} is for any thread.
  */
 final class ActivePaths implements AutoCloseable {
     /** Answer of {@link #enter}: no memory, or too many blocks. */
     static final int FULL = -1;
 
-    private static final int WHOLE = RunTree.MAX_RUN;
+    private static final int WHOLE = RadixTree.MAX_RUN;
 
     /** Pieces with more covers stay as they are: to split them again would cost too much. */
     private static final int MAX_JOINED_COVERS = 64;
 
     private final LineArena arena;
-    private final RunTree tree;
+    private final RadixTree tree;
     private final long maxBlocks;
     private final HolderHints hints;
     private final WriterCounter used = new WriterCounter();
 
     // where the last enter() has come to
-    private int end = RunTree.NONE;
-    private int endArray = RunTree.NONE;
+    private int end = RadixTree.NONE;
+    private int endArray = RadixTree.NONE;
     private boolean usesEnd;
     private int firstUses;
 
     ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
         this.arena = new LineArena(budgetBytes);
-        this.tree = OffHeap.orClose(arena, () -> new RunTree(arena, workerSlots));
+        this.tree = OffHeap.orClose(arena, () -> new RadixTree(arena, workerSlots));
         this.hints = OffHeap.orClose(arena, () -> new HolderHints(tree, workerSlots));
         this.maxBlocks = maxBlocks;
     }
@@ -66,7 +66,7 @@ final class ActivePaths implements AutoCloseable {
                 && used.get() + count - shared(slot, hashes, count) > maxBlocks) {
             return FULL;
         }
-        int split = RunTree.NONE;
+        int split = RadixTree.NONE;
         int done = 0;
         end = tree.root();
         endArray = end;
@@ -74,13 +74,13 @@ final class ActivePaths implements AutoCloseable {
         firstUses = 0;
         while (done < count) {
             final int run = tree.child(end, hashes[done]);
-            if (run == RunTree.NONE) {
+            if (run == RadixTree.NONE) {
                 break;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
             if (same < tree.length(run)) {
                 if (!split(run, same)) {
-                    return takeBack(slot, RunTree.NONE);
+                    return takeBack(slot, RadixTree.NONE);
                 }
                 split = run;
             }
@@ -91,7 +91,7 @@ final class ActivePaths implements AutoCloseable {
         }
         while (done < count) {
             final int run = tree.addChild(end, hashes, done, count - done);
-            if (run == RunTree.NONE) {
+            if (run == RadixTree.NONE) {
                 return takeBack(slot, split);
             }
             final boolean first = use(run, slot);
@@ -109,7 +109,7 @@ final class ActivePaths implements AutoCloseable {
         int done = 0;
         while (done < count) {
             run = tree.child(run, hashes[done]);
-            if (run == RunTree.NONE || hints.find(run, slot) == RunTree.NO_COVER) {
+            if (run == RadixTree.NONE || hints.find(run, slot) == RadixTree.NO_COVER) {
                 return done;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
@@ -123,11 +123,11 @@ final class ActivePaths implements AutoCloseable {
 
     private boolean use(int run, int slot) {
         // who did not use the run above before does not use this one
-        final int cover = usesEnd ? hints.find(run, slot) : RunTree.NO_COVER;
-        usesEnd = cover != RunTree.NO_COVER;
+        final int cover = usesEnd ? hints.find(run, slot) : RadixTree.NO_COVER;
+        usesEnd = cover != RadixTree.NO_COVER;
         if (usesEnd) {
             tree.setCover(run, cover, slot, WHOLE, tree.coverTag(run, cover) + 1);
-        } else if (tree.addCover(run, slot, WHOLE, 1) != RunTree.NO_COVER) {
+        } else if (tree.addCover(run, slot, WHOLE, 1) != RadixTree.NO_COVER) {
             firstUses += tree.length(run);
         } else {
             return false;
@@ -139,14 +139,14 @@ final class ActivePaths implements AutoCloseable {
 
     private boolean split(int run, int at) {
         final int lower = tree.beginSplit(run, at);
-        if (lower == RunTree.NONE) {
+        if (lower == RadixTree.NONE) {
             return false;
         }
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int slot = tree.coverSlot(run, cover);
-            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover)) == RunTree.NO_COVER) {
+            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover)) == RadixTree.NO_COVER) {
                 tree.cancelSplit(lower);
                 return false;
             }
@@ -160,7 +160,7 @@ final class ActivePaths implements AutoCloseable {
     /** Undoes an {@link #enter} that found no memory. */
     private int takeBack(int slot, int split) {
         leaveUpward(slot, end);
-        if (split != RunTree.NONE && isNeedlesslySplit(split)) {
+        if (split != RadixTree.NONE && isNeedlesslySplit(split)) {
             tree.join(split);
         }
         return FULL;
@@ -170,7 +170,7 @@ final class ActivePaths implements AutoCloseable {
     private boolean isNeedlesslySplit(int run) {
         return tree.unheld(run) == 0
                 && tree.childCount(run) == 1
-                && tree.nextPiece(run) != RunTree.NONE;
+                && tree.nextPiece(run) != RadixTree.NONE;
     }
 
     /** First piece of the array in which the path of the last {@link #enter} ends. */
@@ -234,7 +234,7 @@ final class ActivePaths implements AutoCloseable {
     }
 
     /** The runs; for tests. */
-    RunTree tree() {
+    RadixTree tree() {
         return tree;
     }
 

@@ -1,6 +1,6 @@
 package io.kvasir.core.slots;
 
-import io.kvasir.core.index.RunTree;
+import io.kvasir.core.index.RadixTree;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -18,18 +18,18 @@ final class HolderHints implements AutoCloseable {
     private static final int HINTS_PER_SLOT = 4;
     private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
-    private final RunTree tree;
+    private final RadixTree tree;
     private final OffHeap hints;
     private final int shift;
 
-    HolderHints(RunTree tree, int workerSlots) {
+    HolderHints(RadixTree tree, int workerSlots) {
         final int bits = Integer.SIZE - Integer.numberOfLeadingZeros(workerSlots * HINTS_PER_SLOT);
         this.tree = tree;
         this.shift = Long.SIZE - bits;
         this.hints = OffHeap.allocate((long) Integer.BYTES << bits);
     }
 
-    /** The same as {@link RunTree#findCover}. */
+    /** The same as {@link RadixTree#findCover}. */
     int find(int run, int slot) {
         final int covers = tree.covers(run);
         if (covers <= FEW || tree.hasCoverMap(run)) {
@@ -47,14 +47,14 @@ final class HolderHints implements AutoCloseable {
         return found;
     }
 
-    /** The same as {@link RunTree#removeCover}. */
+    /** The same as {@link RadixTree#removeCover}. */
     void remove(int run, int cover) {
         final int last = tree.covers(run) - 1;
         if (last > FEW && !tree.hasCoverMap(run)) {
             hints.putInt(hint(run, tree.coverSlot(run, last)), cover);
         }
         tree.removeCover(run, cover);
-        tree.fitCovers(run, RunTree.MAX_RUN);
+        tree.fitCovers(run, RadixTree.MAX_RUN);
     }
 
     private long hint(int run, int slot) {

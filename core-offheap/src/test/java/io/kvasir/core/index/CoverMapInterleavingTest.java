@@ -247,7 +247,7 @@ class CoverMapInterleavingTest {
     }
 
     private boolean isMap(String prompt) {
-        final RunTree tree = index.index().tree();
+        final RadixTree tree = index.index().tree();
         return tree.hasCoverMap(tree.child(tree.root(), prompt.charAt(0)));
     }
 

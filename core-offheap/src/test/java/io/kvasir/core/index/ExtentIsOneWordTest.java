@@ -29,7 +29,7 @@ class ExtentIsOneWordTest {
     private static final Step[] AROUND_THE_EXTENT = {Step.IDENTIFIED, Step.EXTENT_READ};
 
     private final LineArena arena = new LineArena(64 << 10);
-    private final RunTree tree = new RunTree(arena, SLOTS);
+    private final RadixTree tree = new RadixTree(arena, SLOTS);
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
     @AfterEach
@@ -93,7 +93,7 @@ class ExtentIsOneWordTest {
     private int add(int slot, long[] hashes) {
         final int run = tree.addChild(tree.root(), hashes, 0, hashes.length);
         assertEquals(hashes.length, tree.length(run));
-        assertTrue(tree.addCover(run, slot, hashes.length, 0) != RunTree.NO_COVER);
+        assertTrue(tree.addCover(run, slot, hashes.length, 0) != RadixTree.NO_COVER);
         return run;
     }
 

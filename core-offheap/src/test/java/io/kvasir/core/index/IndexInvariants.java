@@ -30,7 +30,7 @@ final class IndexInvariants {
     private static final int LONGS_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
 
     private final PrefixIndex index;
-    private final RunTree tree;
+    private final RadixTree tree;
     private final LineArena arena;
     private final OffHeap memory;
 
@@ -116,8 +116,8 @@ final class IndexInvariants {
         final int end = first + RunDescriptor.length(extent);
         final int above = tree.previousPiece(run);
         assertTrue(tree.length(run) > 0, () -> "empty run " + run);
-        assertTrue(end <= RunTree.MAX_RUN, () -> "long run " + run);
-        if (above == RunTree.NONE) {
+        assertTrue(end <= RadixTree.MAX_RUN, () -> "long run " + run);
+        if (above == RadixTree.NONE) {
             assertEquals(0, first, "place of the first piece");
             claim(line, "hashes of run " + run);
             if (tree.holderLine(run) != LineArena.NONE) {
@@ -135,7 +135,7 @@ final class IndexInvariants {
                 () -> "many holders that are not counted: run " + run);
         assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
         final int below = tree.nextPiece(run);
-        assertTrue(below == RunTree.NONE || tree.previousPiece(below) == run, "pieces linked");
+        assertTrue(below == RadixTree.NONE || tree.previousPiece(below) == run, "pieces linked");
     }
 
     private int[] checkChildren(int run) {
@@ -147,7 +147,7 @@ final class IndexInvariants {
         assertEquals(found.length == 1, kind == RunDescriptor.ONE_CHILD);
         assertEquals(found.length, checkLink(children, "children of run " + run));
         final Set<Long> firsts = new HashSet<>();
-        boolean hasNextPiece = tree.nextPiece(run) == RunTree.NONE;
+        boolean hasNextPiece = tree.nextPiece(run) == RadixTree.NONE;
         for (int child : found) {
             final long hash = tree.hash(child, 0);
             assertTrue(firsts.add(hash), "two children with one hash");
@@ -177,7 +177,7 @@ final class IndexInvariants {
                     final long entry =
                             LineArena.offset((int) link)
                                     + (long) i * RunDescriptor.TABLE_ENTRY_LENGTH;
-                    count += memory.getInt(entry + Long.BYTES) == RunTree.NONE ? 0 : 1;
+                    count += memory.getInt(entry + Long.BYTES) == RadixTree.NONE ? 0 : 1;
                 }
                 assertEquals(RunDescriptor.tableCount(link), count, "count of a table");
                 assertTrue(count > 1, "table for one child");
@@ -216,7 +216,7 @@ final class IndexInvariants {
         final int end = first + tree.length(run);
         final Set<Integer> slots = new HashSet<>();
         for (int cover = tree.lastCover(run);
-                cover != RunTree.NO_COVER;
+                cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int slot = tree.coverSlot(run, cover);
             final int holding = tree.coverTag(run, cover);
@@ -257,10 +257,10 @@ final class IndexInvariants {
 
     private boolean isPieceOf(int piece, int run) {
         int top = run;
-        while (tree.previousPiece(top) != RunTree.NONE) {
+        while (tree.previousPiece(top) != RadixTree.NONE) {
             top = tree.previousPiece(top);
         }
-        for (int p = top; p != RunTree.NONE; p = tree.nextPiece(p)) {
+        for (int p = top; p != RadixTree.NONE; p = tree.nextPiece(p)) {
             if (p == piece) {
                 return true;
             }
@@ -275,7 +275,7 @@ final class IndexInvariants {
         for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
             int holders = 0;
             for (int cover = tree.lastCover(run);
-                    cover != RunTree.NO_COVER;
+                    cover != RadixTree.NO_COVER;
                     cover = tree.previousCover(run, cover)) {
                 final HeldRuns mine = index.holdings(tree.coverSlot(run, cover));
                 holders += mine.holds(tree.coverTag(run, cover), place) ? 1 : 0;
@@ -394,7 +394,7 @@ final class IndexInvariants {
     private void checkHeaders() {
         final Set<Integer> headers = new HashSet<>(reached);
         int free = tree.firstFreeRun();
-        while (free != RunTree.NONE) {
+        while (free != RadixTree.NONE) {
             assertTrue(headers.add(free), "free and in use, or twice free: run " + free);
             assertEquals(0, memory.getLong(at(free) + RunDescriptor.PARENT_OFFSET));
             free = memory.getInt(at(free) + RunDescriptor.NEXT_PIECE_OFFSET);

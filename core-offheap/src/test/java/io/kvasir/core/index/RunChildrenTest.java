@@ -41,7 +41,7 @@ class RunChildrenTest {
     private static final int ALLOWED_READS = 40;
 
     private final LineArena arena = new LineArena(64L << 20);
-    private final RunTree tree = new RunTree(arena, 2, SECRET);
+    private final RadixTree tree = new RadixTree(arena, 2, SECRET);
     private final RunChildren children = tree.runChildren();
     private int allowedMoves = ALLOWED_MOVES;
 
@@ -97,7 +97,7 @@ class RunChildrenTest {
                 hashes.set(at, hashes.getLast());
                 hashes.removeLast();
                 remove(model.remove(hash));
-                assertEquals(RunTree.NONE, tree.child(tree.root(), hash));
+                assertEquals(RadixTree.NONE, tree.child(tree.root(), hash));
             }
             if (i % Math.max(1, most / 16) == 0) {
                 check(model, random);
@@ -113,7 +113,7 @@ class RunChildrenTest {
     private void check(Map<Long, Integer> model, SplittableRandom random) {
         assertEquals(model.size(), tree.childCount(tree.root()));
         model.forEach((hash, child) -> assertEquals(child, tree.child(tree.root(), hash)));
-        assertEquals(RunTree.NONE, tree.child(tree.root(), random.nextLong() | 1L << 63));
+        assertEquals(RadixTree.NONE, tree.child(tree.root(), random.nextLong() | 1L << 63));
         assertArrayEquals(
                 model.values().stream().mapToInt(c -> c).sorted().toArray(),
                 Arrays.stream(tree.children(tree.root())).sorted().toArray());
@@ -143,12 +143,12 @@ class RunChildrenTest {
     @ValueSource(longs = {1, 0x1234_5678_9ABC_DEFL, -77})
     void hashesMadeForOneLinkOfAnotherSecretAreHashesAsAnyOther(long secret) {
         try (LineArena other = new LineArena(32L << 20)) {
-            final RunTree aimedAt = new RunTree(other, 2, secret * 0xD6E8_FEB8_6659_FD93L);
+            final RadixTree aimedAt = new RadixTree(other, 2, secret * 0xD6E8_FEB8_6659_FD93L);
             final SplittableRandom random = new SplittableRandom(5);
             for (int i = 0; i < 30_000; i++) {
                 final long hash = aimed(random.nextLong() >>> 17);
                 assertNotEquals(
-                        RunTree.NONE, aimedAt.addChild(aimedAt.root(), new long[] {hash}, 0, 1));
+                        RadixTree.NONE, aimedAt.addChild(aimedAt.root(), new long[] {hash}, 0, 1));
             }
             int most = 0;
             for (int i = 0; i < 30_000; i++) {
@@ -189,13 +189,13 @@ class RunChildrenTest {
     @Test
     void whatDoesNotFitChangesNothing() {
         try (LineArena small = new LineArena(48 << 10)) {
-            final RunTree tight = new RunTree(small, 2, SECRET);
+            final RadixTree tight = new RadixTree(small, 2, SECRET);
             final SplittableRandom random = new SplittableRandom(4);
             final Map<Long, Integer> held = new HashMap<>();
             for (int i = 0; i < 5_000; i++) {
                 final long hash = random.nextLong();
                 final int child = tight.addChild(tight.root(), new long[] {hash}, 0, 1);
-                if (child != RunTree.NONE) {
+                if (child != RadixTree.NONE) {
                     held.put(hash, child);
                 } else if (i % 7 == 0) {
                     final long any = held.keySet().iterator().next();

@@ -177,7 +177,7 @@ class RunReaderInterleavingTest {
     void blocksAppendedToARunWhoseSplitCameToNothingAreNotTheOldOnes() {
         index.store(0, "abcdefghijklmnopqrst");
         index.store(1, "abcdefghij");
-        final RunTree tree = index.index().tree();
+        final RadixTree tree = index.index().tree();
         final int run = run("a");
         final OverlapScores found =
                 index.match(
@@ -602,13 +602,13 @@ class RunReaderInterleavingTest {
 
     /** Run in which a prompt's last block lies. */
     private int run(String prompt) {
-        final RunTree tree = index.index().tree();
+        final RadixTree tree = index.index().tree();
         final long[] hashes = WatchedIndex.prompt(prompt);
         int run = tree.root();
         int depth = 0;
         while (depth < hashes.length) {
             run = tree.child(run, hashes[depth]);
-            assertTrue(run != RunTree.NONE, prompt);
+            assertTrue(run != RadixTree.NONE, prompt);
             final int matched = tree.matching(run, 0, hashes, depth, hashes.length - depth);
             assertTrue(matched > 0, prompt);
             depth += matched;

@@ -5,11 +5,11 @@ import io.kvasir.core.memory.OffHeap;
 /** A reader of any tree, from a memory of the test's choice, that stops at each of its steps. */
 public final class SteppedReader {
     private final OffHeap memory;
-    private final RunTree tree;
+    private final RadixTree tree;
     private final int slots;
 
     /** Reads the runs of a tree from another memory with the same layout. */
-    public SteppedReader(OffHeap memory, RunTree tree, int slots) {
+    public SteppedReader(OffHeap memory, RadixTree tree, int slots) {
         this.memory = memory;
         this.tree = tree;
         this.slots = slots;

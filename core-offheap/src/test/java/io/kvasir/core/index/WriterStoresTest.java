@@ -432,7 +432,7 @@ class WriterStoresTest {
         assumeTrue(LaggingMemory.isPossible());
         try (WatchedIndex index = WatchedIndex.lagging(CONFIG)) {
             mapAndOneThatHoldsHalf(index);
-            final RunTree tree = index.index().tree();
+            final RadixTree tree = index.index().tree();
             final long run = RunDescriptor.headerOffset(tree.child(tree.root(), 'a'));
             index.lag().clear();
             split(index);

@@ -15,12 +15,12 @@ import org.junit.jupiter.params.provider.EnumSource.Mode;
 import java.util.stream.LongStream;
 
 /** Undoing a split, alone and under a reader. */
-class RunTreeJoinTest {
+class RadixTreeJoinTest {
     private static final int SLOTS = 3;
     private static final long[] PROMPT = LongStream.range(100, 112).toArray();
 
     private final LineArena arena = new LineArena(64 << 10);
-    private final RunTree tree = new RunTree(arena, SLOTS);
+    private final RadixTree tree = new RadixTree(arena, SLOTS);
     private final OverlapScores scores = new OverlapScores(SLOTS);
     private final int upper = tree.addChild(tree.root(), PROMPT, 0, 8);
 
@@ -51,7 +51,7 @@ class RunTreeJoinTest {
         assertEquals(runs - 1, tree.runs());
         assertEquals(8, tree.length(upper));
         assertEquals(2, tree.childCount(upper));
-        assertEquals(RunTree.NONE, tree.nextPiece(upper));
+        assertEquals(RadixTree.NONE, tree.nextPiece(upper));
         assertEquals(upper, tree.parent(tree.child(upper, PROMPT[8])));
         tree.match(PROMPT, 12, scores);
         assertEquals("{0=8, 1=12}", scores.toString());
@@ -81,7 +81,7 @@ class RunTreeJoinTest {
         tree.join(upper);
 
         assertEquals(lower, tree.addChild(tree.root(), new long[] {5, 6}, 0, 2));
-        assertEquals(RunTree.NONE, tree.child(lower, PROMPT[8]));
+        assertEquals(RadixTree.NONE, tree.child(lower, PROMPT[8]));
         tree.addCover(lower, 1, 2, 5);
         tree.match(new long[] {5, 6, PROMPT[8], PROMPT[9]}, 4, scores);
         assertEquals("{1=2}", scores.toString());
@@ -113,7 +113,7 @@ class RunTreeJoinTest {
             joined = done[0];
             if (joined) {
                 final int lower = tree.beginSplit(upper, 5);
-                assertNotEquals(RunTree.NONE, lower);
+                assertNotEquals(RadixTree.NONE, lower);
                 tree.addCover(lower, 0, 3, 1);
                 tree.addCover(lower, 1, 3, 2);
                 tree.finishSplit(upper, lower);

@@ -18,7 +18,7 @@ import java.security.SecureRandom;
  * the order of the stores here and the checks in {@link RunReader}: whatever a reader may still be
  * reading is given back only after the version of its run has changed.
  */
-public final class RunTree {
+public final class RadixTree {
     /** No run. */
     public static final int NONE = 0;
 
@@ -53,12 +53,12 @@ public final class RunTree {
      * @param slots worker slots
      * @throws IllegalArgumentException if the arena has no room for the root
      */
-    public RunTree(LineArena arena, int slots) {
+    public RadixTree(LineArena arena, int slots) {
         this(arena, slots, new SecureRandom().nextLong());
     }
 
     /** As the other, with a secret of the caller's for the tables of children; for tests. */
-    RunTree(LineArena arena, int slots, long secret) {
+    RadixTree(LineArena arena, int slots, long secret) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
