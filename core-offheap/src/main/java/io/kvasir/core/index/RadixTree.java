@@ -15,7 +15,7 @@ import java.security.SecureRandom;
  * last piece of an array may grow in place while it has no children and few slots cover it.
  *
  * <p>One writer thread calls everything but {@link #match}; what a reader needs to stay right is
- * the order of the stores here and the checks in {@link RunReader}: whatever a reader may still be
+ * the order of the stores here and the checks in {@link RadixMatcher}: whatever a reader may still be
  * reading is given back only after the version of its run has changed.
  */
 public final class RadixTree {
@@ -39,7 +39,7 @@ public final class RadixTree {
     private final OffHeap memory;
     private final RunVersions versions;
     private final RunHolders covers;
-    private final RunReader reader;
+    private final RadixMatcher reader;
     private final RunChildren children;
     private final int root;
     private final WriterCounter runs = new WriterCounter();
@@ -69,7 +69,7 @@ public final class RadixTree {
             throw new IllegalArgumentException(
                     "arena is too small for a tree: bytes=" + arena.bytes());
         }
-        this.reader = new RunReader(memory, root, slots, children.secret());
+        this.reader = new RadixMatcher(memory, root, slots, children.secret());
     }
 
     /** The run of length 0 that every path starts at. */

@@ -6,7 +6,7 @@ import io.kvasir.core.memory.OffHeap;
 import java.util.Arrays;
 
 /**
- * The children of runs, by their first local hash. Writer thread only; {@link RunReader} finds them
+ * The children of runs, by their first local hash. Writer thread only; {@link RadixMatcher} finds them
  * without a lock.
  *
  * <p>A <em>link</em>, one word, says where children are: none, one child, a table, or a node of 16

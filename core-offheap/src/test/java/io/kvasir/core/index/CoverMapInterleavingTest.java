@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RunReader.Step;
+import io.kvasir.core.index.RadixMatcher.Step;
 import io.kvasir.core.memory.LineArena;
 
 import org.junit.jupiter.api.AfterEach;
@@ -14,7 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * As {@link RunReaderInterleavingTest}, with a run that so many slots hold that its covers are a
+ * As {@link RadixMatcherInterleavingTest}, with a run that so many slots hold that its covers are a
  * map. Each test fails without the protection beside it:
  *
  * <pre>

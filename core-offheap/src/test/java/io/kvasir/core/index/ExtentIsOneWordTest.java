@@ -3,7 +3,7 @@ package io.kvasir.core.index;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RunReader.Step;
+import io.kvasir.core.index.RadixMatcher.Step;
 import io.kvasir.core.memory.LineArena;
 
 import org.junit.jupiter.api.AfterEach;
@@ -76,8 +76,8 @@ class ExtentIsOneWordTest {
     /** Matches the long prompt; the writer acts when the reader first comes to a step. */
     private void matchBeside(Step step, Runnable action) {
         final boolean[] done = {false};
-        final RunReader reader =
-                new RunReader(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
+        final RadixMatcher reader =
+                new RadixMatcher(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
                     @Override
                     void at(Step now) {
                         if (now == step && !done[0]) {

@@ -88,16 +88,16 @@ class RadixTreeJoinTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = RunReader.Step.class, mode = Mode.EXCLUDE, names = "PARTIAL_READ")
-    void aReaderNoticesTheJoinAndSeesAllThatIsThere(RunReader.Step step) {
+    @EnumSource(value = RadixMatcher.Step.class, mode = Mode.EXCLUDE, names = "PARTIAL_READ")
+    void aReaderNoticesTheJoinAndSeesAllThatIsThere(RadixMatcher.Step step) {
         splitRun();
         int moments = 0;
         boolean joined = true;
         while (joined) {
             final int moment = moments++;
             final boolean[] done = {false};
-            final RunReader reader =
-                    new RunReader(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
+            final RadixMatcher reader =
+                    new RadixMatcher(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
                         private int seen;
 
                         @Override

@@ -18,8 +18,8 @@ public final class SteppedReader {
     /** Matches a whole prompt; calls the action at each step. Returns how many steps it took. */
     public int match(long[] prompt, OverlapScores out, Runnable atEachStep) {
         final int[] steps = {0};
-        final RunReader reader =
-                new RunReader(memory, tree.root(), slots, tree.runChildren().secret()) {
+        final RadixMatcher reader =
+                new RadixMatcher(memory, tree.root(), slots, tree.runChildren().secret()) {
                     @Override
                     void at(Step step) {
                         steps[0]++;

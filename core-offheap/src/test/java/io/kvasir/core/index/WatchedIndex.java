@@ -51,7 +51,7 @@ final class WatchedIndex implements AutoCloseable {
     }
 
     /** The reader of the index, which tells of its steps. */
-    private static final class Reader extends RunReader {
+    private static final class Reader extends RadixMatcher {
         Consumer<Step> listener = step -> {};
         final Map<Step, Integer> steps = new EnumMap<>(Step.class);
 
@@ -294,7 +294,7 @@ final class WatchedIndex implements AutoCloseable {
     }
 
     /** Matches a prompt and acts once, the {@code nth} time that the reader takes a step. */
-    OverlapScores match(String prompt, RunReader.Step step, int nth, Runnable action) {
+    OverlapScores match(String prompt, RadixMatcher.Step step, int nth, Runnable action) {
         final int[] seen = {0};
         final OverlapScores found =
                 match(
@@ -313,7 +313,7 @@ final class WatchedIndex implements AutoCloseable {
      * Matches a prompt and checks what was found: each block was held at some moment of the call,
      * and all blocks are found that are held when nobody has written meanwhile.
      */
-    OverlapScores match(long[] prompt, Consumer<RunReader.Step> listener) {
+    OverlapScores match(long[] prompt, Consumer<RadixMatcher.Step> listener) {
         firstMoment = lag == null ? moment : lag.moment();
         final boolean quiet = lag == null || lag.applied() == lag.logged();
         reader.steps.clear();
@@ -363,7 +363,7 @@ final class WatchedIndex implements AutoCloseable {
     }
 
     /** How often the last match took a step. */
-    int taken(RunReader.Step step) {
+    int taken(RadixMatcher.Step step) {
         return reader.steps.getOrDefault(step, 0);
     }
 

@@ -16,7 +16,7 @@ import java.lang.invoke.VarHandle;
  * takes the rest as absent, which the contract allows. Appended blocks and changed covers need no
  * version: length and each cover are single words, and each says what was true at some moment.
  */
-class RunReader {
+class RadixMatcher {
     /** Moments between two reads; a test steps in to let the writer act. */
     enum Step {
         /** Where the children are is read, the table not. */
@@ -47,7 +47,7 @@ class RunReader {
     private final int mapGroups;
     private final long secret;
 
-    RunReader(OffHeap memory, int root, int slots, long secret) {
+    RadixMatcher(OffHeap memory, int root, int slots, long secret) {
         this.memory = memory;
         this.root = root;
         this.slots = slots;

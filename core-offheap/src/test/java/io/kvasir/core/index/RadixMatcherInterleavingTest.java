@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RunReader.Step;
+import io.kvasir.core.index.RadixMatcher.Step;
 import io.kvasir.core.memory.LineArena;
 
 import org.junit.jupiter.api.AfterEach;
@@ -46,7 +46,7 @@ import java.util.stream.IntStream;
  * <p>An extent is one word, so what is compared lies in the array that the run had at one moment;
  * whether it is believed is for the version to say; see {@link ExtentIsOneWordTest}.
  */
-class RunReaderInterleavingTest {
+class RadixMatcherInterleavingTest {
     /** So many that 20 covers are a list; see {@link CoverMapInterleavingTest} for more. */
     private static final int SLOTS = 256;
 

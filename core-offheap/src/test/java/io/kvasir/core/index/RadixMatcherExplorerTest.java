@@ -23,7 +23,7 @@ import java.util.stream.Stream;
  *
  * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 6 by default.
  */
-class RunReaderExplorerTest {
+class RadixMatcherExplorerTest {
     private static final double SECONDS =
             Double.parseDouble(System.getProperty("kvasir.explore.seconds", "6"));
     private static final int CASES = 21;
@@ -58,7 +58,7 @@ class RunReaderExplorerTest {
     @MethodSource("cases")
     void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(
             Order order, int slots, int kib, int depth, int kinds) {
-        final long seed = Seeds.next("RunReaderExplorerTest " + slots + "/" + kib + "/" + depth);
+        final long seed = Seeds.next("RadixMatcherExplorerTest " + slots + "/" + kib + "/" + depth);
         final long end = System.nanoTime() + (long) (SECONDS / CASES * 1e9);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10);
@@ -154,8 +154,8 @@ class RunReaderExplorerTest {
                         step();
                     });
             disturbed += index.moment() > before || lagging ? 1 : 0;
-            final int found = index.taken(RunReader.Step.IDENTIFIED);
-            readAgain += Math.max(0, found - index.taken(RunReader.Step.CHILD_FOUND));
+            final int found = index.taken(RadixMatcher.Step.IDENTIFIED);
+            readAgain += Math.max(0, found - index.taken(RadixMatcher.Step.CHILD_FOUND));
             if (random.nextInt(8) == 0) {
                 operate();
             }
