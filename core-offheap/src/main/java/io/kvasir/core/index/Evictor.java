@@ -26,7 +26,7 @@ final class Evictor {
     private final RadixTree tree;
     private final HolderConsistency covers;
     private final HeldRuns[] slots;
-    private final SlotNames[] slotNames;
+    private final EngineHashLookup[] slotNames;
     private final int[] hands;
 
     /** Holding to go on with, of each slot. */
@@ -35,7 +35,7 @@ final class Evictor {
     private final long[] evicted = new long[MOST];
     private long steps;
 
-    Evictor(RadixTree tree, HolderConsistency covers, HeldRuns[] slots, SlotNames[] slotNames) {
+    Evictor(RadixTree tree, HolderConsistency covers, HeldRuns[] slots, EngineHashLookup[] slotNames) {
         this.tree = tree;
         this.covers = covers;
         this.slots = slots;
@@ -119,7 +119,7 @@ final class Evictor {
 
     private int evictFrom(int slot, int holding, int most) {
         final HeldRuns mine = slots[slot];
-        final SlotNames names = slotNames[slot];
+        final EngineHashLookup names = slotNames[slot];
         final int low = Math.max(mine.low(holding), keptBelow(slot, holding));
         if (mine.isSolid(holding) && !names.hasRecords()) {
             final int last = mine.high(holding) - 1;

@@ -70,7 +70,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final LineArena arena;
     private final RadixTree tree;
     private final HeldRuns[] slots;
-    private final SlotNames[] slotNames;
+    private final EngineHashLookup[] slotNames;
     private final HolderConsistency covers;
     private final SharedCells slotCells;
     private final SlotShares shares;
@@ -96,7 +96,7 @@ public final class PrefixIndex implements AutoCloseable {
     private int slot;
 
     private HeldRuns mine;
-    private SlotNames myNames;
+    private EngineHashLookup myNames;
     private long[] names;
     private long[] locals;
     private int count;
@@ -154,11 +154,11 @@ public final class PrefixIndex implements AutoCloseable {
             throw t;
         }
         this.slots = new HeldRuns[config.maxWorkerSlots()];
-        this.slotNames = new SlotNames[config.maxWorkerSlots()];
+        this.slotNames = new EngineHashLookup[config.maxWorkerSlots()];
         Arrays.setAll(slots, s -> new HeldRuns(arena));
         final EngineHashIndex.Key key = newKey();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
-        Arrays.setAll(slotNames, s -> new SlotNames(arena, slots[s], key, batch));
+        Arrays.setAll(slotNames, s -> new EngineHashLookup(arena, slots[s], key, batch));
         this.covers = new HolderConsistency(arena, tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         this.shares = new SlotShares(config.maxWorkerSlots(), slotCells);
@@ -1153,7 +1153,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /** Engine hashes of a slot; for tests. */
-    SlotNames names(int workerSlot) {
+    EngineHashLookup names(int workerSlot) {
         return slotNames[workerSlot];
     }
 

@@ -316,7 +316,7 @@ final class IndexInvariants {
                 }
             }
             assertEquals(used, held.used(), "holdings");
-            final SlotNames all = index.names(slot);
+            final EngineHashLookup all = index.names(slot);
             assertEquals(names + all.aliases(), index.heldBlocks(slot));
             assertEquals(index.heldBlocks(slot), all.index().size(), "engine hashes");
             claim(all.index().buckets(), "engine-hash index of slot " + slot);

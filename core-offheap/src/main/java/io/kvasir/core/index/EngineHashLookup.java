@@ -12,7 +12,7 @@ import io.kvasir.core.memory.LineArena;
  * through the {@link EngineHashIndex}, whose entry is a position; what has more than one copy or an
  * alias has a record, and its number, with the highest bit set, as its entry.
  */
-final class SlotNames implements EngineHashIndex.Names {
+final class EngineHashLookup implements EngineHashIndex.Names {
     private static final int RECORD = 1 << 31;
 
     private final HeldRuns holdings;
@@ -22,7 +22,7 @@ final class SlotNames implements EngineHashIndex.Names {
     private int expectedElse = NONE;
     private int aliases;
 
-    SlotNames(
+    EngineHashLookup(
             LineArena arena,
             HeldRuns holdings,
             EngineHashIndex.Key key,
