@@ -88,7 +88,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final WriterCounter conflictingStores = new WriterCounter();
     private final WriterCounter unknownRemovals = new WriterCounter();
     private final WriterCounter forgottenBlocks = new WriterCounter();
-    private final RepeatCheck repeatCheck = new RepeatCheck();
+    private final DuplicateDetector repeatCheck = new DuplicateDetector();
 
     private EvictionListener evictionListener = EvictionListener.NONE;
 

@@ -6,7 +6,7 @@ import java.util.Arrays;
  * Says whether a list of hashes names one twice. Keeps its scratch between calls; it grows to the
  * longest list seen. One thread.
  */
-final class RepeatCheck {
+final class DuplicateDetector {
     private static final int SHORT_LIST = 8;
     private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
