@@ -4,7 +4,7 @@ import com.sun.management.OperatingSystemMXBean;
 
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.pipeline.EventPipelineConfig;
 import io.kvasir.pipeline.FreshnessLimits;
@@ -32,7 +32,7 @@ public final class RouterSettings {
     public static final long MIN_INDEX_BYTES = 64 << 10;
 
     /** Largest index, in bytes: one arena of lines, almost 128 GiB. */
-    public static final long MAX_INDEX_BYTES = (Integer.MAX_VALUE - 1L) * LineArena.LINE_LENGTH;
+    public static final long MAX_INDEX_BYTES = (Integer.MAX_VALUE - 1L) * BuddyArena.LINE_LENGTH;
 
     private static final long MOST_BLOCKS = 1L << 30;
     private static final int MAX = Integer.MAX_VALUE;

@@ -9,7 +9,7 @@ import static io.kvasir.core.index.EngineHashIndexDescriptor.TAGS_OFFSET;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.entryOffset;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.tagOffset;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 import java.util.Arrays;
@@ -125,7 +125,7 @@ final class EngineHashIndex {
 
     private long[] movedHashes = new long[2 * ENTRIES_PER_LINE];
 
-    EngineHashIndex(LineArena arena, Key key, Batch batch, Names names) {
+    EngineHashIndex(BuddyArena arena, Key key, Batch batch, Names names) {
         this.memory = arena.memory();
         this.keyMask = key.mask;
         this.keyFactor = key.factor;
@@ -372,7 +372,7 @@ final class EngineHashIndex {
             return false;
         }
         final long line = overflow.offset(added);
-        memory.zero(line, LineArena.LINE_LENGTH);
+        memory.zero(line, BuddyArena.LINE_LENGTH);
         next(line, next(bucket));
         put(line, 0, tag, entry);
         next(bucket, added);
@@ -381,7 +381,7 @@ final class EngineHashIndex {
 
     /** Takes an entry out of a bucket, whose own line is filled up from its overflow lines. */
     private void removeFromChain(long bucket, long at) {
-        final long line = at & -LineArena.LINE_LENGTH;
+        final long line = at & -BuddyArena.LINE_LENGTH;
         final int first = next(bucket);
         if (line != bucket) {
             take(line, entryAt(at), meta(line));
@@ -457,7 +457,7 @@ final class EngineHashIndex {
         }
         final int added = bucketCount;
         final long line = buckets.offset(added);
-        memory.zero(line, LineArena.LINE_LENGTH);
+        memory.zero(line, BuddyArena.LINE_LENGTH);
         if (added > 0) {
             final int split = added - Integer.highestOneBit(added);
             split(buckets.offset(split), line, Integer.highestOneBit(added));
@@ -606,6 +606,6 @@ final class EngineHashIndex {
 
     /** Number, in its line, of the entry at an offset. */
     private static int entryAt(long at) {
-        return (int) (at % LineArena.LINE_LENGTH - EngineHashIndexDescriptor.ENTRIES_OFFSET) >> 2;
+        return (int) (at % BuddyArena.LINE_LENGTH - EngineHashIndexDescriptor.ENTRIES_OFFSET) >> 2;
     }
 }

@@ -2,7 +2,7 @@ package io.kvasir.core.index;
 
 import static io.kvasir.core.index.HeldRuns.NONE;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 /**
  * The engine hashes of one worker slot: which block each stands for, with how many copies, and
@@ -23,7 +23,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     private int aliases;
 
     EngineHashLookup(
-            LineArena arena,
+            BuddyArena arena,
             HeldRuns holdings,
             EngineHashIndex.Key key,
             EngineHashIndex.Batch batch) {

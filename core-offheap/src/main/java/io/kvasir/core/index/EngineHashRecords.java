@@ -6,7 +6,7 @@ import static io.kvasir.core.index.EngineHashRecordDescriptor.NEXT_OFFSET;
 import static io.kvasir.core.index.EngineHashRecordDescriptor.POSITION_OFFSET;
 import static io.kvasir.core.index.EngineHashRecordDescriptor.PREVIOUS_OFFSET;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -20,7 +20,7 @@ final class EngineHashRecords {
 
     private static final int PER_SEGMENT =
             SegmentedLines.SEGMENT_LINES
-                    * LineArena.LINE_LENGTH
+                    * BuddyArena.LINE_LENGTH
                     / EngineHashRecordDescriptor.LENGTH;
 
     private final OffHeap memory;
@@ -30,7 +30,7 @@ final class EngineHashRecords {
     private int free = NONE;
     private int used;
 
-    EngineHashRecords(LineArena arena) {
+    EngineHashRecords(BuddyArena arena) {
         this.memory = arena.memory();
         this.lines = new SegmentedLines(arena);
     }
@@ -72,7 +72,7 @@ final class EngineHashRecords {
         final int segments = lines.lines() / SegmentedLines.SEGMENT_LINES;
         capacity =
                 segments == 0
-                        ? lines.lines() * LineArena.LINE_LENGTH / EngineHashRecordDescriptor.LENGTH
+                        ? lines.lines() * BuddyArena.LINE_LENGTH / EngineHashRecordDescriptor.LENGTH
                         : segments * PER_SEGMENT;
         return true;
     }

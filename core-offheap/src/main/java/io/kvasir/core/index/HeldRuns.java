@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -17,9 +17,9 @@ final class HeldRuns {
 
     private static final int STORED = 1 << 31;
 
-    private static final int LINES_PER_LINE = LineArena.LINE_LENGTH / Integer.BYTES;
+    private static final int LINES_PER_LINE = BuddyArena.LINE_LENGTH / Integer.BYTES;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
 
     /** Line of each holding in use; of a free one, how far below {@link #NONE} the next free is. */
@@ -35,7 +35,7 @@ final class HeldRuns {
     private int firstFree = NONE;
     private int used;
 
-    HeldRuns(LineArena arena) {
+    HeldRuns(BuddyArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
         this.lines = new SegmentedLines(arena);
@@ -56,14 +56,14 @@ final class HeldRuns {
         return lines;
     }
 
-    /** Line of a holding; not above {@link LineArena#NONE} for one that is not in use. */
+    /** Line of a holding; not above {@link BuddyArena#NONE} for one that is not in use. */
     int line(int holding) {
         return memory.getInt(lineOffset(holding));
     }
 
     /** Whether a number is that of a holding. */
     boolean isUsed(int holding) {
-        return holding < end && line(holding) > LineArena.NONE;
+        return holding < end && line(holding) > BuddyArena.NONE;
     }
 
     /**
@@ -78,7 +78,7 @@ final class HeldRuns {
             return NONE;
         }
         final int line = arena.allocate(0);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             if (used == 0) {
                 release();
             }
@@ -90,15 +90,15 @@ final class HeldRuns {
         }
         memory.putInt(lineOffset(holding), line);
         seen = NONE;
-        final long at = LineArena.offset(line);
-        memory.zero(at, LineArena.LINE_LENGTH);
+        final long at = BuddyArena.offset(line);
+        memory.zero(at, BuddyArena.LINE_LENGTH);
         memory.putInt(at + HeldRunDescriptor.RUN_OFFSET, run);
         memory.putInt(at + HeldRunDescriptor.BIRTH_OFFSET, births++);
         if (above != NONE) {
             memory.putInt(at + HeldRunDescriptor.ABOVE_OFFSET, above + 1);
             memory.putInt(
                     at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET,
-                    memory.getInt(LineArena.offset(line(above)) + HeldRunDescriptor.BIRTH_OFFSET));
+                    memory.getInt(BuddyArena.offset(line(above)) + HeldRunDescriptor.BIRTH_OFFSET));
             addBelow(above, 1);
         }
         used++;
@@ -188,7 +188,7 @@ final class HeldRuns {
         return above != NONE
                         && isUsed(above)
                         && memory.getInt(
-                                        LineArena.offset(line(above))
+                                        BuddyArena.offset(line(above))
                                                 + HeldRunDescriptor.BIRTH_OFFSET)
                                 == birth
                 ? above
@@ -201,7 +201,7 @@ final class HeldRuns {
     }
 
     private void addBelow(int holding, int change) {
-        final long at = LineArena.offset(line(holding)) + HeldRunDescriptor.BELOW_OFFSET;
+        final long at = BuddyArena.offset(line(holding)) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) + change);
     }
 
@@ -224,7 +224,7 @@ final class HeldRuns {
 
     /** Whether all places between {@link #low} and {@link #high} are held. */
     boolean isSolid(int holding) {
-        return memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET) == LineArena.NONE;
+        return memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NONE;
     }
 
     /** Whether a place is held. */
@@ -233,7 +233,7 @@ final class HeldRuns {
             return false;
         }
         final int bits = memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET);
-        return bits == LineArena.NONE || bit(bits, place);
+        return bits == BuddyArena.NONE || bit(bits, place);
     }
 
     /** First place from {@code place} on that is held or not, as asked; at most {@code end}. */
@@ -299,19 +299,19 @@ final class HeldRuns {
     private boolean growChunk(long at, int chunk, int names) {
         final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
         final int line = memory.getInt(offset);
-        final int order = LineArena.orderFor((long) names * Long.BYTES);
-        if (line != LineArena.NONE && arena.order(line) >= order) {
+        final int order = BuddyArena.orderFor((long) names * Long.BYTES);
+        if (line != BuddyArena.NONE && arena.order(line) >= order) {
             return true;
         }
         final int grown = arena.allocate(order);
-        if (grown == LineArena.NONE) {
+        if (grown == BuddyArena.NONE) {
             return false;
         }
-        if (line != LineArena.NONE) {
+        if (line != BuddyArena.NONE) {
             memory.copy(
-                    LineArena.offset(line),
-                    LineArena.offset(grown),
-                    (long) LineArena.LINE_LENGTH << arena.order(line));
+                    BuddyArena.offset(line),
+                    BuddyArena.offset(grown),
+                    (long) BuddyArena.LINE_LENGTH << arena.order(line));
             arena.free(line);
         }
         memory.putInt(offset, grown);
@@ -333,10 +333,10 @@ final class HeldRuns {
 
     private boolean makeSparse(int holding) {
         final int bits = arena.allocate(0);
-        if (bits == LineArena.NONE) {
+        if (bits == BuddyArena.NONE) {
             return false;
         }
-        memory.zero(LineArena.offset(bits), LineArena.LINE_LENGTH);
+        memory.zero(BuddyArena.offset(bits), BuddyArena.LINE_LENGTH);
         setBits(bits, low(holding), high(holding));
         memory.putInt(at(holding) + HeldRunDescriptor.BITS_OFFSET, bits);
         return true;
@@ -355,7 +355,7 @@ final class HeldRuns {
             putHigh(at, Math.max(high(holding), place + count));
         }
         putHeld(at, held + count);
-        if (bits != LineArena.NONE) {
+        if (bits != BuddyArena.NONE) {
             setBits(bits, place, place + count);
         }
     }
@@ -442,7 +442,7 @@ final class HeldRuns {
         freeNames(at, names == 0 ? chunk : chunk + 1);
         if (names > 0) {
             final int line = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
-            final int order = LineArena.orderFor((long) names * Long.BYTES);
+            final int order = BuddyArena.orderFor((long) names * Long.BYTES);
             if (order < arena.order(line)) {
                 arena.shrink(line, order);
             }
@@ -453,8 +453,8 @@ final class HeldRuns {
         for (int chunk = fromChunk; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
             final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
             final int line = memory.getInt(offset);
-            if (line != LineArena.NONE) {
-                memory.putInt(offset, LineArena.NONE);
+            if (line != BuddyArena.NONE) {
+                memory.putInt(offset, BuddyArena.NONE);
                 arena.free(line);
             }
         }
@@ -462,8 +462,8 @@ final class HeldRuns {
 
     private void freeBits(long at) {
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
-        if (bits != LineArena.NONE) {
-            memory.putInt(at + HeldRunDescriptor.BITS_OFFSET, LineArena.NONE);
+        if (bits != BuddyArena.NONE) {
+            memory.putInt(at + HeldRunDescriptor.BITS_OFFSET, BuddyArena.NONE);
             arena.free(bits);
         }
     }
@@ -486,12 +486,12 @@ final class HeldRuns {
     }
 
     private static long bitWord(int bits, int place) {
-        return LineArena.offset(bits) + (place >>> 6 << 3);
+        return BuddyArena.offset(bits) + (place >>> 6 << 3);
     }
 
     /** Offset of the line of the holding of a position. */
     long headerOffset(int position) {
-        return LineArena.offset(line(HeldRunDescriptor.holding(position)));
+        return BuddyArena.offset(line(HeldRunDescriptor.holding(position)));
     }
 
     /** Offset of the name of a position, of which the line of the holding is known. */
@@ -510,7 +510,7 @@ final class HeldRuns {
                         at
                                 + HeldRunDescriptor.chunkOffset(
                                         place / HeldRunDescriptor.NAMES_PER_CHUNK));
-        return LineArena.offset(line)
+        return BuddyArena.offset(line)
                 + (long) (place % HeldRunDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
@@ -522,7 +522,7 @@ final class HeldRuns {
     private long at(int holding) {
         if (holding != seen) {
             seen = holding;
-            seenAt = LineArena.offset(line(holding));
+            seenAt = BuddyArena.offset(line(holding));
         }
         return seenAt;
     }

@@ -2,7 +2,7 @@ package io.kvasir.core.index;
 
 import static io.kvasir.core.index.HeldRuns.NONE;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
 
 /**
@@ -30,7 +30,7 @@ final class HolderConsistency {
 
     private long asked;
 
-    HolderConsistency(LineArena arena, RadixTree tree, HeldRuns[] slots) {
+    HolderConsistency(BuddyArena arena, RadixTree tree, HeldRuns[] slots) {
         this.tree = tree;
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);

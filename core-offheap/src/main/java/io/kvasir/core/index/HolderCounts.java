@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -15,11 +15,11 @@ final class HolderCounts {
     /** Holders that are asked one by one; a run with more gets counts. */
     static final int FEW = 8;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
     private final RadixTree tree;
 
-    HolderCounts(LineArena arena, RadixTree tree) {
+    HolderCounts(BuddyArena arena, RadixTree tree) {
         this.arena = arena;
         this.memory = arena.memory();
         this.tree = tree;
@@ -27,7 +27,7 @@ final class HolderCounts {
 
     /** Whether there are counts for the array of a run. */
     boolean has(int run) {
-        return tree.holderLine(run) != LineArena.NONE;
+        return tree.holderLine(run) != BuddyArena.NONE;
     }
 
     /**
@@ -38,11 +38,11 @@ final class HolderCounts {
      */
     boolean make(int run) {
         final long length = (long) tree.arrayCapacity(run) * Integer.BYTES;
-        final int line = arena.allocate(LineArena.orderFor(length));
-        if (line == LineArena.NONE) {
+        final int line = arena.allocate(BuddyArena.orderFor(length));
+        if (line == BuddyArena.NONE) {
             return false;
         }
-        memory.zero(LineArena.offset(line), length);
+        memory.zero(BuddyArena.offset(line), length);
         for (int piece = tree.pieceAt(run, 0); piece != RadixTree.NONE; ) {
             tree.holderLine(piece, line);
             piece = tree.nextPiece(piece);
@@ -59,7 +59,7 @@ final class HolderCounts {
                 && tree.previousPiece(run) == RadixTree.NONE
                 && tree.nextPiece(run) == RadixTree.NONE) {
             arena.free(tree.holderLine(run));
-            tree.holderLine(run, LineArena.NONE);
+            tree.holderLine(run, BuddyArena.NONE);
         }
     }
 
@@ -104,7 +104,7 @@ final class HolderCounts {
     }
 
     private long offset(int run, int block) {
-        return LineArena.offset(tree.holderLine(run))
+        return BuddyArena.offset(tree.holderLine(run))
                 + (long) (tree.first(run) + block) * Integer.BYTES;
     }
 }

@@ -3,7 +3,7 @@ package io.kvasir.core.index;
 import static io.kvasir.core.index.HeldRuns.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.SharedCells;
 import io.kvasir.core.memory.WriterCounter;
@@ -67,7 +67,7 @@ public final class PrefixIndex implements AutoCloseable {
     private static final byte CONFLICTING = 4;
 
     private final PrefixIndexConfig config;
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final RadixTree tree;
     private final HeldRuns[] slots;
     private final EngineHashLookup[] slotNames;
@@ -147,7 +147,7 @@ public final class PrefixIndex implements AutoCloseable {
         this.gate = gate;
         this.writer = new WriterLane(gate);
         try {
-            this.arena = gate.own(new LineArena(config.budgetBytes()));
+            this.arena = gate.own(new BuddyArena(config.budgetBytes()));
             this.tree = new RadixTree(arena, config.maxWorkerSlots());
         } catch (Throwable t) {
             gate.close();
@@ -1074,7 +1074,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Bytes of the budget that are in use now. */
     public long usedBytes() {
-        return arena.usedLines() * LineArena.LINE_LENGTH;
+        return arena.usedLines() * BuddyArena.LINE_LENGTH;
     }
 
     /** Sizes that the index was made with. */
@@ -1128,7 +1128,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /** Where everything lives; for tests that look at all of it. */
-    LineArena arena() {
+    BuddyArena arena() {
         return arena;
     }
 

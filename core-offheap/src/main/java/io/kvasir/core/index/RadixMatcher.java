@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 import java.lang.invoke.VarHandle;
@@ -101,7 +101,7 @@ class RadixMatcher {
                 out.touched ^= touch(at, extent, hashes, depth + length, count);
                 matched =
                         memory.matchingLongs(
-                                LineArena.offset(RunDescriptor.line(extent))
+                                BuddyArena.offset(RunDescriptor.line(extent))
                                         + (long) RunDescriptor.first(extent) * Long.BYTES,
                                 hashes,
                                 depth,
@@ -140,7 +140,7 @@ class RadixMatcher {
         final long covers = memory.getLongAcquire(at + RunDescriptor.COVERS_OFFSET);
         final int line = RunDescriptor.line(covers);
         final long first =
-                line == NONE ? at + RunDescriptor.INLINE_COVERS_OFFSET : LineArena.offset(line);
+                line == NONE ? at + RunDescriptor.INLINE_COVERS_OFFSET : BuddyArena.offset(line);
         at(Step.COVERS_LOCATED);
         if (!RunDescriptor.isMap(covers)) {
             creditList(first, (int) covers, matched, out);
@@ -218,11 +218,11 @@ class RadixMatcher {
     private long touch(long at, long extent, long[] hashes, int next, int count) {
         long sum =
                 memory.getLong(
-                        LineArena.offset(RunDescriptor.line(extent))
+                        BuddyArena.offset(RunDescriptor.line(extent))
                                 + (long) RunDescriptor.first(extent) * Long.BYTES);
         final int page = RunDescriptor.line(memory.getLongOpaque(at + RunDescriptor.COVERS_OFFSET));
         if (page != NONE) {
-            sum ^= memory.getLong(LineArena.offset(page));
+            sum ^= memory.getLong(BuddyArena.offset(page));
         }
         final long children = memory.getLongOpaque(at + RunDescriptor.CHILDREN_OFFSET);
         if (children != 0 && next < count) {
@@ -241,7 +241,7 @@ class RadixMatcher {
         if (kind == RunDescriptor.CHILD_NODE) {
             return RunDescriptor.nodeLinkOffset(children, RunDescriptor.nodeLink(key));
         }
-        return LineArena.offset((int) children)
+        return BuddyArena.offset((int) children)
                 + (long) RunDescriptor.tableHome(key, RunDescriptor.tableOrder(children))
                         * RunDescriptor.TABLE_ENTRY_LENGTH;
     }
@@ -274,7 +274,7 @@ class RadixMatcher {
     private int findInTable(int run, long version, long children, long key, long hash) {
         final int order = RunDescriptor.tableOrder(children);
         final int mask = (RunDescriptor.TABLE_ENTRIES_PER_LINE << order) - 1;
-        final long table = LineArena.offset((int) children);
+        final long table = BuddyArena.offset((int) children);
         int entry = RunDescriptor.tableHome(key, order);
         for (int probes = 0; probes <= mask; probes++) {
             final long offset = table + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;

@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
@@ -8,7 +8,7 @@ import java.security.SecureRandom;
 
 /**
  * A radix tree over local hashes whose edges are runs of up to 512 hashes, each a contiguous array,
- * with the worker slots that cover each run. All memory comes from one {@link LineArena}.
+ * with the worker slots that cover each run. All memory comes from one {@link BuddyArena}.
  *
  * <p>A run that is split becomes two headers over the same array, its <em>pieces</em>; hashes never
  * move. Children leave at the end of a run only, so a run with children has its final length. The
@@ -28,14 +28,14 @@ public final class RadixTree {
     /** Longest run in blocks. */
     public static final int MAX_RUN = RunDescriptor.MAX_RUN;
 
-    private static final int HASHES_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
-    private static final int HEADER_ORDER = LineArena.orderFor(RunDescriptor.HEADER_LENGTH);
-    private static final int SLAB_ORDER = LineArena.orderFor(32 * RunDescriptor.HEADER_LENGTH);
+    private static final int HASHES_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
+    private static final int HEADER_ORDER = BuddyArena.orderFor(RunDescriptor.HEADER_LENGTH);
+    private static final int SLAB_ORDER = BuddyArena.orderFor(32 * RunDescriptor.HEADER_LENGTH);
 
     /** Unused array and name entries that are cheaper than one more run. */
     private static final int WASTE_LIMIT = 48;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
     private final RunHolders covers;
@@ -53,12 +53,12 @@ public final class RadixTree {
      * @param slots worker slots
      * @throws IllegalArgumentException if the arena has no room for the root
      */
-    public RadixTree(LineArena arena, int slots) {
+    public RadixTree(BuddyArena arena, int slots) {
         this(arena, slots, new SecureRandom().nextLong());
     }
 
     /** As the other, with a secret of the caller's for the tables of children; for tests. */
-    RadixTree(LineArena arena, int slots, long secret) {
+    RadixTree(BuddyArena arena, int slots, long secret) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
@@ -175,7 +175,7 @@ public final class RadixTree {
         memory.putInt(at(run) + RunDescriptor.UNHELD_OFFSET, blocks);
     }
 
-    /** Line of the counts of holders of a run's array, {@link LineArena#NONE} = none. */
+    /** Line of the counts of holders of a run's array, {@link BuddyArena#NONE} = none. */
     int holderLine(int run) {
         return memory.getInt(at(run) + RunDescriptor.HOLDERS_OFFSET);
     }
@@ -382,18 +382,18 @@ public final class RadixTree {
         final int line = RunDescriptor.line(extent);
         if (previousPiece(run) != NONE
                 || covers.count(run) > 1
-                || holderLine(run) != LineArena.NONE) {
+                || holderLine(run) != BuddyArena.NONE) {
             return extent;
         }
         final int wanted = Math.min(longestRun(arena, arrays), length + count);
         if (wanted <= capacity(line)) {
             return extent;
         }
-        final int grown = arena.allocate(LineArena.orderFor((long) wanted * Long.BYTES));
-        if (grown == LineArena.NONE) {
+        final int grown = arena.allocate(BuddyArena.orderFor((long) wanted * Long.BYTES));
+        if (grown == BuddyArena.NONE) {
             return extent;
         }
-        memory.copy(LineArena.offset(line), LineArena.offset(grown), (long) length * Long.BYTES);
+        memory.copy(BuddyArena.offset(line), BuddyArena.offset(grown), (long) length * Long.BYTES);
         return RunDescriptor.extent(grown, 0, length);
     }
 
@@ -409,12 +409,12 @@ public final class RadixTree {
      */
     public int addChild(int parent, long[] hashes, int from, int count) {
         final int order = arrayOrder(count);
-        int line = LineArena.NONE;
+        int line = BuddyArena.NONE;
         int fits = order;
-        while (line == LineArena.NONE && fits >= 0) {
+        while (line == BuddyArena.NONE && fits >= 0) {
             line = arena.allocate(fits--); // a fragmented arena gives shorter runs
         }
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return NONE;
         }
         final int child = newRun();
@@ -438,7 +438,7 @@ public final class RadixTree {
     }
 
     /** Longest run whose array could be had that many times now. */
-    static int longestRun(LineArena arena, int times) {
+    static int longestRun(BuddyArena arena, int times) {
         final int order = arena.largestOrder(times);
         return order < 0 ? 0 : Math.min(MAX_RUN, HASHES_PER_LINE << Math.min(order, SLAB_ORDER));
     }
@@ -446,7 +446,7 @@ public final class RadixTree {
     /** Order of the array for a new run: little waste. */
     private static int arrayOrder(int count) {
         final int wanted = Math.min(MAX_RUN, count);
-        final int order = LineArena.orderFor((long) wanted * Long.BYTES);
+        final int order = BuddyArena.orderFor((long) wanted * Long.BYTES);
         return (HASHES_PER_LINE << order) - wanted > WASTE_LIMIT ? order - 1 : order;
     }
 
@@ -572,7 +572,7 @@ public final class RadixTree {
         freeRun(run);
         if (above == NONE) {
             arena.free(RunDescriptor.line(extent));
-            if (holders != LineArena.NONE) {
+            if (holders != BuddyArena.NONE) {
                 arena.free(holders);
             }
         } else {
@@ -582,7 +582,7 @@ public final class RadixTree {
 
     private void shrinkArray(long extent, int end) {
         final int line = RunDescriptor.line(extent);
-        final int order = LineArena.orderFor((long) end * Long.BYTES);
+        final int order = BuddyArena.orderFor((long) end * Long.BYTES);
         if (order < arena.order(line)) {
             arena.shrink(line, order);
         }
@@ -613,7 +613,7 @@ public final class RadixTree {
         memory.putInt(at + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
         memory.putInt(at + RunDescriptor.PREVIOUS_PIECE_OFFSET, NONE);
         memory.putInt(at + RunDescriptor.UNHELD_OFFSET, 0);
-        memory.putInt(at + RunDescriptor.HOLDERS_OFFSET, LineArena.NONE);
+        memory.putInt(at + RunDescriptor.HOLDERS_OFFSET, BuddyArena.NONE);
         memory.putInt(at + RunDescriptor.HEADLESS_OFFSET, 0);
         runs.add(1);
         return run;
@@ -622,11 +622,11 @@ public final class RadixTree {
     /** Turns a block of the arena into headers, for good. */
     private boolean newHeaders() {
         int order = SLAB_ORDER;
-        int line = LineArena.NONE;
-        while (line == LineArena.NONE && order >= HEADER_ORDER) {
+        int line = BuddyArena.NONE;
+        while (line == BuddyArena.NONE && order >= HEADER_ORDER) {
             line = arena.allocate(order--);
         }
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return false;
         }
         final int firstRun = line >> HEADER_ORDER;
@@ -655,7 +655,7 @@ public final class RadixTree {
     }
 
     private static long hashOffset(long extent, int block) {
-        return LineArena.offset(RunDescriptor.line(extent))
+        return BuddyArena.offset(RunDescriptor.line(extent))
                 + (long) (RunDescriptor.first(extent) + block) * Long.BYTES;
     }
 

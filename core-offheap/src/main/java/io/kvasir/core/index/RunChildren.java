@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 import java.util.Arrays;
@@ -32,9 +32,9 @@ final class RunChildren {
     /** Nodes above a table at most: then the bits of the key are used up. */
     private static final int MAX_LEVEL = Long.SIZE / RunDescriptor.NODE_BITS - 1;
 
-    private static final int NODE_ORDER = LineArena.orderFor(RunDescriptor.NODE_LENGTH);
+    private static final int NODE_ORDER = BuddyArena.orderFor(RunDescriptor.NODE_LENGTH);
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
     private final long secret;
@@ -46,7 +46,7 @@ final class RunChildren {
     private long moved;
     private int next;
 
-    RunChildren(LineArena arena, RunVersions versions, long secret) {
+    RunChildren(BuddyArena arena, RunVersions versions, long secret) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = versions;
@@ -225,11 +225,11 @@ final class RunChildren {
     /** Shares a table out to the links of a node; false when there is no memory for it. */
     private boolean divide(int run, long table, int level) {
         final int line = arena.allocate(NODE_ORDER);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return false;
         }
         final long node = RunDescriptor.childNode(line);
-        memory.zero(LineArena.offset(line), RunDescriptor.NODE_LENGTH);
+        memory.zero(BuddyArena.offset(line), RunDescriptor.NODE_LENGTH);
         countByLink(table, level);
         for (int i = 0; i < RunDescriptor.NODE_LINKS; i++) {
             if (counts[i] > 1) {
@@ -393,7 +393,7 @@ final class RunChildren {
     /** An empty table, or 0 when there is no memory for it. */
     private long newTable(int order) {
         final int line = arena.allocate(order);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return 0;
         }
         final long table = RunDescriptor.childTable(line, order);
@@ -470,7 +470,7 @@ final class RunChildren {
     }
 
     private static long entryOffset(long table, int entry) {
-        return LineArena.offset((int) table) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
+        return BuddyArena.offset((int) table) + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
     }
 
     private static long linkOf(int run) {
@@ -486,7 +486,7 @@ final class RunChildren {
         final long extent =
                 memory.getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET);
         return memory.getLong(
-                LineArena.offset(RunDescriptor.line(extent))
+                BuddyArena.offset(RunDescriptor.line(extent))
                         + (long) RunDescriptor.first(extent) * Long.BYTES);
     }
 }

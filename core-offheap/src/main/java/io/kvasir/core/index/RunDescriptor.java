@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 /**
  * Layout of the header of one run, of its covers and of its table of children.
@@ -188,7 +188,7 @@ final class RunDescriptor {
 
     /** Byte offset of a link of a node. */
     static long nodeLinkOffset(long node, int link) {
-        return LineArena.offset((int) node) + (long) link * Long.BYTES;
+        return BuddyArena.offset((int) node) + (long) link * Long.BYTES;
     }
 
     /** What a child is found by; different local hashes have different keys. */

@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -16,12 +16,12 @@ final class RunHolders {
     /** No cover. */
     static final int NONE = -1;
 
-    private static final int COVERS_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
+    private static final int COVERS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
 
     /** A list gives way to a map when it would grow to this fraction of the map's size: 2^-2. */
     private static final int LIST_SHARE = 2;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
     private final int groups;
@@ -30,12 +30,12 @@ final class RunHolders {
     /** Order of the largest page that is a list. */
     private final int lastListOrder;
 
-    RunHolders(LineArena arena, RunVersions versions, int slots) {
+    RunHolders(BuddyArena arena, RunVersions versions, int slots) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = versions;
         this.groups = RunDescriptor.mapGroups(slots);
-        this.mapOrder = LineArena.orderFor(RunDescriptor.mapLength(groups));
+        this.mapOrder = BuddyArena.orderFor(RunDescriptor.mapLength(groups));
         this.lastListOrder = Math.max(1, mapOrder - LIST_SHARE - 1);
     }
 
@@ -250,12 +250,12 @@ final class RunHolders {
     boolean copyWhole(int run, int lower) {
         final long map = covers(run);
         final int line = arena.allocate(mapOrder);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return false;
         }
         memory.copy(
-                LineArena.offset(RunDescriptor.line(map)) + RunDescriptor.mapTags(groups),
-                LineArena.offset(line) + RunDescriptor.mapTags(groups),
+                BuddyArena.offset(RunDescriptor.line(map)) + RunDescriptor.mapTags(groups),
+                BuddyArena.offset(line) + RunDescriptor.mapTags(groups),
                 (long) groups * RunDescriptor.MAP_GROUP_SLOTS * Integer.BYTES);
         int count = 0;
         final long copy = RunDescriptor.coverMap(line, 0);
@@ -271,7 +271,7 @@ final class RunHolders {
     private boolean isFull(long covers) {
         final int line = RunDescriptor.line(covers);
         return (int) covers
-                == (line == LineArena.NONE
+                == (line == BuddyArena.NONE
                         ? RunDescriptor.INLINE_COVERS
                         : COVERS_PER_LINE << arena.order(line));
     }
@@ -279,17 +279,17 @@ final class RunHolders {
     /** Makes room for one more in a full list, if there is memory. */
     private long grow(int run, long covers, int length) {
         final int line = RunDescriptor.line(covers);
-        final int order = line == LineArena.NONE ? 1 : arena.order(line) + 1;
+        final int order = line == BuddyArena.NONE ? 1 : arena.order(line) + 1;
         if (order > lastListOrder && toMap(run, covers, length)) {
             return covers(run);
         }
         final int target = arena.allocate(order);
-        if (target == LineArena.NONE) {
+        if (target == BuddyArena.NONE) {
             return covers;
         }
         memory.copy(
                 firstOfList(run, covers),
-                LineArena.offset(target),
+                BuddyArena.offset(target),
                 (long) (int) covers * Long.BYTES);
         replace(run, covers, RunDescriptor.covers(target, (int) covers));
         return covers(run);
@@ -297,11 +297,11 @@ final class RunHolders {
 
     private boolean toMap(int run, long list, int length) {
         final int line = arena.allocate(mapOrder);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             return false;
         }
         final long map = RunDescriptor.coverMap(line, (int) list);
-        memory.zero(LineArena.offset(line), RunDescriptor.mapTags(groups));
+        memory.zero(BuddyArena.offset(line), RunDescriptor.mapTags(groups));
         for (int i = 0; i < (int) list; i++) {
             final long cover = memory.getLong(listOffset(run, list, i));
             final int slot = RunDescriptor.slot(cover);
@@ -321,7 +321,7 @@ final class RunHolders {
     private void replace(int run, long before, long after) {
         final int line = RunDescriptor.line(before);
         memory.putLongRelease(coversOffset(run), after);
-        if (line != LineArena.NONE) {
+        if (line != BuddyArena.NONE) {
             versions.pagesChanged(run);
             arena.free(line);
         }
@@ -349,9 +349,9 @@ final class RunHolders {
             memory.putLongOpaque(
                     listOffset(run, covers, cover), memory.getLong(listOffset(run, covers, last)));
         }
-        if (line == LineArena.NONE || last > RunDescriptor.INLINE_COVERS - 2) {
+        if (line == BuddyArena.NONE || last > RunDescriptor.INLINE_COVERS - 2) {
             memory.putLongRelease(coversOffset(run), covers - 1);
-            if (line != LineArena.NONE && last * 4 <= COVERS_PER_LINE << arena.order(line)) {
+            if (line != BuddyArena.NONE && last * 4 <= COVERS_PER_LINE << arena.order(line)) {
                 versions.pagesChanged(run);
                 arena.shrink(line, arena.order(line) - 1);
             }
@@ -361,7 +361,7 @@ final class RunHolders {
                 firstOfList(run, covers),
                 RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET,
                 (long) last * Long.BYTES);
-        replace(run, covers, RunDescriptor.covers(LineArena.NONE, last));
+        replace(run, covers, RunDescriptor.covers(BuddyArena.NONE, last));
     }
 
     /**
@@ -375,10 +375,10 @@ final class RunHolders {
         if (!RunDescriptor.isMap(map) || count * 2 > COVERS_PER_LINE << lastListOrder) {
             return;
         }
-        int line = LineArena.NONE;
+        int line = BuddyArena.NONE;
         if (count >= RunDescriptor.INLINE_COVERS) {
-            line = arena.allocate(LineArena.orderFor(2L * count * Long.BYTES));
-            if (line == LineArena.NONE) {
+            line = arena.allocate(BuddyArena.orderFor(2L * count * Long.BYTES));
+            if (line == BuddyArena.NONE) {
                 return;
             }
         }
@@ -413,27 +413,27 @@ final class RunHolders {
     }
 
     private static long groupOffset(long covers, int group) {
-        return LineArena.offset(RunDescriptor.line(covers))
+        return BuddyArena.offset(RunDescriptor.line(covers))
                 + (long) group * RunDescriptor.MAP_GROUP_LENGTH;
     }
 
     private long tagOffset(long covers, int slot) {
-        return LineArena.offset(RunDescriptor.line(covers))
+        return BuddyArena.offset(RunDescriptor.line(covers))
                 + RunDescriptor.mapTags(groups)
                 + (long) slot * Integer.BYTES;
     }
 
     private long leadingOffset(long covers, int slot) {
-        return LineArena.offset(RunDescriptor.line(covers))
+        return BuddyArena.offset(RunDescriptor.line(covers))
                 + RunDescriptor.mapLeadings(groups)
                 + (long) slot * Short.BYTES;
     }
 
     private static long firstOfList(int run, long covers) {
         final int line = RunDescriptor.line(covers);
-        return line == LineArena.NONE
+        return line == BuddyArena.NONE
                 ? RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET
-                : LineArena.offset(line);
+                : BuddyArena.offset(line);
     }
 
     private static long listOffset(int run, long covers, int cover) {

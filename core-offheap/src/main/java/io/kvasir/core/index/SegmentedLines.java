@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -21,15 +21,15 @@ final class SegmentedLines {
     /** Lines of a whole segment. */
     static final int SEGMENT_LINES = 1 << SEGMENT_ORDER;
 
-    private static final int SEGMENTS_PER_LINE = LineArena.LINE_LENGTH / Integer.BYTES;
+    private static final int SEGMENTS_PER_LINE = BuddyArena.LINE_LENGTH / Integer.BYTES;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
-    private int directory = LineArena.NONE;
+    private int directory = BuddyArena.NONE;
     private long directoryOffset;
     private int lines;
 
-    SegmentedLines(LineArena arena) {
+    SegmentedLines(BuddyArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
     }
@@ -41,8 +41,8 @@ final class SegmentedLines {
 
     /** Byte offset of a line in the arena. */
     long offset(int line) {
-        return LineArena.offset(segment(line >>> SEGMENT_ORDER))
-                + (long) (line & (SEGMENT_LINES - 1)) * LineArena.LINE_LENGTH;
+        return BuddyArena.offset(segment(line >>> SEGMENT_ORDER))
+                + (long) (line & (SEGMENT_LINES - 1)) * BuddyArena.LINE_LENGTH;
     }
 
     /**
@@ -55,12 +55,12 @@ final class SegmentedLines {
     }
 
     private boolean growFirst() {
-        if (directory == LineArena.NONE && !growDirectory(0)) {
+        if (directory == BuddyArena.NONE && !growDirectory(0)) {
             return false;
         }
         final int order = lines == 0 ? 0 : Integer.numberOfTrailingZeros(lines) + 1;
         final int grown = arena.allocate(order);
-        if (grown == LineArena.NONE) {
+        if (grown == BuddyArena.NONE) {
             if (lines == 0) {
                 release();
             }
@@ -69,9 +69,9 @@ final class SegmentedLines {
         if (lines > 0) {
             final int first = segment(0);
             memory.copy(
-                    LineArena.offset(first),
-                    LineArena.offset(grown),
-                    (long) lines * LineArena.LINE_LENGTH);
+                    BuddyArena.offset(first),
+                    BuddyArena.offset(grown),
+                    (long) lines * BuddyArena.LINE_LENGTH);
             arena.free(first);
         }
         segment(0, grown);
@@ -86,7 +86,7 @@ final class SegmentedLines {
             return false;
         }
         final int added = arena.allocate(SEGMENT_ORDER);
-        if (added == LineArena.NONE) {
+        if (added == BuddyArena.NONE) {
             return false;
         }
         segment(segments, added);
@@ -95,19 +95,19 @@ final class SegmentedLines {
     }
 
     private boolean growDirectory(int order) {
-        final int grown = order > LineArena.MAX_ORDER ? LineArena.NONE : arena.allocate(order);
-        if (grown == LineArena.NONE) {
+        final int grown = order > BuddyArena.MAX_ORDER ? BuddyArena.NONE : arena.allocate(order);
+        if (grown == BuddyArena.NONE) {
             return false;
         }
-        if (directory != LineArena.NONE) {
+        if (directory != BuddyArena.NONE) {
             memory.copy(
                     directoryOffset,
-                    LineArena.offset(grown),
-                    (long) LineArena.LINE_LENGTH << arena.order(directory));
+                    BuddyArena.offset(grown),
+                    (long) BuddyArena.LINE_LENGTH << arena.order(directory));
             arena.free(directory);
         }
         directory = grown;
-        directoryOffset = LineArena.offset(grown);
+        directoryOffset = BuddyArena.offset(grown);
         return true;
     }
 
@@ -122,7 +122,7 @@ final class SegmentedLines {
             arena.shrink(segment(0), Integer.numberOfTrailingZeros(lines));
         }
         final int segments = (lines + SEGMENT_LINES - 1) >>> SEGMENT_ORDER;
-        final int order = LineArena.orderFor((long) segments * Integer.BYTES);
+        final int order = BuddyArena.orderFor((long) segments * Integer.BYTES);
         if (order < arena.order(directory)) {
             arena.shrink(directory, order);
         }
@@ -130,18 +130,18 @@ final class SegmentedLines {
 
     /** Gives all memory back. */
     void release() {
-        if (directory == LineArena.NONE) {
+        if (directory == BuddyArena.NONE) {
             return;
         }
         for (int first = 0; first < lines; first += SEGMENT_LINES) {
             arena.free(segment(first >>> SEGMENT_ORDER));
         }
         arena.free(directory);
-        directory = LineArena.NONE;
+        directory = BuddyArena.NONE;
         lines = 0;
     }
 
-    /** Line of the arena where the directory is, {@link LineArena#NONE} = none; for tests. */
+    /** Line of the arena where the directory is, {@link BuddyArena#NONE} = none; for tests. */
     int directory() {
         return directory;
     }

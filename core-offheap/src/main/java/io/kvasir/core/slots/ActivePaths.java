@@ -2,7 +2,7 @@ package io.kvasir.core.slots;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.RadixTree;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
@@ -36,7 +36,7 @@ final class ActivePaths implements AutoCloseable {
     /** Pieces with more covers stay as they are: to split them again would cost too much. */
     private static final int MAX_JOINED_COVERS = 64;
 
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final RadixTree tree;
     private final long maxBlocks;
     private final HolderHints hints;
@@ -49,7 +49,7 @@ final class ActivePaths implements AutoCloseable {
     private int firstUses;
 
     ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
-        this.arena = new LineArena(budgetBytes);
+        this.arena = new BuddyArena(budgetBytes);
         this.tree = OffHeap.orClose(arena, () -> new RadixTree(arena, workerSlots));
         this.hints = OffHeap.orClose(arena, () -> new HolderHints(tree, workerSlots));
         this.maxBlocks = maxBlocks;
@@ -229,7 +229,7 @@ final class ActivePaths implements AutoCloseable {
     }
 
     /** Where the runs live; for tests. */
-    LineArena arena() {
+    BuddyArena arena() {
         return arena;
     }
 
@@ -254,7 +254,7 @@ final class ActivePaths implements AutoCloseable {
 
     /** Bytes of the budget that runs, their covers and children have now; any thread. */
     long usedBytes() {
-        return arena.usedLines() * LineArena.LINE_LENGTH;
+        return arena.usedLines() * BuddyArena.LINE_LENGTH;
     }
 
     long bytes() {

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.RadixMatcher.Step;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -253,10 +253,10 @@ class CoverMapInterleavingTest {
 
     /** Uses all free lines for something that reads as covers. */
     private void imitate(long even, long odd) {
-        final LineArena arena = index.index().arena();
+        final BuddyArena arena = index.index().arena();
         final long[] words = {even, odd, even, odd, even, odd, even, odd};
         for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
-            arena.memory().putLongs(LineArena.offset(line), words, 0, words.length);
+            arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);
             imitations.add(line);
         }
     }

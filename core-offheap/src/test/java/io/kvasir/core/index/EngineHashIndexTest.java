@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -24,7 +24,7 @@ class EngineHashIndexTest {
     private static final EngineHashIndex.Key KEY =
             new EngineHashIndex.Key(0x0123_4567_89AB_CDEFL, 0x9E37_79B9_7F4A_7C15L);
 
-    private final LineArena arena = new LineArena(4 << 20);
+    private final BuddyArena arena = new BuddyArena(4 << 20);
     private final Map<Long, Integer> entries = new HashMap<>();
     private final Map<Integer, Long> names = new HashMap<>();
     private final List<Long> known = new ArrayList<>();
@@ -131,7 +131,7 @@ class EngineHashIndexTest {
         for (long name = 0; name < 1_000; name++) {
             insert(name);
         }
-        for (int line = arena.allocate(0); line != LineArena.NONE; line = arena.allocate(0)) {
+        for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
             taken.add(line);
         }
         long name = 1_000;
@@ -159,10 +159,10 @@ class EngineHashIndexTest {
                 insert(name);
             }
         }
-        for (int line = arena.allocate(2); line != LineArena.NONE; line = arena.allocate(2)) {
+        for (int line = arena.allocate(2); line != BuddyArena.NONE; line = arena.allocate(2)) {
             taken.add(line);
         }
-        while (arena.allocate(0) != LineArena.NONE) {
+        while (arena.allocate(0) != BuddyArena.NONE) {
             // nothing is left
         }
         for (; index.overflowUsed() < 2; name++) {

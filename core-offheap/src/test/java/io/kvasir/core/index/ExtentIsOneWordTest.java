@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.RadixMatcher.Step;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +28,7 @@ class ExtentIsOneWordTest {
     private static final long[] SHORT = Arrays.copyOf(LONG, 8);
     private static final Step[] AROUND_THE_EXTENT = {Step.IDENTIFIED, Step.EXTENT_READ};
 
-    private final LineArena arena = new LineArena(64 << 10);
+    private final BuddyArena arena = new BuddyArena(64 << 10);
     private final RadixTree tree = new RadixTree(arena, SLOTS);
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
@@ -100,7 +100,7 @@ class ExtentIsOneWordTest {
     /** Adds a run where all of the memory is in use but the last line. */
     private int addAtTheEnd(int slot, long[] hashes) {
         final Deque<Integer> lines = new ArrayDeque<>();
-        for (int line = arena.allocate(0); line != LineArena.NONE; line = arena.allocate(0)) {
+        for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
             lines.add(line);
         }
         final int last = lines.stream().mapToInt(Integer::intValue).max().orElseThrow();
@@ -122,9 +122,9 @@ class ExtentIsOneWordTest {
     }
 
     private boolean beyondTheEnd(long place, long length) {
-        return LineArena.offset(RunDescriptor.line(place))
+        return BuddyArena.offset(RunDescriptor.line(place))
                         + (long) (RunDescriptor.first(place) + RunDescriptor.length(length))
                                 * Long.BYTES
-                > LineArena.offset(arena.capacityLines() + 1);
+                > BuddyArena.offset(arena.capacityLines() + 1);
     }
 }

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.memory.LineArena;
-import io.kvasir.core.memory.LineArenaInvariants;
+import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.BuddyArenaInvariants;
 import io.kvasir.core.memory.OffHeap;
 
 import java.util.ArrayDeque;
@@ -27,11 +27,11 @@ import java.util.TreeMap;
  * every cover.
  */
 final class IndexInvariants {
-    private static final int LONGS_PER_LINE = LineArena.LINE_LENGTH / Long.BYTES;
+    private static final int LONGS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
 
     private final PrefixIndex index;
     private final RadixTree tree;
-    private final LineArena arena;
+    private final BuddyArena arena;
     private final OffHeap memory;
 
     /** Blocks in use by what the arena says: first line to order. */
@@ -59,25 +59,25 @@ final class IndexInvariants {
     }
 
     private void checkAll() {
-        used.putAll(LineArenaInvariants.check(arena));
+        used.putAll(BuddyArenaInvariants.check(arena));
         walkRuns();
         checkHoldings();
         checkHeaders();
         assertEquals(owners.keySet(), used.keySet(), "blocks in use and blocks with an owner");
-        assertEquals(arena.usedLines() * LineArena.LINE_LENGTH, index.usedBytes());
+        assertEquals(arena.usedLines() * BuddyArena.LINE_LENGTH, index.usedBytes());
     }
 
     private void claim(int line, String owner) {
-        assertNotEquals(LineArena.NONE, line, owner);
+        assertNotEquals(BuddyArena.NONE, line, owner);
         final String before = owners.put(line, owner);
         assertEquals(null, before, () -> "two owners of line " + line + ", one is " + owner);
     }
 
     private void claim(SegmentedLines lines, String owner) {
-        if (lines.directory() != LineArena.NONE) {
+        if (lines.directory() != BuddyArena.NONE) {
             claim(lines.directory(), "directory of " + owner);
             for (int line = 0; line < lines.lines(); line += SegmentedLines.SEGMENT_LINES) {
-                claim((int) (lines.offset(line) / LineArena.LINE_LENGTH), owner);
+                claim((int) (lines.offset(line) / BuddyArena.LINE_LENGTH), owner);
             }
         }
     }
@@ -120,7 +120,7 @@ final class IndexInvariants {
         if (above == RadixTree.NONE) {
             assertEquals(0, first, "place of the first piece");
             claim(line, "hashes of run " + run);
-            if (tree.holderLine(run) != LineArena.NONE) {
+            if (tree.holderLine(run) != BuddyArena.NONE) {
                 claim(tree.holderLine(run), "counts of holders of run " + run);
             }
         } else {
@@ -131,7 +131,7 @@ final class IndexInvariants {
             assertEquals(tree.holderLine(above), tree.holderLine(run), "counts of the array");
         }
         assertTrue(
-                tree.covers(run) <= HolderCounts.FEW || tree.holderLine(run) != LineArena.NONE,
+                tree.covers(run) <= HolderCounts.FEW || tree.holderLine(run) != BuddyArena.NONE,
                 () -> "many holders that are not counted: run " + run);
         assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
         final int below = tree.nextPiece(run);
@@ -175,7 +175,7 @@ final class IndexInvariants {
                 assertEquals(arena.order((int) link), order, "size of a table of children");
                 for (int i = 0; i < RunDescriptor.TABLE_ENTRIES_PER_LINE << order; i++) {
                     final long entry =
-                            LineArena.offset((int) link)
+                            BuddyArena.offset((int) link)
                                     + (long) i * RunDescriptor.TABLE_ENTRY_LENGTH;
                     count += memory.getInt(entry + Long.BYTES) == RadixTree.NONE ? 0 : 1;
                 }
@@ -201,7 +201,7 @@ final class IndexInvariants {
         final int line = RunDescriptor.line(covers);
         final int count = RunDescriptor.count(covers);
         assertTrue(count > 0 || tree.childCount(run) > 0, () -> "nobody needs run " + run);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             assertTrue(count <= RunDescriptor.INLINE_COVERS);
         } else {
             claim(line, "covers of run " + run);
@@ -241,9 +241,9 @@ final class IndexInvariants {
 
     private void checkMap(int line, int count) {
         final int groups = RunDescriptor.mapGroups(index.config().maxWorkerSlots());
-        final long offset = LineArena.offset(line);
+        final long offset = BuddyArena.offset(line);
         assertEquals(
-                LineArena.orderFor(RunDescriptor.mapLength(groups)), arena.order(line), "map size");
+                BuddyArena.orderFor(RunDescriptor.mapLength(groups)), arena.order(line), "map size");
         assertTrue(count > RunDescriptor.INLINE_COVERS, "map for few");
         for (int slot = 0; slot < groups * Long.SIZE; slot++) {
             final long group = offset + (long) (slot / Long.SIZE) * RunDescriptor.MAP_GROUP_LENGTH;
@@ -282,8 +282,8 @@ final class IndexInvariants {
             }
             lastHeld = holders > 0;
             held += lastHeld ? 1 : 0;
-            if (tree.holderLine(run) != LineArena.NONE) {
-                final long counts = LineArena.offset(tree.holderLine(run));
+            if (tree.holderLine(run) != BuddyArena.NONE) {
+                final long counts = BuddyArena.offset(tree.holderLine(run));
                 assertEquals(holders, memory.getInt(counts + (long) place * Integer.BYTES));
             }
         }
@@ -331,16 +331,16 @@ final class IndexInvariants {
 
     private void checkHolding(int slot, HeldRuns held, int holding) {
         final String owner = "holding " + holding + " of slot " + slot;
-        final long at = LineArena.offset(held.line(holding));
+        final long at = BuddyArena.offset(held.line(holding));
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         claim(held.line(holding), owner);
         for (int chunk = 0; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
             final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
-            if (names != LineArena.NONE) {
+            if (names != BuddyArena.NONE) {
                 claim(names, "names of " + owner);
             }
         }
-        if (bits != LineArena.NONE) {
+        if (bits != BuddyArena.NONE) {
             claim(bits, "bits of " + owner);
         }
         assertTrue(reached.contains(held.run(holding)), "run of " + owner);
@@ -401,12 +401,12 @@ final class IndexInvariants {
         }
         final List<Integer> lost = new ArrayList<>();
         for (int run : headers) {
-            final int line = used.floorKey((int) (at(run) / LineArena.LINE_LENGTH));
+            final int line = used.floorKey((int) (at(run) / BuddyArena.LINE_LENGTH));
             if (owners.get(line) == null) {
                 claim(line, "headers");
-                final int firstRun = line * LineArena.LINE_LENGTH / RunDescriptor.HEADER_LENGTH;
+                final int firstRun = line * BuddyArena.LINE_LENGTH / RunDescriptor.HEADER_LENGTH;
                 final int count =
-                        (LineArena.LINE_LENGTH << arena.order(line)) / RunDescriptor.HEADER_LENGTH;
+                        (BuddyArena.LINE_LENGTH << arena.order(line)) / RunDescriptor.HEADER_LENGTH;
                 for (int r = firstRun; r < firstRun + count; r++) {
                     if (!headers.contains(r)) {
                         lost.add(r);

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.RadixMatcher.Step;
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -342,7 +342,7 @@ class RadixMatcherInterleavingTest {
         store(40, 45, "ABCD");
         store(0, 8, "abcd");
         final int page = coverPage("a");
-        final LineArena arena = index.index().arena();
+        final BuddyArena arena = index.index().arena();
         final List<Integer> lines = new ArrayList<>();
         for (int i = 0; i < 32; i++) {
             lines.add(arena.allocate(0));
@@ -356,7 +356,7 @@ class RadixMatcherInterleavingTest {
                         1,
                         () -> {
                             drop(3, 4, "abcd");
-                            assertEquals(LineArena.NONE, coverPage("a"));
+                            assertEquals(BuddyArena.NONE, coverPage("a"));
                             // single lines and the page are all that is left
                             for (int line = arena.allocate(1);
                                     line != 0;
@@ -535,9 +535,9 @@ class RadixMatcherInterleavingTest {
     }
 
     private void imitate(long... words) {
-        final LineArena arena = index.index().arena();
+        final BuddyArena arena = index.index().arena();
         for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
-            arena.memory().putLongs(LineArena.offset(line), words, 0, words.length);
+            arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);
             imitations.add(line);
         }
     }

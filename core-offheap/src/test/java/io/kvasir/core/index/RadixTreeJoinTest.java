@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -19,7 +19,7 @@ class RadixTreeJoinTest {
     private static final int SLOTS = 3;
     private static final long[] PROMPT = LongStream.range(100, 112).toArray();
 
-    private final LineArena arena = new LineArena(64 << 10);
+    private final BuddyArena arena = new BuddyArena(64 << 10);
     private final RadixTree tree = new RadixTree(arena, SLOTS);
     private final OverlapScores scores = new OverlapScores(SLOTS);
     private final int upper = tree.addChild(tree.root(), PROMPT, 0, 8);

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.kvasir.core.memory.LineArena;
-import io.kvasir.core.memory.LineArenaInvariants;
+import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.BuddyArenaInvariants;
 import io.kvasir.core.memory.StoreCounter;
 import io.kvasir.testsupport.Seeds;
 
@@ -40,14 +40,14 @@ class RunChildrenTest {
     /** Links and entries that a search may read, many of a table's 64 among them. */
     private static final int ALLOWED_READS = 40;
 
-    private final LineArena arena = new LineArena(64L << 20);
+    private final BuddyArena arena = new BuddyArena(64L << 20);
     private final RadixTree tree = new RadixTree(arena, 2, SECRET);
     private final RunChildren children = tree.runChildren();
     private int allowedMoves = ALLOWED_MOVES;
 
     @AfterEach
     void close() {
-        LineArenaInvariants.check(arena);
+        BuddyArenaInvariants.check(arena);
         arena.close();
     }
 
@@ -142,7 +142,7 @@ class RunChildrenTest {
     @ParameterizedTest(name = "secret {0}")
     @ValueSource(longs = {1, 0x1234_5678_9ABC_DEFL, -77})
     void hashesMadeForOneLinkOfAnotherSecretAreHashesAsAnyOther(long secret) {
-        try (LineArena other = new LineArena(32L << 20)) {
+        try (BuddyArena other = new BuddyArena(32L << 20)) {
             final RadixTree aimedAt = new RadixTree(other, 2, secret * 0xD6E8_FEB8_6659_FD93L);
             final SplittableRandom random = new SplittableRandom(5);
             for (int i = 0; i < 30_000; i++) {
@@ -188,7 +188,7 @@ class RunChildrenTest {
 
     @Test
     void whatDoesNotFitChangesNothing() {
-        try (LineArena small = new LineArena(48 << 10)) {
+        try (BuddyArena small = new BuddyArena(48 << 10)) {
             final RadixTree tight = new RadixTree(small, 2, SECRET);
             final SplittableRandom random = new SplittableRandom(4);
             final Map<Long, Integer> held = new HashMap<>();
@@ -201,7 +201,7 @@ class RunChildrenTest {
                     final long any = held.keySet().iterator().next();
                     tight.remove(held.remove(any));
                 }
-                LineArenaInvariants.check(small);
+                BuddyArenaInvariants.check(small);
                 assertEquals(held.size(), tight.childCount(tight.root()));
             }
             held.forEach((hash, child) -> assertEquals(child, tight.child(tight.root(), hash)));

@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.memory.LineArena;
+import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 class SegmentedLinesTest {
-    private final LineArena arena = new LineArena(1 << 20);
+    private final BuddyArena arena = new BuddyArena(1 << 20);
     private final SegmentedLines lines = new SegmentedLines(arena);
 
     @AfterEach

@@ -23,7 +23,7 @@ package io.kvasir.core.memory;
  *
  * @see <a href="https://doi.org/10.1145/365628.365655">Knowlton 1965</a> for buddy allocation
  */
-public final class LineArena implements AutoCloseable {
+public final class BuddyArena implements AutoCloseable {
     /** Bytes of a line. */
     public static final int LINE_LENGTH = 64;
 
@@ -57,7 +57,7 @@ public final class LineArena implements AutoCloseable {
      * @throws IllegalArgumentException if a limit is broken
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public LineArena(long bytes) {
+    public BuddyArena(long bytes) {
         final long count = bytes / LINE_LENGTH;
         if (count < 2 || count > Integer.MAX_VALUE - 1) {
             throw new IllegalArgumentException(

@@ -21,30 +21,30 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-class LineArenaTest {
+class BuddyArenaTest {
     private static final int OPERATIONS = 20_000;
     private static final int CHECK_EVERY = 500;
 
     @ParameterizedTest
     @CsvSource({"1, 0", "64, 0", "65, 1", "128, 1", "129, 2", "4096, 6", "4097, 7"})
     void anOrderIsTheSmallestWithRoom(long bytes, int order) {
-        assertEquals(order, LineArena.orderFor(bytes));
+        assertEquals(order, BuddyArena.orderFor(bytes));
     }
 
     @ParameterizedTest
-    @ValueSource(longs = {-1, 0, 64, 127, (Integer.MAX_VALUE - 1L) * LineArena.LINE_LENGTH + 64})
+    @ValueSource(longs = {-1, 0, 64, 127, (Integer.MAX_VALUE - 1L) * BuddyArena.LINE_LENGTH + 64})
     void sizesBeyondTheLimitsAreRefused(long bytes) {
-        assertThrows(IllegalArgumentException.class, () -> new LineArena(bytes));
+        assertThrows(IllegalArgumentException.class, () -> new BuddyArena(bytes));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 4, 5, 7, 8, 100, 1_000, 1_024, 1_025, 4_095})
     void allLinesButTheFirstAreHandedOutOnceAndMergeAgain(int lines) {
-        try (LineArena arena = new LineArena((long) lines * LineArena.LINE_LENGTH + 63)) {
+        try (BuddyArena arena = new BuddyArena((long) lines * BuddyArena.LINE_LENGTH + 63)) {
             final List<Integer> free = freeBlocks(arena);
             assertEquals(lines - 1, arena.capacityLines());
             final BitSet seen = new BitSet();
-            for (int line = arena.allocate(0); line != LineArena.NONE; line = arena.allocate(0)) {
+            for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
                 assertTrue(line > 0 && line < lines && !seen.get(line), () -> "lines " + seen);
                 seen.set(line);
             }
@@ -56,61 +56,61 @@ class LineArenaTest {
             taken.forEach(arena::free);
             assertEquals(free, freeBlocks(arena));
             assertEquals(0, arena.usedLines());
-            LineArenaInvariants.check(arena);
+            BuddyArenaInvariants.check(arena);
         }
     }
 
     @Test
     void aBlockIsAlignedToItsLengthAndLargerOnesThanTheArenaAreRefused() {
-        try (LineArena arena = new LineArena(64 << 10)) {
+        try (BuddyArena arena = new BuddyArena(64 << 10)) {
             for (int order = 0; order < 9; order++) {
                 assertEquals(0, arena.allocate(order) & ((1 << order) - 1));
             }
-            for (int order = 10; order <= LineArena.MAX_ORDER; order++) {
-                assertEquals(LineArena.NONE, arena.allocate(order));
+            for (int order = 10; order <= BuddyArena.MAX_ORDER; order++) {
+                assertEquals(BuddyArena.NONE, arena.allocate(order));
             }
-            LineArenaInvariants.check(arena);
+            BuddyArenaInvariants.check(arena);
         }
     }
 
     @Test
     void memoryIsWrittenFromItsStartOnOnlyAsBlocksAreHandedOut() {
-        final long length = (long) LineArena.LINE_LENGTH << LineArena.MAX_ORDER;
-        try (LineArena arena = new LineArena(2 * length + (length >> 1) + (length >> 3))) {
+        final long length = (long) BuddyArena.LINE_LENGTH << BuddyArena.MAX_ORDER;
+        try (BuddyArena arena = new BuddyArena(2 * length + (length >> 1) + (length >> 3))) {
             int end = 1;
             for (int order : new int[] {3, 0, 7, 0, 2, 9}) {
                 final int line = arena.allocate(order);
                 end = Math.max(end, line + (1 << order));
-                LineArenaInvariants.check(arena);
+                BuddyArenaInvariants.check(arena);
             }
             assertEquals(1 << 10, end, "the smallest space that holds these blocks");
             for (int line = end; line < arena.capacityLines(); line = 2 * line) {
-                assertEquals(0, arena.memory().getLong(LineArena.offset(line)), "line " + line);
+                assertEquals(0, arena.memory().getLong(BuddyArena.offset(line)), "line " + line);
                 assertEquals(0, arena.state(line), "line " + line);
             }
-            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(1));
-            assertEquals(LineArena.MAX_ORDER - 1, arena.largestOrder(4));
+            assertEquals(BuddyArena.MAX_ORDER, arena.largestOrder(1));
+            assertEquals(BuddyArena.MAX_ORDER - 1, arena.largestOrder(4));
         }
     }
 
     @Test
     void noBlockIsLargerThanTheLargestOrder() {
-        final long length = (long) LineArena.LINE_LENGTH << LineArena.MAX_ORDER;
-        try (LineArena arena = new LineArena(4 * length)) {
+        final long length = (long) BuddyArena.LINE_LENGTH << BuddyArena.MAX_ORDER;
+        try (BuddyArena arena = new BuddyArena(4 * length)) {
             final List<Integer> free = freeBlocks(arena);
-            assertEquals(LineArena.NONE, arena.firstFree(0), "touched");
-            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(3));
-            LineArenaInvariants.check(arena);
-            final int first = arena.allocate(LineArena.MAX_ORDER);
-            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(2));
-            LineArenaInvariants.check(arena);
-            final int second = arena.allocate(LineArena.MAX_ORDER);
-            final int third = arena.allocate(LineArena.MAX_ORDER);
-            assertNotEquals(LineArena.NONE, third);
-            assertEquals(LineArena.NONE, arena.allocate(LineArena.MAX_ORDER));
+            assertEquals(BuddyArena.NONE, arena.firstFree(0), "touched");
+            assertEquals(BuddyArena.MAX_ORDER, arena.largestOrder(3));
+            BuddyArenaInvariants.check(arena);
+            final int first = arena.allocate(BuddyArena.MAX_ORDER);
+            assertEquals(BuddyArena.MAX_ORDER, arena.largestOrder(2));
+            BuddyArenaInvariants.check(arena);
+            final int second = arena.allocate(BuddyArena.MAX_ORDER);
+            final int third = arena.allocate(BuddyArena.MAX_ORDER);
+            assertNotEquals(BuddyArena.NONE, third);
+            assertEquals(BuddyArena.NONE, arena.allocate(BuddyArena.MAX_ORDER));
             for (int line : new int[] {second, first, third}) {
                 arena.free(line);
-                LineArenaInvariants.check(arena);
+                BuddyArenaInvariants.check(arena);
             }
             assertEquals(free, freeBlocks(arena));
         }
@@ -119,24 +119,24 @@ class LineArenaTest {
     /** A block that nothing fits into any more is followed by one that was never handed out. */
     @Test
     void smallBlocksComeFromLargestOnesWhenThereIsNoOther() {
-        final long length = (long) LineArena.LINE_LENGTH << LineArena.MAX_ORDER;
-        try (LineArena arena = new LineArena(3 * length)) {
-            final int order = LineArena.MAX_ORDER - 2;
+        final long length = (long) BuddyArena.LINE_LENGTH << BuddyArena.MAX_ORDER;
+        try (BuddyArena arena = new BuddyArena(3 * length)) {
+            final int order = BuddyArena.MAX_ORDER - 2;
             final List<Integer> taken = new ArrayList<>();
             for (int line = arena.allocate(order); line != 0; line = arena.allocate(order)) {
                 taken.add(line);
             }
             assertEquals(4 * 3 - 1, taken.size());
-            LineArenaInvariants.check(arena);
+            BuddyArenaInvariants.check(arena);
             taken.forEach(arena::free);
-            LineArenaInvariants.check(arena);
-            assertEquals(LineArena.MAX_ORDER, arena.largestOrder(2));
+            BuddyArenaInvariants.check(arena);
+            assertEquals(BuddyArena.MAX_ORDER, arena.largestOrder(2));
         }
     }
 
     @Test
     void aFreedBlockIsTheNextOneOfItsOrder() {
-        try (LineArena arena = new LineArena(64 << 10)) {
+        try (BuddyArena arena = new BuddyArena(64 << 10)) {
             final int first = arena.allocate(3);
             final int second = arena.allocate(3);
             arena.free(first);
@@ -149,8 +149,8 @@ class LineArenaTest {
     @ParameterizedTest
     @ValueSource(ints = {2, 50, 777, 5_000})
     void handsOutWhatAMapOfLinesSaysIsFree(int lines) {
-        final Random random = new Random(Seeds.next("LineArenaTest " + lines));
-        try (LineArena arena = new LineArena((long) lines * LineArena.LINE_LENGTH)) {
+        final Random random = new Random(Seeds.next("BuddyArenaTest " + lines));
+        try (BuddyArena arena = new BuddyArena((long) lines * BuddyArena.LINE_LENGTH)) {
             final List<Integer> free = freeBlocks(arena);
             final Map<Integer, Integer> held = new TreeMap<>();
             final List<Integer> firsts = new ArrayList<>();
@@ -180,7 +180,7 @@ class LineArenaTest {
                 }
                 assertEquals(used.cardinality() - 1, arena.usedLines());
                 if (i % CHECK_EVERY == 0) {
-                    assertEquals(held, LineArenaInvariants.check(arena));
+                    assertEquals(held, BuddyArenaInvariants.check(arena));
                 }
             }
             firsts.forEach(arena::free);
@@ -189,14 +189,14 @@ class LineArenaTest {
     }
 
     private static void allocate(
-            LineArena arena,
+            BuddyArena arena,
             int order,
             int lines,
             Map<Integer, Integer> held,
             List<Integer> firsts,
             BitSet used) {
         final int line = arena.allocate(order);
-        if (line == LineArena.NONE) {
+        if (line == BuddyArena.NONE) {
             assertTrue(!hasFree(used, order, lines), "refused though an aligned block is free");
             return;
         }
@@ -221,13 +221,13 @@ class LineArenaTest {
     }
 
     /** First lines of the free blocks with their orders, in order, handed out before or not. */
-    private static List<Integer> freeBlocks(LineArena arena) {
+    private static List<Integer> freeBlocks(BuddyArena arena) {
         final Map<Integer, Integer> free = new TreeMap<>();
-        for (int order = 0; order <= LineArena.MAX_ORDER; order++) {
+        for (int order = 0; order <= BuddyArena.MAX_ORDER; order++) {
             int line = arena.firstFree(order);
-            while (line != LineArena.NONE) {
+            while (line != BuddyArena.NONE) {
                 free.put(line, order);
-                line = arena.memory().getInt(LineArena.offset(line));
+                line = arena.memory().getInt(BuddyArena.offset(line));
             }
         }
         final int lines = arena.capacityLines() + 1;

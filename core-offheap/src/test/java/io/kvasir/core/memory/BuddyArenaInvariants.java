@@ -10,12 +10,12 @@ import java.util.TreeMap;
 /**
  * Looks whether an arena agrees with itself. On the arena's writer thread, or while it is quiet.
  */
-public final class LineArenaInvariants {
+public final class BuddyArenaInvariants {
     private static final int USED = 0x40;
     private static final int FREE = 0x80;
     private static final int ORDER = 0x3F;
 
-    private LineArenaInvariants() {}
+    private BuddyArenaInvariants() {}
 
     /**
      * Checks that blocks tile the arena, that every free one hangs in its list once, that no two
@@ -23,7 +23,7 @@ public final class LineArenaInvariants {
      *
      * @return order of each block in use, by first line
      */
-    public static NavigableMap<Integer, Integer> check(LineArena arena) {
+    public static NavigableMap<Integer, Integer> check(BuddyArena arena) {
         final NavigableMap<Integer, Integer> used = new TreeMap<>();
         final Map<Integer, Integer> free = new TreeMap<>();
         final int lines = arena.capacityLines() + 1;
@@ -62,7 +62,7 @@ public final class LineArenaInvariants {
                 (first, order) -> {
                     final int buddy = first ^ (1 << order);
                     assertTrue(
-                            order == LineArena.MAX_ORDER || !order.equals(free.get(buddy)),
+                            order == BuddyArena.MAX_ORDER || !order.equals(free.get(buddy)),
                             "free neighbours are not one block: line=" + first);
                 });
         checkLists(arena, free, untouched);
@@ -70,14 +70,14 @@ public final class LineArenaInvariants {
     }
 
     private static void checkLists(
-            LineArena arena, Map<Integer, Integer> free, Map<Integer, Integer> untouched) {
+            BuddyArena arena, Map<Integer, Integer> free, Map<Integer, Integer> untouched) {
         int listed = 0;
-        for (int order = 0; order <= LineArena.MAX_ORDER; order++) {
-            int previous = LineArena.NONE;
+        for (int order = 0; order <= BuddyArena.MAX_ORDER; order++) {
+            int previous = BuddyArena.NONE;
             int block = arena.firstFree(order);
-            while (block != LineArena.NONE) {
+            while (block != BuddyArena.NONE) {
                 assertEquals(order, free.get(block), "in the list of free blocks: line=" + block);
-                final long at = LineArena.offset(block);
+                final long at = BuddyArena.offset(block);
                 assertEquals(previous, arena.memory().getInt(at + Integer.BYTES));
                 listed++;
                 previous = block;
@@ -86,7 +86,7 @@ public final class LineArenaInvariants {
         }
         assertEquals(free.size(), listed, "free blocks in lists");
         for (int blocks : new int[] {1, 3}) {
-            int order = LineArena.MAX_ORDER;
+            int order = BuddyArena.MAX_ORDER;
             while (order >= 0 && available(free, order) + available(untouched, order) < blocks) {
                 order--;
             }
