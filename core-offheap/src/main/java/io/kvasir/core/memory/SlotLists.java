@@ -1,13 +1,13 @@
 package io.kvasir.core.memory;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
 /**
  * One doubly linked list of entries per worker slot, threaded through two int fields of the
  * entries. Writer thread only.
  */
 public final class SlotLists {
-    private final EntryChains entries;
+    private final ChainedHashEntries entries;
     private final int nextOffset;
     private final int previousOffset;
     private final int[] heads;
@@ -20,19 +20,19 @@ public final class SlotLists {
      * @param previousOffset byte offset inside an entry of the int that names the one before
      * @param slots number of lists
      */
-    public SlotLists(EntryChains entries, int nextOffset, int previousOffset, int slots) {
+    public SlotLists(ChainedHashEntries entries, int nextOffset, int previousOffset, int slots) {
         this.entries = entries;
         this.nextOffset = nextOffset;
         this.previousOffset = previousOffset;
         this.heads = new int[slots];
     }
 
-    /** First entry of a slot, or {@link EntryChains#NONE}. */
+    /** First entry of a slot, or {@link ChainedHashEntries#NONE}. */
     public int first(int slot) {
         return heads[slot];
     }
 
-    /** Entry behind {@code entry} in its slot's list, or {@link EntryChains#NONE}. */
+    /** Entry behind {@code entry} in its slot's list, or {@link ChainedHashEntries#NONE}. */
     public int next(int entry) {
         return entries.memory().getInt(entries.offset(entry) + nextOffset);
     }

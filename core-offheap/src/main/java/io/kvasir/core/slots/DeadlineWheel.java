@@ -1,8 +1,8 @@
 package io.kvasir.core.slots;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -29,13 +29,13 @@ final class DeadlineWheel implements AutoCloseable {
     private static final int WHEEL_BITS = 6;
     private static final int WHEEL_MASK = (1 << WHEEL_BITS) - 1;
 
-    private final EntryChains entries;
+    private final ChainedHashEntries entries;
     private final OffHeap memory;
     private final OffHeap heads;
     private final long[] occupied = new long[WHEELS];
     private long reached;
 
-    DeadlineWheel(EntryChains entries) {
+    DeadlineWheel(ChainedHashEntries entries) {
         this.entries = entries;
         this.memory = entries.memory();
         this.heads = OffHeap.allocate((long) (WHEELS << WHEEL_BITS) * Integer.BYTES);
@@ -71,7 +71,7 @@ final class DeadlineWheel implements AutoCloseable {
      * Finds a request whose deadline's tick is over; it stays in. Times before one asked for
      * earlier count as that one.
      *
-     * @return the request, or {@link EntryChains#NONE} when there is none (any more)
+     * @return the request, or {@link ChainedHashEntries#NONE} when there is none (any more)
      */
     int due(long nowNs) {
         final long now = tick(nowNs);

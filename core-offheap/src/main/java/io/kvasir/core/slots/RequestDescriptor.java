@@ -1,6 +1,6 @@
 package io.kvasir.core.slots;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
  * Layout of one running request of a {@link RequestTable}: one cache line.
@@ -24,7 +24,7 @@ import io.kvasir.core.memory.EntryChains;
  */
 public final class RequestDescriptor {
     /** Worker slot. */
-    public static final int SLOT_OFFSET = EntryChains.FIELDS_OFFSET;
+    public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 
     /** The caller's number of the request. */
     public static final int REQUEST_ID_OFFSET = SLOT_OFFSET + Integer.BYTES;

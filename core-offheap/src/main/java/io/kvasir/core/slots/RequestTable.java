@@ -1,8 +1,8 @@
 package io.kvasir.core.slots;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
 
@@ -14,13 +14,13 @@ import io.kvasir.core.memory.SlotLists;
  * when the entry has been handed out again. Generations of running requests are odd.
  */
 final class RequestTable implements AutoCloseable {
-    private final EntryChains chains;
+    private final ChainedHashEntries chains;
     private final OffHeap memory;
     private final SlotLists lists;
     private final DeadlineWheel wheel;
 
     RequestTable(int workerSlots, int maxRequests) {
-        this.chains = new EntryChains("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
+        this.chains = new ChainedHashEntries("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(
@@ -39,7 +39,7 @@ final class RequestTable implements AutoCloseable {
         return entry;
     }
 
-    /** Running request that a handle stands for, or {@link EntryChains#NONE}. */
+    /** Running request that a handle stands for, or {@link ChainedHashEntries#NONE}. */
     int at(long handle) {
         final int entry = (int) handle;
         final boolean running =
@@ -96,7 +96,7 @@ final class RequestTable implements AutoCloseable {
         return lists.first(slot);
     }
 
-    /** A request whose deadline is not behind a time, or {@link EntryChains#NONE}. */
+    /** A request whose deadline is not behind a time, or {@link ChainedHashEntries#NONE}. */
     int due(long nowNs) {
         return wheel.due(nowNs);
     }

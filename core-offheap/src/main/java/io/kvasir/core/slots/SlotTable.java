@@ -1,6 +1,6 @@
 package io.kvasir.core.slots;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.MemoryGate;

@@ -1,7 +1,7 @@
 package io.kvasir.core.slots;
 
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
  * Sizes of a {@link SlotTable}; memory for all of it is taken at construction.
@@ -37,8 +37,8 @@ public record SlotTableConfig(
      */
     public SlotTableConfig {
         check("maxWorkerSlots", maxWorkerSlots, 1, PrefixIndexConfig.MAX_WORKER_SLOTS);
-        check("maxRequests", maxRequests, 1, EntryChains.MAX_ENTRIES);
-        check("maxActiveBlocks", maxActiveBlocks, 1, EntryChains.MAX_ENTRIES);
+        check("maxRequests", maxRequests, 1, ChainedHashEntries.MAX_ENTRIES);
+        check("maxActiveBlocks", maxActiveBlocks, 1, ChainedHashEntries.MAX_ENTRIES);
         check("maxBlocksPerRequest", maxBlocksPerRequest, 1, Integer.MAX_VALUE);
         check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);
     }

@@ -1,6 +1,6 @@
 package io.kvasir.bench.alternatives.flat;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
  * Layout of one block of a {@link FlatBlocks}: its sequence hash and a bit for every worker slot
@@ -17,7 +17,7 @@ import io.kvasir.core.memory.EntryChains;
  */
 public final class BlockEntryDescriptor {
     /** Version int; rises by 2 each time the entry gets another sequence hash. */
-    public static final int VERSION_OFFSET = EntryChains.FIELDS_OFFSET;
+    public static final int VERSION_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 
     /** Sequence hash. */
     public static final int SEQUENCE_HASH_OFFSET = VERSION_OFFSET + Integer.BYTES;

@@ -1,9 +1,9 @@
 package io.kvasir.bench.alternatives.flat;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 import java.lang.invoke.VarHandle;
@@ -24,7 +24,7 @@ final class FlatBlocks implements AutoCloseable {
 
     private final int workerSlots;
     private final int holderWords;
-    private final EntryChains chains;
+    private final ChainedHashEntries chains;
     private final OffHeap memory;
 
     /**
@@ -38,11 +38,11 @@ final class FlatBlocks implements AutoCloseable {
         this.workerSlots = workerSlots;
         this.holderWords = BlockEntryDescriptor.holderWords(workerSlots);
         this.chains =
-                new EntryChains(name, maxBlocks, BlockEntryDescriptor.entryLength(workerSlots));
+                new ChainedHashEntries(name, maxBlocks, BlockEntryDescriptor.entryLength(workerSlots));
         this.memory = chains.memory();
     }
 
-    /** Entry of a block, or {@link EntryChains#NONE}. Writer thread. */
+    /** Entry of a block, or {@link ChainedHashEntries#NONE}. Writer thread. */
     public int find(long sequenceHash) {
         int entry = chains.firstAcquire(chains.bucket(sequenceHash));
         while (entry != NONE && sequenceHash(entry) != sequenceHash) {
@@ -54,7 +54,7 @@ final class FlatBlocks implements AutoCloseable {
     /**
      * Adds a block that is not in the table, without holders. Writer thread.
      *
-     * @return its entry, or {@link EntryChains#NONE} when the table is full
+     * @return its entry, or {@link ChainedHashEntries#NONE} when the table is full
      */
     public int insert(long sequenceHash) {
         final int entry = chains.acquire();
@@ -184,7 +184,7 @@ final class FlatBlocks implements AutoCloseable {
         return false; // the writer changes this chain faster than it can be read: an undercount
     }
 
-    /** Entry whose holders were copied, {@link EntryChains#NONE}, or -1 = read it again. */
+    /** Entry whose holders were copied, {@link ChainedHashEntries#NONE}, or -1 = read it again. */
     private int findConcurrently(long sequenceHash, int bucket, long[] words) {
         int entry = chains.firstAcquire(bucket);
         for (int walked = 0; entry != NONE && walked < MAX_WALK; walked++) {

@@ -1,6 +1,6 @@
 package io.kvasir.bench.alternatives.flat;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
 

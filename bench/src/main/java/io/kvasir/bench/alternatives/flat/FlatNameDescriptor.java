@@ -1,6 +1,6 @@
 package io.kvasir.bench.alternatives.flat;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
  * Layout of one holding of a {@link FlatNames}: a worker slot's own name of a block.
@@ -16,7 +16,7 @@ import io.kvasir.core.memory.EntryChains;
  */
 public final class FlatNameDescriptor {
     /** Worker slot. */
-    public static final int SLOT_OFFSET = EntryChains.FIELDS_OFFSET;
+    public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 
     /** The worker's name of the block. */
     public static final int ENGINE_HASH_OFFSET = SLOT_OFFSET + Integer.BYTES;

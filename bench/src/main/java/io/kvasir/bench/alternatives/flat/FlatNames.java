@@ -1,8 +1,8 @@
 package io.kvasir.bench.alternatives.flat;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
 
@@ -13,13 +13,13 @@ import io.kvasir.core.memory.SlotLists;
 final class FlatNames implements AutoCloseable {
     private static final long SLOT_SPREAD = 0xD6E8FEB86659FD93L;
 
-    private final EntryChains chains;
+    private final ChainedHashEntries chains;
     private final OffHeap memory;
     private final SlotLists lists;
 
     FlatNames(int workerSlots, long maxHeldBlocks) {
         this.chains =
-                new EntryChains("maxHeldBlocks", maxHeldBlocks, FlatNameDescriptor.ENTRY_LENGTH);
+                new ChainedHashEntries("maxHeldBlocks", maxHeldBlocks, FlatNameDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(

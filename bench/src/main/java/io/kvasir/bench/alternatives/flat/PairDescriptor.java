@@ -1,6 +1,6 @@
 package io.kvasir.bench.alternatives.flat;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
  * Layout of one (worker slot, block) pair of a {@link PairTable}.
@@ -15,7 +15,7 @@ import io.kvasir.core.memory.EntryChains;
  */
 public final class PairDescriptor {
     /** Worker slot. */
-    public static final int SLOT_OFFSET = EntryChains.FIELDS_OFFSET;
+    public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 
     /** Entry of the block in its {@link FlatBlocks}. */
     public static final int BLOCK_OFFSET = SLOT_OFFSET + Integer.BYTES;

@@ -1,8 +1,8 @@
 package io.kvasir.bench.alternatives.flat;
 
-import static io.kvasir.core.memory.EntryChains.NONE;
+import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.EntryChains;
+import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -10,7 +10,7 @@ import io.kvasir.core.memory.OffHeap;
  * names a worker has for it. A count that falls to zero leaves the table. Writer thread only.
  */
 public final class PairTable implements AutoCloseable {
-    private final EntryChains chains;
+    private final ChainedHashEntries chains;
     private final OffHeap memory;
 
     /**
@@ -20,11 +20,11 @@ public final class PairTable implements AutoCloseable {
      * @param maxPairs pairs with a count above zero
      */
     public PairTable(String name, long maxPairs) {
-        this.chains = new EntryChains(name, maxPairs, PairDescriptor.ENTRY_LENGTH);
+        this.chains = new ChainedHashEntries(name, maxPairs, PairDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
     }
 
-    /** Entry of a pair, or {@link EntryChains#NONE}. */
+    /** Entry of a pair, or {@link ChainedHashEntries#NONE}. */
     public int find(int slot, int block) {
         int entry = chains.firstAcquire(bucket(slot, block));
         while (entry != NONE && !isPair(entry, slot, block)) {
@@ -36,7 +36,7 @@ public final class PairTable implements AutoCloseable {
     /**
      * Adds a pair that is not in the table, with count 1.
      *
-     * @return its entry, or {@link EntryChains#NONE} when the table is full
+     * @return its entry, or {@link ChainedHashEntries#NONE} when the table is full
      */
     public int insert(int slot, int block) {
         final int entry = chains.acquire();

@@ -18,32 +18,32 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-class EntryChainsTest {
+class ChainedHashEntriesTest {
     private static final int ENTRY_LENGTH = 16;
 
     @Test
     void everyEntryIsHandedOutOnceAndTheLastFreedFirst() {
-        try (EntryChains chains = new EntryChains("entries", 3, ENTRY_LENGTH)) {
+        try (ChainedHashEntries chains = new ChainedHashEntries("entries", 3, ENTRY_LENGTH)) {
             assertEquals(1, chains.acquire());
             assertEquals(2, chains.acquire());
             assertEquals(3, chains.acquire());
-            assertEquals(EntryChains.NONE, chains.acquire());
+            assertEquals(ChainedHashEntries.NONE, chains.acquire());
             chains.release(2);
             chains.release(1);
             assertEquals(1, chains.used());
             assertEquals(2, chains.free());
             assertEquals(1, chains.acquire());
             assertEquals(2, chains.acquire());
-            assertEquals(EntryChains.NONE, chains.acquire());
+            assertEquals(ChainedHashEntries.NONE, chains.acquire());
         }
     }
 
     @Test
     void randomLinksAndUnlinksKeepEveryChainWhole() {
-        final Random random = new Random(Seeds.next("EntryChainsTest"));
+        final Random random = new Random(Seeds.next("ChainedHashEntriesTest"));
         final Map<Integer, Deque<Integer>> expected = new HashMap<>();
         final Map<Integer, Integer> bucketOf = new HashMap<>();
-        try (EntryChains chains = new EntryChains("entries", 40, ENTRY_LENGTH)) {
+        try (ChainedHashEntries chains = new ChainedHashEntries("entries", 40, ENTRY_LENGTH)) {
             for (int i = 0; i < 5_000; i++) {
                 if (random.nextBoolean() && chains.free() > 0) {
                     final int bucket = chains.bucket(random.nextInt(12));
@@ -68,7 +68,7 @@ class EntryChainsTest {
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 1_000, 1_024})
     void keysSpreadOverAsManyBucketsAsEntriesOrMore(long capacity) {
-        try (EntryChains chains = new EntryChains("entries", capacity, ENTRY_LENGTH)) {
+        try (ChainedHashEntries chains = new ChainedHashEntries("entries", capacity, ENTRY_LENGTH)) {
             final long buckets = (chains.bytes() - (capacity + 1) * ENTRY_LENGTH) / 4;
             assertTrue(buckets >= capacity && buckets <= 2 * Math.max(1, capacity));
             for (long key = -50; key < 50; key++) {
@@ -80,7 +80,7 @@ class EntryChainsTest {
 
     @Test
     void keysThatDifferInAnyByteSpread() {
-        try (EntryChains chains = new EntryChains("entries", 1 << 16, ENTRY_LENGTH)) {
+        try (ChainedHashEntries chains = new ChainedHashEntries("entries", 1 << 16, ENTRY_LENGTH)) {
             for (int shift = 0; shift <= 48; shift += 8) {
                 final int[] load = new int[1 << 16];
                 int longest = 0;
@@ -97,14 +97,14 @@ class EntryChainsTest {
         final IllegalArgumentException refused =
                 assertThrows(
                         IllegalArgumentException.class,
-                        () -> new EntryChains("maxBlocks", 0, ENTRY_LENGTH));
+                        () -> new ChainedHashEntries("maxBlocks", 0, ENTRY_LENGTH));
         assertEquals("maxBlocks out of range: value=0, limits=1..1073741824", refused.getMessage());
-        assertThrows(IllegalArgumentException.class, () -> new EntryChains("maxBlocks", 1, 12));
+        assertThrows(IllegalArgumentException.class, () -> new ChainedHashEntries("maxBlocks", 1, 12));
     }
 
-    private static List<Integer> walk(EntryChains chains, int bucket) {
+    private static List<Integer> walk(ChainedHashEntries chains, int bucket) {
         final List<Integer> walked = new ArrayList<>();
-        for (int e = chains.firstAcquire(bucket); e != EntryChains.NONE; e = chains.nextOpaque(e)) {
+        for (int e = chains.firstAcquire(bucket); e != ChainedHashEntries.NONE; e = chains.nextOpaque(e)) {
             walked.add(e);
         }
         return walked;

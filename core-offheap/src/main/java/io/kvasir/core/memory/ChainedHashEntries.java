@@ -19,7 +19,7 @@ package io.kvasir.core.memory;
  * #nextOpaque}: an entry is complete when it becomes reachable, but may be taken out and used again
  * under the walker, who must be able to tell by what the entry says.
  */
-public final class EntryChains implements AutoCloseable {
+public final class ChainedHashEntries implements AutoCloseable {
     /** Number of no entry. */
     public static final int NONE = 0;
 
@@ -51,7 +51,7 @@ public final class EntryChains implements AutoCloseable {
      * @param entryLength bytes of an entry, a multiple of 8
      * @throws IllegalArgumentException if a limit is broken
      */
-    public EntryChains(String name, long capacity, int entryLength) {
+    public ChainedHashEntries(String name, long capacity, int entryLength) {
         if (capacity < 1 || capacity > MAX_ENTRIES) {
             throw new IllegalArgumentException(
                     name + " out of range: value=" + capacity + ", limits=1.." + MAX_ENTRIES);
