@@ -30,7 +30,7 @@ public final class RoutedPrefixes implements AutoCloseable {
     private final RoutedPrefixesConfig config;
     private final MemoryGate gate;
     private final WriterLane writer;
-    private final ActivePaths paths;
+    private final RefCountedPrefixes paths;
     private final OffHeap visits;
     private final WriterCounter expired = new WriterCounter();
     private final WriterCounter pruned = new WriterCounter();
@@ -61,7 +61,7 @@ public final class RoutedPrefixes implements AutoCloseable {
             // a prompt comes in before the oldest go, so there is room for two times the limit
             this.paths =
                     gate.own(
-                            new ActivePaths(
+                            new RefCountedPrefixes(
                                     config.maxWorkerSlots(),
                                     2 * config.maxBlocks(),
                                     config.budgetBytes()));

@@ -51,7 +51,7 @@ public final class SlotTable implements AutoCloseable {
     private final WriterLane writer;
     private final BookedLoads booked;
     private final RequestTable requests;
-    private final ActivePaths active;
+    private final RefCountedPrefixes active;
     private final WriterCounter duplicates = new WriterCounter();
     private final WriterCounter refusals = new WriterCounter();
     private final WriterCounter pathless = new WriterCounter();
@@ -95,7 +95,7 @@ public final class SlotTable implements AutoCloseable {
                     gate.own(new RequestTable(config.maxWorkerSlots(), config.maxRequests()));
             this.active =
                     gate.own(
-                            new ActivePaths(
+                            new RefCountedPrefixes(
                                     config.maxWorkerSlots(),
                                     config.maxActiveBlocks(),
                                     config.budgetBytes()));
@@ -231,10 +231,10 @@ public final class SlotTable implements AutoCloseable {
         }
         int followed = Math.min(count, config.maxBlocksPerRequest());
         int used = active.enter(slot, localHashes, followed);
-        if (used == ActivePaths.FULL || unknownBlocks > 0) {
+        if (used == RefCountedPrefixes.FULL || unknownBlocks > 0) {
             pathless.add(1);
         }
-        if (used == ActivePaths.FULL) {
+        if (used == RefCountedPrefixes.FULL) {
             followed = 0;
             used = active.enter(slot, localHashes, followed);
         }

@@ -27,7 +27,7 @@ import io.kvasir.core.memory.WriterCounter;
  * length, and has the count as its tag; {@link RadixTree#unheld} counts the paths that end at the
  * run's end. One writer thread; {@link #match} is for any thread.
  */
-final class ActivePaths implements AutoCloseable {
+final class RefCountedPrefixes implements AutoCloseable {
     /** Answer of {@link #enter}: no memory, or too many blocks. */
     static final int FULL = -1;
 
@@ -48,7 +48,7 @@ final class ActivePaths implements AutoCloseable {
     private boolean usesEnd;
     private int firstUses;
 
-    ActivePaths(int workerSlots, long maxBlocks, long budgetBytes) {
+    RefCountedPrefixes(int workerSlots, long maxBlocks, long budgetBytes) {
         this.arena = new BuddyArena(budgetBytes);
         this.tree = OffHeap.orClose(arena, () -> new RadixTree(arena, workerSlots));
         this.hints = OffHeap.orClose(arena, () -> new HolderHints(tree, workerSlots));

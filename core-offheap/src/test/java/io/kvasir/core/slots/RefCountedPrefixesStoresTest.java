@@ -23,7 +23,7 @@ import java.util.Random;
  * stores take effect, in the writer's order or in another that releases and fences allow. A slot
  * may be found with what one of its requests used at some moment of the match, and no more.
  */
-class ActivePathsStoresTest {
+class RefCountedPrefixesStoresTest {
     private static final int SLOTS = 20;
     private static final int MATCHES = 6_000;
     private static final int DEPTH = 12;
@@ -31,7 +31,7 @@ class ActivePathsStoresTest {
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Path(int slot, long[] hashes, int array, int place) {}
 
-    private final ActivePaths paths = new ActivePaths(SLOTS, 1 << 16, 96 << 10);
+    private final RefCountedPrefixes paths = new RefCountedPrefixes(SLOTS, 1 << 16, 96 << 10);
     private final List<Path> open = new ArrayList<>();
 
     /** Deepest use of the prompt being matched by each slot since the log was emptied. */
@@ -43,7 +43,7 @@ class ActivePathsStoresTest {
     @ValueSource(booleans = {false, true})
     void aSlotIsFoundWithNoMoreThanItUsed(boolean anyOrder) {
         assumeTrue(LaggingMemory.isPossible());
-        final Random random = new Random(Seeds.next("ActivePathsStoresTest"));
+        final Random random = new Random(Seeds.next("RefCountedPrefixesStoresTest"));
         final OverlapScores found = new OverlapScores(SLOTS);
         int inside = 0;
         try (LaggingMemory lag = new LaggingMemory(paths.arena().memory(), () -> 0)) {
@@ -122,7 +122,7 @@ class ActivePathsStoresTest {
         }
         final long[] hashes = random(random, 1 + random.nextInt(DEPTH));
         final int slot = random.nextInt(SLOTS);
-        if (paths.enter(slot, hashes, hashes.length) == ActivePaths.FULL) {
+        if (paths.enter(slot, hashes, hashes.length) == RefCountedPrefixes.FULL) {
             use(new Path(slot, hashes, 0, 0)); // seen until it is taken back
             return;
         }
