@@ -1,7 +1,7 @@
 package io.kvasir.core.slots;
 
 /**
- * Layout of what is booked on one worker slot, in {@link BookedLoads}: one cache line.
+ * Layout of what is booked on one worker slot, in {@link LoadLedger}: one cache line.
  *
  * <pre>
  *   0        8        16         24        32       40         48        56       64

@@ -67,7 +67,7 @@ public final class LoadBoard implements AutoCloseable {
      * @param blocks blocks that it will have in use in addition
      */
     public void addProvisional(int slot, long prefillTokens, long blocks) {
-        // counted before it is added: see BookedLoads
+        // counted before it is added: see LoadLedger
         addTo(
                 group(slot),
                 LoadBoardDescriptor.PROVISIONS_OFFSET,

@@ -49,7 +49,7 @@ public final class SlotTable implements AutoCloseable {
     private final LoadBoard board;
     private final MemoryGate gate;
     private final WriterLane writer;
-    private final BookedLoads booked;
+    private final LoadLedger booked;
     private final RequestTable requests;
     private final RefCountedPrefixes active;
     private final WriterCounter duplicates = new WriterCounter();
@@ -99,7 +99,7 @@ public final class SlotTable implements AutoCloseable {
                                     config.maxWorkerSlots(),
                                     config.maxActiveBlocks(),
                                     config.budgetBytes()));
-            this.booked = gate.own(new BookedLoads(board, config.maxWorkerSlots()));
+            this.booked = gate.own(new LoadLedger(board, config.maxWorkerSlots()));
         } catch (Throwable t) {
             gate.close();
             throw t;

@@ -20,7 +20,7 @@ import io.kvasir.core.memory.WriterCounter;
  * other without a gap for so long, a later count falls below 0, which says so: the number is put
  * right, and what the slot showed too little meanwhile comes back with the next comparison.
  */
-final class BookedLoads implements AutoCloseable {
+final class LoadLedger implements AutoCloseable {
     /** After how long without any movement a provisional load is taken as lost. */
     static final long LOST_AFTER_NS = 10_000_000_000L;
 
@@ -28,7 +28,7 @@ final class BookedLoads implements AutoCloseable {
     private final OffHeap memory;
     private final WriterCounter corrections = new WriterCounter();
 
-    BookedLoads(LoadBoard board, int slots) {
+    LoadLedger(LoadBoard board, int slots) {
         this.board = board;
         this.memory = OffHeap.allocate(BookedLoadDescriptor.cellOffset(slots));
     }

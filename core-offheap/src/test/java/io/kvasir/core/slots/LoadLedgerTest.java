@@ -18,10 +18,10 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /** The load board is kept to what is booked while callers add to it. */
-class BookedLoadsTest {
+class LoadLedgerTest {
     private static final int SLOTS = 2;
     private static final long[] PROMPT = {1, 2, 3};
-    private static final long LOST_NS = BookedLoads.LOST_AFTER_NS;
+    private static final long LOST_NS = LoadLedger.LOST_AFTER_NS;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final SlotTable table = new SlotTable(new SlotTableConfig(SLOTS, 64, 400, 20), board);
@@ -140,7 +140,7 @@ class BookedLoadsTest {
 
     @Test
     void callersAndTheWriterAndComparisonsAtTheSameTimeEndExact() throws Exception {
-        final long seed = Seeds.next("BookedLoadsTest");
+        final long seed = Seeds.next("LoadLedgerTest");
         final BlockingQueue<Booking> ring = new ArrayBlockingQueue<>(2); // so it is empty at times
         final long deadline = System.nanoTime() + 700_000_000;
         try (ExecutorService threads = Executors.newFixedThreadPool(3)) {
