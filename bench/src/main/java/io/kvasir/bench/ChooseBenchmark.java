@@ -2,7 +2,7 @@ package io.kvasir.bench;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.LoadBoardMirror;
+import io.kvasir.core.slots.LoadSnapshot;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
@@ -73,7 +73,7 @@ public class ChooseBenchmark {
     private KvRouter router;
     private RouteRequest request;
     private LoadBoard board;
-    private LoadBoardMirror mirror;
+    private LoadSnapshot mirror;
     private int next;
 
     /** Registers workers, books requests of random length on each and draws overlaps. */
@@ -104,7 +104,7 @@ public class ChooseBenchmark {
             active[i] = draw(random, 2);
         }
         board = new LoadBoard(workers);
-        mirror = new LoadBoardMirror(workers);
+        mirror = new LoadSnapshot(workers);
         while (router.lifePipeline().backlog() > 0) {
             Thread.onSpinWait();
         }
@@ -161,7 +161,7 @@ public class ChooseBenchmark {
 
     /** One booking, and bringing a mirror up to date with it. */
     @Benchmark
-    public LoadBoardMirror addAndRefresh() {
+    public LoadSnapshot addAndRefresh() {
         add();
         mirror.refresh(board, 1.0 / BLOCK_SIZE);
         return mirror;

@@ -3,7 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.LoadBoardMirror;
+import io.kvasir.core.slots.LoadSnapshot;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;
@@ -36,7 +36,7 @@ public final class Decision {
     private static final long[] NO_GROUPS = {};
 
     private Roster roster = Roster.EMPTY;
-    private LoadBoardMirror loads = new LoadBoardMirror(1);
+    private LoadSnapshot loads = new LoadSnapshot(1);
     private final MatchedGroups matched = new MatchedGroups();
     private Worker pinned;
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
@@ -105,7 +105,7 @@ public final class Decision {
             LoadBoard board,
             double creditWhenDegraded) {
         if (loads.slots() != board.slots()) {
-            loads = new LoadBoardMirror(board.slots());
+            loads = new LoadSnapshot(board.slots());
         }
         loads.refresh(board, tokenWeight());
         matched.fill(roster.groups(), cached, active, reusableBlocks, overlapWeight);

@@ -2,7 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.LoadBoardDescriptor;
-import io.kvasir.core.slots.LoadBoardMirror;
+import io.kvasir.core.slots.LoadSnapshot;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;
@@ -112,14 +112,14 @@ final class ListedCosts {
      * @param candidates by group, slots that may be chosen, one bit each
      * @return infinite when there is none
      */
-    double lowest(LoadBoardMirror loads, long[] candidates) {
+    double lowest(LoadSnapshot loads, long[] candidates) {
         if (all && count > CHUNK_GROUPS) {
             return lowestOfChunks(loads, candidates);
         }
         return lowest(loads, 0, count, candidates, Double.POSITIVE_INFINITY);
     }
 
-    private double lowestOfChunks(LoadBoardMirror loads, long[] candidates) {
+    private double lowestOfChunks(LoadSnapshot loads, long[] candidates) {
         final int chunks = (count + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
         int first = 0;
         for (int chunk = 0; chunk < chunks; chunk++) {
@@ -140,14 +140,14 @@ final class ListedCosts {
     }
 
     private double lowestOfChunk(
-            LoadBoardMirror loads, int chunk, long[] candidates, double lowest) {
+            LoadSnapshot loads, int chunk, long[] candidates, double lowest) {
         final int from = chunk * CHUNK_GROUPS;
         return lowest(loads, from, Math.min(from + CHUNK_GROUPS, count), candidates, lowest);
     }
 
     /** The lowest cost so far and in the groups at some places of the list. */
     private double lowest(
-            LoadBoardMirror loads, int from, int to, long[] candidates, double lowestBefore) {
+            LoadSnapshot loads, int from, int to, long[] candidates, double lowestBefore) {
         if (from == to) {
             return lowestBefore;
         }
@@ -176,7 +176,7 @@ final class ListedCosts {
         return first;
     }
 
-    private double bound(LoadBoardMirror loads, int from, int to) {
+    private double bound(LoadSnapshot loads, int from, int to) {
         final int below =
                 loads.leastLess(
                         from * GROUP_SLOTS,
@@ -189,7 +189,7 @@ final class ListedCosts {
     }
 
     /** Prices a group if it could be as low as the lowest so far. */
-    private double priced(LoadBoardMirror loads, int group, long[] candidates, double lowest) {
+    private double priced(LoadSnapshot loads, int group, long[] candidates, double lowest) {
         if (least[group] > lowest || known[group] >= PRICED) {
             return lowest;
         }
@@ -197,7 +197,7 @@ final class ListedCosts {
     }
 
     /** Gives each slot of a group a cost; the lowest one. */
-    private double price(LoadBoardMirror loads, int group, long[] candidates) {
+    private double price(LoadSnapshot loads, int group, long[] candidates) {
         final int from = group * GROUP_SLOTS;
         loads.copyWeighted(group, relative);
         for (int i = from; i < from + GROUP_SLOTS; i++) {
@@ -228,7 +228,7 @@ final class ListedCosts {
      * @return infinite when there is none
      */
     double lowestSettled(
-            LoadBoardMirror loads, Roster roster, long[] candidates, double degradedCredit) {
+            LoadSnapshot loads, Roster roster, long[] candidates, double degradedCredit) {
         double lowest = Double.POSITIVE_INFINITY;
         if (count > 0) {
             final int first = leastOf(0, count);
@@ -246,7 +246,7 @@ final class ListedCosts {
      * @return the lowest cost then
      */
     double settled(
-            LoadBoardMirror loads,
+            LoadSnapshot loads,
             Roster roster,
             int group,
             long[] candidates,
@@ -264,7 +264,7 @@ final class ListedCosts {
     }
 
     /** Makes sure of the costs of all listed groups. */
-    void settleAll(LoadBoardMirror loads, Roster roster, long[] candidates, double degradedCredit) {
+    void settleAll(LoadSnapshot loads, Roster roster, long[] candidates, double degradedCredit) {
         for (int i = 0; i < count; i++) {
             price(loads, group(i), candidates);
             settle(roster, group(i), candidates[group(i)], degradedCredit);

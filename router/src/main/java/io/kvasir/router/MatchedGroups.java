@@ -2,7 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.LoadBoardDescriptor;
-import io.kvasir.core.slots.LoadBoardMirror;
+import io.kvasir.core.slots.LoadSnapshot;
 import io.kvasir.pipeline.IndexState;
 
 /**
@@ -83,7 +83,7 @@ final class MatchedGroups {
     }
 
     /** No candidate of a group costs less; after a search for the lowest cost. */
-    double boundOf(LoadBoardMirror loads, int group) {
+    double boundOf(LoadSnapshot loads, int group) {
         return costs.isListed(group) ? costs.least(group) : loads.least(group) - mostOfSets;
     }
 
@@ -94,7 +94,7 @@ final class MatchedGroups {
      * @param candidates slots that may be chosen, one bit each
      * @return the lowest cost, or the limit when none is below
      */
-    double leastShared(LoadBoardMirror loads, int group, long candidates, double limit) {
+    double leastShared(LoadSnapshot loads, int group, long candidates, double limit) {
         if (boundOf(loads, group) >= limit) {
             return limit;
         }
@@ -123,7 +123,7 @@ final class MatchedGroups {
      * Slots of a group without listed slots that have a relative cost, which is the lowest of all,
      * one bit each.
      */
-    long sharedSlotsWith(LoadBoardMirror loads, int group, long candidates, double cost) {
+    long sharedSlotsWith(LoadSnapshot loads, int group, long candidates, double cost) {
         long found = 0;
         long rest = candidates;
         for (int c = 0; c <= cachedSets.sets() && rest != 0; c++) {

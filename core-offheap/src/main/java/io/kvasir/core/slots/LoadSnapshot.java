@@ -14,7 +14,7 @@ import java.util.Objects;
  * <p>The weighted load of a slot is {@code tokenWeight · prefillTokens + activeBlocks}; infinite
  * where the slot is closed.
  */
-public final class LoadBoardMirror {
+public final class LoadSnapshot {
     private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
     private static final long NEVER = -1;
 
@@ -40,7 +40,7 @@ public final class LoadBoardMirror {
      *
      * @param maxSlots most slots of a board that it can follow
      */
-    public LoadBoardMirror(int maxSlots) {
+    public LoadSnapshot(int maxSlots) {
         slots = maxSlots;
         groups = LoadBoardDescriptor.groups(maxSlots);
         versions = new long[groups];

@@ -16,14 +16,14 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
-class LoadBoardMirrorTest {
+class LoadSnapshotTest {
     private static final double[] WEIGHTS = {1 / 16.0, 0, 0.3};
 
     @ParameterizedTest
     @ValueSource(ints = {1, 8, 64, 65, 300})
     void afterARefreshItSaysWhatALookAtEverySlotSays(int slots) {
         final Random random = new Random(Seeds.next("afterARefreshItSaysWhatALookAtEverySlotSays"));
-        final LoadBoardMirror mirror = new LoadBoardMirror(slots);
+        final LoadSnapshot mirror = new LoadSnapshot(slots);
         try (LoadBoard board = new LoadBoard(slots)) {
             double weight = WEIGHTS[0];
             for (int round = 0; round < 500; round++) {
@@ -50,7 +50,7 @@ class LoadBoardMirrorTest {
     }
 
     private static void check(
-            LoadBoard board, LoadBoardMirror mirror, double weight, Random random) {
+            LoadBoard board, LoadSnapshot mirror, double weight, Random random) {
         for (int group = 0; group < mirror.groups(); group++) {
             final long among = random.nextLong();
             double least = Double.POSITIVE_INFINITY;
@@ -85,7 +85,7 @@ class LoadBoardMirrorTest {
 
     @Test
     void theNumbersStandStillBetweenRefreshes() {
-        final LoadBoardMirror mirror = new LoadBoardMirror(2);
+        final LoadSnapshot mirror = new LoadSnapshot(2);
         try (LoadBoard board = new LoadBoard(2)) {
             board.open(0, true);
             mirror.refresh(board, 1);
@@ -102,7 +102,7 @@ class LoadBoardMirrorTest {
 
     @Test
     void anotherBoardIsCopiedAsAWhole() {
-        final LoadBoardMirror mirror = new LoadBoardMirror(2);
+        final LoadSnapshot mirror = new LoadSnapshot(2);
         try (LoadBoard first = new LoadBoard(2);
                 LoadBoard second = new LoadBoard(2);
                 LoadBoard larger = new LoadBoard(3)) {
@@ -117,7 +117,7 @@ class LoadBoardMirrorTest {
 
     @Test
     void refreshingAllocatesNothing() {
-        final LoadBoardMirror mirror = new LoadBoardMirror(200);
+        final LoadSnapshot mirror = new LoadSnapshot(200);
         try (LoadBoard board = new LoadBoard(200)) {
             assertEquals(
                     0,
@@ -133,7 +133,7 @@ class LoadBoardMirrorTest {
     @Test
     void nothingIsMissedWhileOthersAdd() throws Exception {
         final int adds = 300_000;
-        final LoadBoardMirror mirror = new LoadBoardMirror(64);
+        final LoadSnapshot mirror = new LoadSnapshot(64);
         try (LoadBoard board = new LoadBoard(64);
                 ExecutorService threads = Executors.newFixedThreadPool(2)) {
             final Runnable adder =
@@ -158,7 +158,7 @@ class LoadBoardMirrorTest {
         }
     }
 
-    private static long total(LoadBoardMirror mirror) {
+    private static long total(LoadSnapshot mirror) {
         long total = 0;
         for (int slot = 0; slot < mirror.slots(); slot++) {
             total += mirror.activeBlocks(slot);
