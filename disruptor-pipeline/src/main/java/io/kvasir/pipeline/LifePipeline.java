@@ -34,8 +34,8 @@ public final class LifePipeline implements AutoCloseable {
     private final HashPool pool;
     private final WriterThread thread;
     private final SlotWriter writer;
-    private final Disruptor<LifeEvent> disruptor;
-    private final RingBuffer<LifeEvent> ring;
+    private final Disruptor<BookingCommand> disruptor;
+    private final RingBuffer<BookingCommand> ring;
     private final AtomicLong refused = new AtomicLong();
     private volatile boolean closed;
 
@@ -78,7 +78,7 @@ public final class LifePipeline implements AutoCloseable {
             this.writer = new SlotWriter(table, routed, bookings, pool, thread);
             this.disruptor =
                     new Disruptor<>(
-                            LifeEvent::new,
+                            BookingCommand::new,
                             config.ringSize(),
                             thread,
                             ProducerType.MULTI,
@@ -226,7 +226,7 @@ public final class LifePipeline implements AutoCloseable {
                 return false;
             }
             case NOTED -> {}
-            case PUBLISH -> publish(LifeEvent.Kind.BOOKING, (int) number);
+            case PUBLISH -> publish(BookingCommand.Kind.BOOKING, (int) number);
             case WITHDRAWN -> withdraw((int) number);
         }
         return true;
@@ -240,7 +240,7 @@ public final class LifePipeline implements AutoCloseable {
     }
 
     /** Publishes a record, for which there is always room: see {@link LifePipelineConfig}. */
-    private void publish(LifeEvent.Kind kind, int index) {
+    private void publish(BookingCommand.Kind kind, int index) {
         final long sequence = ring.next();
         ring.get(sequence).set(kind, index);
         ring.publish(sequence);
@@ -263,7 +263,7 @@ public final class LifePipeline implements AutoCloseable {
         }
         writer.workerEnds.add(new SlotWriter.WorkerEnd(slot, whenGone));
         if (writer.workerEndsQueued.compareAndSet(false, true)) {
-            publish(LifeEvent.Kind.WORKERS_GONE, 0);
+            publish(BookingCommand.Kind.WORKERS_GONE, 0);
         }
         return true;
     }
@@ -283,7 +283,7 @@ public final class LifePipeline implements AutoCloseable {
             }
             return false;
         }
-        publish(LifeEvent.Kind.FORGET_PREDICTED, slot);
+        publish(BookingCommand.Kind.FORGET_PREDICTED, slot);
         return true;
     }
 
@@ -302,7 +302,7 @@ public final class LifePipeline implements AutoCloseable {
         }
         writer.tickNs.accumulateAndGet(nowNs, Math::max);
         if (writer.tickQueued.compareAndSet(false, true)) {
-            publish(LifeEvent.Kind.TICK, 0);
+            publish(BookingCommand.Kind.TICK, 0);
         }
         return true;
     }

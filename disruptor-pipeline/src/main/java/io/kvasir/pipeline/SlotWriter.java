@@ -29,7 +29,7 @@ import java.util.function.LongConsumer;
  * only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
  * error while applying is counted and never ends the thread.
  */
-final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<LifeEvent> {
+final class SlotWriter implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
     private static final Logger LOG = LoggerFactory.getLogger(SlotWriter.class);
 
     /** Slots whose load is compared with what is booked on them, at each tick. */
@@ -74,7 +74,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     }
 
     @Override
-    public void onEvent(LifeEvent event, long sequence, boolean endOfBatch) {
+    public void onEvent(BookingCommand event, long sequence, boolean endOfBatch) {
         if (thread.isStopping()) {
             return;
         }
@@ -235,7 +235,7 @@ final class SlotWriter implements EventHandler<LifeEvent>, ExceptionHandler<Life
     }
 
     @Override
-    public void handleEventException(Throwable error, long sequence, LifeEvent event) {
+    public void handleEventException(Throwable error, long sequence, BookingCommand event) {
         failed(event.kind, event.index, error);
     }
 

@@ -1,7 +1,7 @@
 package io.kvasir.pipeline;
 
 /** One record of the life ring: where the slot writer has to look. */
-final class LifeEvent {
+final class BookingCommand {
     /** What is to be done. */
     enum Kind {
         /** What the word of a booking says. */
