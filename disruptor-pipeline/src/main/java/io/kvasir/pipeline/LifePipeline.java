@@ -33,7 +33,7 @@ public final class LifePipeline implements AutoCloseable {
     private final BookingTable bookings;
     private final HashPool pool;
     private final WriterThread thread;
-    private final SlotWriter writer;
+    private final BookingWriter writer;
     private final Disruptor<BookingCommand> disruptor;
     private final RingBuffer<BookingCommand> ring;
     private final AtomicLong refused = new AtomicLong();
@@ -75,7 +75,7 @@ public final class LifePipeline implements AutoCloseable {
         try {
             this.bookings = new BookingTable(config.maxRequests(), config.entries());
             this.pool = new HashPool(config.pendingHashes());
-            this.writer = new SlotWriter(table, routed, bookings, pool, thread);
+            this.writer = new BookingWriter(table, routed, bookings, pool, thread);
             this.disruptor =
                     new Disruptor<>(
                             BookingCommand::new,
@@ -261,7 +261,7 @@ public final class LifePipeline implements AutoCloseable {
         if (closed) {
             return false;
         }
-        writer.workerEnds.add(new SlotWriter.WorkerEnd(slot, whenGone));
+        writer.workerEnds.add(new BookingWriter.WorkerEnd(slot, whenGone));
         if (writer.workerEndsQueued.compareAndSet(false, true)) {
             publish(BookingCommand.Kind.WORKERS_GONE, 0);
         }

@@ -29,8 +29,8 @@ import java.util.function.LongConsumer;
  * only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
  * error while applying is counted and never ends the thread.
  */
-final class SlotWriter implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
-    private static final Logger LOG = LoggerFactory.getLogger(SlotWriter.class);
+final class BookingWriter implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
+    private static final Logger LOG = LoggerFactory.getLogger(BookingWriter.class);
 
     /** Slots whose load is compared with what is booked on them, at each tick. */
     private static final int SLOTS_PER_TICK = 64;
@@ -58,7 +58,7 @@ final class SlotWriter implements EventHandler<BookingCommand>, ExceptionHandler
     private long firstTickNs;
     private long elapsedNs; // from the first tick to the last; what came before is as old as it
 
-    SlotWriter(
+    BookingWriter(
             SlotTable table,
             RoutedPrefixes routed,
             BookingTable bookings,
