@@ -3,7 +3,7 @@ package io.kvasir.pipeline;
 import java.util.Objects;
 
 /**
- * Sizes of a {@link LifePipeline}.
+ * Sizes of a {@link BookingPipeline}.
  *
  * @param maxRequests requests that may be booked at the same time
  * @param waitMode how the slot writer waits

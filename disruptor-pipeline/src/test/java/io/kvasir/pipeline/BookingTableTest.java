@@ -28,7 +28,7 @@ class BookingTableTest {
     private static long open(BookingTable table) {
         final int index = table.take();
         if (index < 0) {
-            return LifePipeline.NONE;
+            return BookingPipeline.NONE;
         }
         final long number = table.nextNumber(index);
         table.open(number, false);
@@ -158,9 +158,9 @@ class BookingTableTest {
         }
         assertEquals(0, shared.openCount());
         for (int i = 0; i < 5; i++) {
-            assertNotEquals(LifePipeline.NONE, open(shared));
+            assertNotEquals(BookingPipeline.NONE, open(shared));
         }
-        assertEquals(LifePipeline.NONE, open(shared));
+        assertEquals(BookingPipeline.NONE, open(shared));
     }
 
     private static void takeAndGive(
@@ -169,7 +169,7 @@ class BookingTableTest {
         for (int i = 0; i < 100_000; i++) {
             if (held.size() < 3 && random.nextBoolean()) {
                 final long number = open(shared);
-                if (number != LifePipeline.NONE) {
+                if (number != BookingPipeline.NONE) {
                     assertEquals(1, holders.incrementAndGet((int) number));
                     held.add(number);
                 }

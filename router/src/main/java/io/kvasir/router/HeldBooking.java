@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.LifePipeline;
+import io.kvasir.pipeline.BookingPipeline;
 
 import java.lang.ref.Cleaner;
 
@@ -21,7 +21,7 @@ final class HeldBooking implements Runnable {
                                     .unstarted(task));
 
     KvRouter router; // null before the first booking
-    long number = LifePipeline.NONE;
+    long number = BookingPipeline.NONE;
 
     /** What the lease holds from now on. */
     static HeldBooking of(Lease lease) {

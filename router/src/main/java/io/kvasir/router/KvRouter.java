@@ -15,7 +15,7 @@ import io.kvasir.pipeline.EventPipeline;
 import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.LifePipeline;
+import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.LifePipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.pipeline.WaitMode;
@@ -71,7 +71,7 @@ public final class KvRouter implements AutoCloseable {
     private final SlotTable slotTable;
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final EventPipeline events;
-    private final LifePipeline life;
+    private final BookingPipeline life;
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final ForgottenLeases forgotten = new ForgottenLeases();
     private final LongSupplier clock;
@@ -126,7 +126,7 @@ public final class KvRouter implements AutoCloseable {
             routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
             started = new EventPipeline(RouterSettings.events(settings), index);
             life =
-                    new LifePipeline(
+                    new BookingPipeline(
                             LifePipelineConfig.of(maxActiveRequests)
                                     .withWaitMode(settings.get(RouterSettings.BOOKING_WAIT)),
                             slotTable,
@@ -557,7 +557,7 @@ public final class KvRouter implements AutoCloseable {
         }
         select(request, out);
         final long number = book(request, out);
-        if (number == LifePipeline.NONE) {
+        if (number == BookingPipeline.NONE) {
             checkTakesRequests();
             throw overloaded();
         }
@@ -790,7 +790,7 @@ public final class KvRouter implements AutoCloseable {
      *
      * @return the pipeline
      */
-    public LifePipeline lifePipeline() {
+    public BookingPipeline lifePipeline() {
         return life;
     }
 

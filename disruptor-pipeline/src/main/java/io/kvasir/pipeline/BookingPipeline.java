@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>All methods may be called by any thread; none waits but {@link #close}, and {@link #book} and
  * the steps of bookings allocate nothing.
  */
-public final class LifePipeline implements AutoCloseable {
+public final class BookingPipeline implements AutoCloseable {
     /** The number of no booking. */
     public static final long NONE = 0;
 
@@ -45,7 +45,7 @@ public final class LifePipeline implements AutoCloseable {
      * @param config sizes
      * @param table the table to write; not closed by this class
      */
-    public LifePipeline(LifePipelineConfig config, SlotTable table) {
+    public BookingPipeline(LifePipelineConfig config, SlotTable table) {
         this(config, table, null);
     }
 
@@ -60,7 +60,7 @@ public final class LifePipeline implements AutoCloseable {
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      * @throws IllegalStateException if another pipeline writes one of them
      */
-    public LifePipeline(LifePipelineConfig config, SlotTable table, RoutedPrefixes routed) {
+    public BookingPipeline(LifePipelineConfig config, SlotTable table, RoutedPrefixes routed) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
                     "slot table is too small: its maxRequests="

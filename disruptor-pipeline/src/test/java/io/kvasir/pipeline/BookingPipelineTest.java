@@ -33,7 +33,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-class LifePipelineTest {
+class BookingPipelineTest {
     private static final int REQUESTS = 256;
     private static final long[] PROMPT = {1, 2, 3};
 
@@ -47,12 +47,12 @@ class LifePipelineTest {
         board.close();
     }
 
-    private LifePipeline pipeline() {
-        return new LifePipeline(LifePipelineConfig.of(REQUESTS), table);
+    private BookingPipeline pipeline() {
+        return new BookingPipeline(LifePipelineConfig.of(REQUESTS), table);
     }
 
-    private LifePipeline pipeline(RoutedPrefixes routed) {
-        return new LifePipeline(LifePipelineConfig.of(REQUESTS), table, routed);
+    private BookingPipeline pipeline(RoutedPrefixes routed) {
+        return new BookingPipeline(LifePipelineConfig.of(REQUESTS), table, routed);
     }
 
     private static void await(BooleanSupplier condition) {
@@ -64,7 +64,7 @@ class LifePipelineTest {
     }
 
     /** Keeps the writer from its work until a latch is open. */
-    private static CountDownLatch block(LifePipeline pipeline, int slot) {
+    private static CountDownLatch block(BookingPipeline pipeline, int slot) {
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch go = new CountDownLatch(1);
         assertTrue(
@@ -98,12 +98,12 @@ class LifePipelineTest {
 
     @Test
     void aRequestIsBookedStepByStepAndFreed() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final long[] hashes = {1, 2, 3};
             final long first = pipeline.book(2, hashes, 3, 48, 3);
             hashes[0] = 99; // copied before
             final long second = pipeline.book(2, new long[] {1, 2, 4}, 3, 16, 3);
-            assertNotEquals(LifePipeline.NONE, first);
+            assertNotEquals(BookingPipeline.NONE, first);
             assertNotEquals(first, second);
             await(() -> table.activeRequests() == 2);
             await(() -> pipeline.backlog() == 0);
@@ -128,7 +128,7 @@ class LifePipelineTest {
 
     @Test
     void loadCountsBeforeTheWriterHasSeenIt() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(2, PROMPT, 3, 48, 3);
             final long ended = pipeline.book(2, PROMPT, 3, 48, 3);
@@ -150,11 +150,11 @@ class LifePipelineTest {
 
     @Test
     void bookingsThatEndUnseenAreNeverRefusedHoweverFarTheWriterIsBehind() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final CountDownLatch go = block(pipeline, 7);
             for (int i = 0; i < 100_000; i++) {
                 final long number = pipeline.book(1, PROMPT, 3, 48, 3);
-                assertNotEquals(LifePipeline.NONE, number);
+                assertNotEquals(BookingPipeline.NONE, number);
                 assertTrue(pipeline.prefillComplete(number));
                 assertTrue(pipeline.free(number));
             }
@@ -169,12 +169,12 @@ class LifePipelineTest {
 
     @Test
     void endsThatWaitForTheWriterLeaveRoomForBookings() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final List<Long> numbers = new ArrayList<>();
             for (int i = 0; i < REQUESTS; i++) {
                 numbers.add(pipeline.book(1, new long[] {i}, 1, 16, 1));
             }
-            assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertTrue(pipeline.isFull());
             await(() -> table.activeRequests() == REQUESTS);
             await(() -> pipeline.backlog() == 0);
@@ -186,9 +186,9 @@ class LifePipelineTest {
             assertEquals(0, pipeline.openBookings());
             for (int i = 0; i < REQUESTS / 2; i++) { // for half as many there are entries
                 numbers.set(i, pipeline.book(2, new long[] {i}, 1, 16, 1));
-                assertNotEquals(LifePipeline.NONE, numbers.get(i));
+                assertNotEquals(BookingPipeline.NONE, numbers.get(i));
             }
-            assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertEquals(REQUESTS / 2, pipeline.openBookings());
             assertLoad(2, REQUESTS * 8, REQUESTS / 2, REQUESTS / 2);
             go.countDown();
@@ -202,7 +202,7 @@ class LifePipelineTest {
 
     @Test
     void aFullTableMakesRoomByEndsThatAreBehindInTheRing() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final long[] numbers = new long[REQUESTS];
             final CountDownLatch first = block(pipeline, 7);
             final long early = pipeline.book(3, PROMPT, 3, 48, 3); // its record comes first
@@ -235,7 +235,7 @@ class LifePipelineTest {
         final LifePipelineConfig config = new LifePipelineConfig(4, WaitMode.BLOCKING, 128);
         final long[] prompt = new long[129];
         Arrays.setAll(prompt, i -> i);
-        try (LifePipeline pipeline = new LifePipeline(config, table)) {
+        try (BookingPipeline pipeline = new BookingPipeline(config, table)) {
             final long number = pipeline.book(1, prompt, 129, 2_064, 129);
             pipeline.book(1, prompt, 128, 2_048, 128);
             await(() -> table.activeRequests() == 2);
@@ -251,13 +251,13 @@ class LifePipelineTest {
 
     @Test
     void everythingReturnsToZeroAfterManyThreads() throws Exception {
-        final long seed = Seeds.next("LifePipelineTest.threads");
+        final long seed = Seeds.next("BookingPipelineTest.threads");
         final AtomicInteger booked = new AtomicInteger();
         final AtomicBoolean over = new AtomicBoolean();
         final LifePipelineConfig config = new LifePipelineConfig(6, WaitMode.BLOCKING, 640);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000L));
-                LifePipeline pipeline = new LifePipeline(config, table, routed);
+                BookingPipeline pipeline = new BookingPipeline(config, table, routed);
                 ExecutorService pool = Executors.newFixedThreadPool(5)) {
             final List<Future<?>> threads = new ArrayList<>();
             for (int t = 0; t < 4; t++) {
@@ -290,13 +290,13 @@ class LifePipelineTest {
             assertEquals(0, table.refusals() + table.duplicates() + table.corrections());
             final long[] all = new long[640];
             for (int i = 0; i < 6; i++) {
-                assertNotEquals(LifePipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
+                assertNotEquals(BookingPipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
             }
             await(() -> table.activeBlocks() == 640); // no chunk of the pool was lost
         }
     }
 
-    private static void lives(LifePipeline pipeline, Random random, AtomicInteger booked) {
+    private static void lives(BookingPipeline pipeline, Random random, AtomicInteger booked) {
         for (int i = 0; i < 20_000; i++) {
             final int count = random.nextInt(100);
             final long[] hashes = random.longs(count, 0, 40).toArray();
@@ -311,7 +311,7 @@ class LifePipelineTest {
                             count,
                             deadlineNs,
                             random.nextBoolean());
-            if (number == LifePipeline.NONE) {
+            if (number == BookingPipeline.NONE) {
                 continue;
             }
             booked.incrementAndGet();
@@ -329,7 +329,7 @@ class LifePipelineTest {
 
     @Test
     void requestsEndAtATickAfterTheirDeadline() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1_000_000_000, false);
             final long other = pipeline.book(2, new long[] {1}, 1, 16, 1);
             assertTrue(pipeline.tick(1_000_000_000));
@@ -346,7 +346,7 @@ class LifePipelineTest {
 
     @Test
     void aBookingThatEndsWhileItExpiresEndsOnce() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1, false);
             await(() -> pipeline.backlog() == 0);
             final CountDownLatch go = block(pipeline, 7);
@@ -363,7 +363,7 @@ class LifePipelineTest {
     @Test
     void requestsEndWithTheirWorker() {
         final AtomicInteger left = new AtomicInteger(-1);
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final long ended = pipeline.book(2, new long[] {1}, 1, 16, 1);
             final long kept = pipeline.book(3, new long[] {1}, 1, 16, 1);
             assertTrue(pipeline.workerGone(2, () -> left.set(table.activeRequests())));
@@ -377,7 +377,7 @@ class LifePipelineTest {
     @Test
     void theEndOfAWorkerNeverWaits() {
         final AtomicInteger ended = new AtomicInteger();
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final CountDownLatch go = block(pipeline, 7);
             for (int i = 0; i < 10_000; i++) {
                 assertTrue(pipeline.workerGone(i % 7, ended::incrementAndGet));
@@ -392,7 +392,7 @@ class LifePipelineTest {
     void aRequestWhoseBlocksDoNotFitStaysBooked() {
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
-                LifePipeline pipeline = new LifePipeline(LifePipelineConfig.of(4), small)) {
+                BookingPipeline pipeline = new BookingPipeline(LifePipelineConfig.of(4), small)) {
             final long number = pipeline.book(0, PROMPT, 3, 48, 3);
             await(() -> small.pathlessBookings() == 1);
             assertEquals(3, own.activeBlocks(0));
@@ -409,7 +409,7 @@ class LifePipelineTest {
         final long start = -7_000_000_000L; // as a clock without a known origin may say
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline = pipeline(routed)) {
+                BookingPipeline pipeline = pipeline(routed)) {
             final long number = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
             pipeline.book(3, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, false);
             await(() -> pipeline.backlog() == 0);
@@ -441,7 +441,7 @@ class LifePipelineTest {
         final OverlapScores scores = new OverlapScores(8);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline = pipeline(routed)) {
+                BookingPipeline pipeline = pipeline(routed)) {
             final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
             final long ended = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
@@ -462,7 +462,7 @@ class LifePipelineTest {
     void aBookingAfterTheEndOfItsWorkerMeansNothingForTheNext() {
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline = pipeline(routed)) {
+                BookingPipeline pipeline = pipeline(routed)) {
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> pipeline.backlog() == 0);
             final long late = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
@@ -486,7 +486,7 @@ class LifePipelineTest {
         final OverlapScores scores = new OverlapScores(8);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
-                LifePipeline pipeline = pipeline(routed)) {
+                BookingPipeline pipeline = pipeline(routed)) {
             for (int slot = 2; slot < 4; slot++) {
                 pipeline.book(slot, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
             }
@@ -501,7 +501,7 @@ class LifePipelineTest {
 
     @Test
     void forgettingIsRefusedWhenTooMuchOfItWaits() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             final CountDownLatch go = block(pipeline, 7);
             int accepted = 0;
             while (pipeline.forgetPredicted(2)) {
@@ -509,7 +509,7 @@ class LifePipelineTest {
             }
             assertEquals(LifePipelineConfig.of(REQUESTS).maxForgets(), accepted);
             assertFalse(pipeline.forgetPredicted(2));
-            assertNotEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+            assertNotEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             go.countDown();
             await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.forgetPredicted(2), "there is room again");
@@ -519,7 +519,7 @@ class LifePipelineTest {
 
     @Test
     void loadThatAnErrorLeftBehindGoesAtATick() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             pipeline.book(1, new long[] {1}, 1, 16, 1);
             board.addActiveBlocks(1, 5);
             await(() -> pipeline.backlog() == 0);
@@ -531,9 +531,9 @@ class LifePipelineTest {
 
     @Test
     void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() {
-        final LifePipeline pipeline = pipeline();
+        final BookingPipeline pipeline = pipeline();
         final CountDownLatch go = block(pipeline, 7);
-        long number = LifePipeline.NONE;
+        long number = BookingPipeline.NONE;
         for (int i = 0; i < 100; i++) {
             number = pipeline.book(1, new long[] {i}, 1, 16, 1);
         }
@@ -550,7 +550,7 @@ class LifePipelineTest {
         assertTrue(pipeline.free(number), "ends as before");
         assertFalse(pipeline.isOpen(number));
         assertLoad(1, 1_584, 99, 99);
-        assertEquals(LifePipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
+        assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
         assertFalse(pipeline.workerGone(1, () -> {}));
         assertFalse(pipeline.forgetPredicted(1));
         assertFalse(pipeline.tick(1));
@@ -558,7 +558,7 @@ class LifePipelineTest {
 
     @Test
     void anErrorIsCountedAndTheThreadGoesOn() {
-        try (LifePipeline pipeline = pipeline()) {
+        try (BookingPipeline pipeline = pipeline()) {
             assertTrue(
                     pipeline.workerGone(
                             3,
@@ -582,16 +582,16 @@ class LifePipelineTest {
                 () -> new LifePipelineConfig(1, WaitMode.BLOCKING, -1));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new LifePipeline(LifePipelineConfig.of(REQUESTS + 1), table));
-        try (LifePipeline pipeline = pipeline()) {
+                () -> new BookingPipeline(LifePipelineConfig.of(REQUESTS + 1), table));
+        try (BookingPipeline pipeline = pipeline()) {
             assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(8, PROMPT, 3, 48, 3));
             assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(1, PROMPT, 4, 48, 3));
             final long number = pipeline.book(1, PROMPT, 3, 48, 3);
             assertThrows(IllegalArgumentException.class, () -> pipeline.outputBlocks(number, -1));
-            assertFalse(pipeline.isOpen(LifePipeline.NONE));
-            assertFalse(pipeline.free(LifePipeline.NONE));
-            assertFalse(pipeline.prefillComplete(LifePipeline.NONE));
-            assertFalse(pipeline.outputBlocks(LifePipeline.NONE, 1));
+            assertFalse(pipeline.isOpen(BookingPipeline.NONE));
+            assertFalse(pipeline.free(BookingPipeline.NONE));
+            assertFalse(pipeline.prefillComplete(BookingPipeline.NONE));
+            assertFalse(pipeline.outputBlocks(BookingPipeline.NONE, 1));
         }
     }
 }
