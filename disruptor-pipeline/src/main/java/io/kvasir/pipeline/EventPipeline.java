@@ -36,8 +36,8 @@ public final class EventPipeline implements AutoCloseable {
     private final WriterMailbox mailbox = new WriterMailbox();
     private final AtomicIntegerArray generations; // of the streams that are opened now
     private final IndexWriter writer;
-    private final Disruptor<KvEvent> disruptor;
-    private final RingBuffer<KvEvent> ring;
+    private final Disruptor<IndexCommand> disruptor;
+    private final RingBuffer<IndexCommand> ring;
     private final LogLimit staleLines =
             new LogLimit(EngineStream.STALE_LINES, EngineStream.STALE_LINES_PERIOD_NS);
     private final AtomicLong published = new AtomicLong();
@@ -67,7 +67,7 @@ public final class EventPipeline implements AutoCloseable {
             this.writer = new IndexWriter(index, spares, thread, mailbox);
             this.disruptor =
                     new Disruptor<>(
-                            KvEvent::new,
+                            IndexCommand::new,
                             config.ringSize(),
                             thread,
                             ProducerType.MULTI,
@@ -183,7 +183,7 @@ public final class EventPipeline implements AutoCloseable {
             refused.getAndIncrement();
             return false;
         }
-        final KvEvent event = ring.get(sequence);
+        final IndexCommand event = ring.get(sequence);
         event.generation = generation;
         event.batch = copy;
         ring.publish(sequence);

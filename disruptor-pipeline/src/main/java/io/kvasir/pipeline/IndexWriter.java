@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * aside, and its batches are skipped until one begins with a clear, which its stream sends when it
  * loads the slot again.
  */
-final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEvent> {
+final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<IndexCommand> {
     private static final Logger LOG = LoggerFactory.getLogger(IndexWriter.class);
     private final PrefixIndex index;
     private final IndexApplier applier;
@@ -45,7 +45,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
     }
 
     @Override
-    public void onEvent(KvEvent event, long sequence, boolean endOfBatch) {
+    public void onEvent(IndexCommand event, long sequence, boolean endOfBatch) {
         if (thread.isStopping()) {
             return;
         }
@@ -74,7 +74,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
         }
     }
 
-    private void apply(KvEvent event) {
+    private void apply(IndexCommand event) {
         final int slot = event.batch.slot();
         if (slot < generations.length && event.generation != generations[slot]) {
             skipped.getAndIncrement(); // of a worker that is removed
@@ -104,7 +104,7 @@ final class IndexWriter implements EventHandler<KvEvent>, ExceptionHandler<KvEve
 
     /** Nothing may be thrown here, whatever is left of the heap: it would end the thread. */
     @Override
-    public void handleEventException(Throwable error, long sequence, KvEvent event) {
+    public void handleEventException(Throwable error, long sequence, IndexCommand event) {
         final KvBatch batch = event.batch;
         try {
             if (batch != null) {

@@ -3,7 +3,7 @@ package io.kvasir.pipeline;
 import io.kvasir.pipeline.wire.KvBatch;
 
 /** One record of the event ring: a batch of one slot generation, or nothing, to wake the writer. */
-final class KvEvent {
+final class IndexCommand {
     KvBatch batch; // null in a record that wakes the writer, or is not in use
     int generation;
 
