@@ -3,7 +3,7 @@ package io.kvasir.pipeline;
 import java.util.Objects;
 
 /**
- * Sizes and times of an {@link EventPipeline}.
+ * Sizes and times of an {@link IndexPipeline}.
  *
  * @param ringSize messages that may wait for the index writer; a power of two
  * @param waitMode how the index writer waits

@@ -39,8 +39,8 @@ class LibzmqTest {
     @TempDir Path folder;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
-    private final EventPipeline pipeline =
-            new EventPipeline(EventPipelineConfig.defaults().withReplay(2_000, 3, 200), index);
+    private final IndexPipeline pipeline =
+            new IndexPipeline(EventPipelineConfig.defaults().withReplay(2_000, 3, 200), index);
     private Process process;
     private PrintStream commands;
     private String endpoint;

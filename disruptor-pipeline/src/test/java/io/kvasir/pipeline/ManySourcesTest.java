@@ -27,8 +27,8 @@ class ManySourcesTest {
 
     private final PrefixIndex index =
             new PrefixIndex(new PrefixIndexConfig(SOURCES, 4 * SOURCES, 4 * SOURCES));
-    private final EventPipeline pipeline =
-            new EventPipeline(
+    private final IndexPipeline pipeline =
+            new IndexPipeline(
                     EventPipelineConfig.defaults()
                             .withZmq(ZmqConfig.defaults().withConnects(10_000, 20, 200)),
                     index);

@@ -175,8 +175,8 @@ class RefillTest {
     @Test
     void aRealReplaySocketGivesBackWhatAnotherWorkerHasTakenAway() {
         try (Publisher engine = new Publisher();
-                EventPipeline pipeline =
-                        new EventPipeline(
+                IndexPipeline pipeline =
+                        new IndexPipeline(
                                 EventPipelineConfig.defaults()
                                         .withZmq(
                                                 ZmqConfig.defaults().withReplays(4, 2_000, 3, 100)),

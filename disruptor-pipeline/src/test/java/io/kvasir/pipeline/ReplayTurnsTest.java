@@ -27,7 +27,7 @@ class ReplayTurnsTest {
     private static final int BLOCK = 4;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(32, 4_096, 4_096));
-    private EventPipeline pipeline;
+    private IndexPipeline pipeline;
 
     @AfterEach
     void close() {
@@ -37,7 +37,7 @@ class ReplayTurnsTest {
 
     private void pipeline(int ringSize, ZmqConfig zmq) {
         pipeline =
-                new EventPipeline(
+                new IndexPipeline(
                         EventPipelineConfig.defaults()
                                 .withRingSize(ringSize)
                                 .withZmq(zmq.withPollers(1)),

@@ -37,8 +37,8 @@ class ZmqFaultsTest {
     private static final int MAX_BYTES = 100_000;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
-    private final EventPipeline pipeline =
-            new EventPipeline(
+    private final IndexPipeline pipeline =
+            new IndexPipeline(
                     EventPipelineConfig.defaults()
                             .withZmq(
                                     ZmqConfig.defaults()

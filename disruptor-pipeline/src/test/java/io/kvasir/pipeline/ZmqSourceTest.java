@@ -35,7 +35,7 @@ class ZmqSourceTest {
     private static final int BLOCK = 4;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
-    private EventPipeline pipeline = pipeline(1_024, 1_500, 3);
+    private IndexPipeline pipeline = pipeline(1_024, 1_500, 3);
     private Publisher publisher = new Publisher();
 
     @AfterEach
@@ -45,8 +45,8 @@ class ZmqSourceTest {
         publisher.close();
     }
 
-    private EventPipeline pipeline(int ringSize, int replayTimeoutMs, int replayAttempts) {
-        return new EventPipeline(
+    private IndexPipeline pipeline(int ringSize, int replayTimeoutMs, int replayAttempts) {
+        return new IndexPipeline(
                 EventPipelineConfig.defaults()
                         .withRingSize(ringSize)
                         .withReplay(replayTimeoutMs, replayAttempts, 200),

@@ -11,7 +11,7 @@ import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.EventPipeline;
+import io.kvasir.pipeline.IndexPipeline;
 import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexState;
@@ -70,7 +70,7 @@ public final class KvRouter implements AutoCloseable {
     private final LoadBoard board;
     private final SlotTable slotTable;
     private final RoutedPrefixes routed; // null when nothing is predicted
-    private final EventPipeline events;
+    private final IndexPipeline events;
     private final BookingPipeline life;
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final ForgottenLeases forgotten = new ForgottenLeases();
@@ -110,7 +110,7 @@ public final class KvRouter implements AutoCloseable {
                         builder.randomSource(settings),
                         board,
                         settings.get(RouterSettings.DEGRADED_CREDIT));
-        EventPipeline started = null;
+        IndexPipeline started = null;
         try {
             index = new PrefixIndex(sizes, gate);
             slotTable =
@@ -124,7 +124,7 @@ public final class KvRouter implements AutoCloseable {
                             gate);
             final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
             routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
-            started = new EventPipeline(RouterSettings.events(settings), index);
+            started = new IndexPipeline(RouterSettings.events(settings), index);
             life =
                     new BookingPipeline(
                             LifePipelineConfig.of(maxActiveRequests)
@@ -781,7 +781,7 @@ public final class KvRouter implements AutoCloseable {
      *
      * @return the pipeline
      */
-    public EventPipeline eventPipeline() {
+    public IndexPipeline eventPipeline() {
         return events;
     }
 

@@ -26,7 +26,7 @@ import java.util.function.Predicate;
  *
  * <p>All methods may be called by any thread.
  */
-public final class EventPipeline implements AutoCloseable {
+public final class IndexPipeline implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final EventPipelineConfig config;
@@ -57,7 +57,7 @@ public final class EventPipeline implements AutoCloseable {
      * @throws io.kvasir.core.memory.ClosedException if the index is closed
      * @throws IllegalStateException if another pipeline writes the index
      */
-    public EventPipeline(EventPipelineConfig config, PrefixIndex index) {
+    public IndexPipeline(EventPipelineConfig config, PrefixIndex index) {
         this.config = Objects.requireNonNull(config);
         this.index = index;
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());

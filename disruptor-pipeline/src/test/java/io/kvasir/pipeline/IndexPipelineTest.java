@@ -31,7 +31,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
-class EventPipelineTest {
+class IndexPipelineTest {
     private static final int BLOCK = 4;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(16, 4_096, 4_096));
@@ -62,7 +62,7 @@ class EventPipelineTest {
     void messagesOfManyThreadsReachTheIndex(WaitMode mode) throws InterruptedException {
         final int threads = 4;
         final int messages = 200;
-        try (EventPipeline pipeline = new EventPipeline(small(1_024).withWaitMode(mode), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(1_024).withWaitMode(mode), index)) {
             final List<Thread> started = new ArrayList<>();
             for (int t = 0; t < threads; t++) {
                 final EngineStream stream =
@@ -95,7 +95,7 @@ class EventPipelineTest {
     void aFullRingIsAGapAndTheStreamResyncs() throws InterruptedException {
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
-        try (EventPipeline pipeline = new EventPipeline(small(8), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(8), index)) {
             final EngineStream stream =
                     pipeline.openDirect(
                             SourceConfig.of("w", 1, BLOCK, "").withReplayEndpoint("direct"));
@@ -132,7 +132,7 @@ class EventPipelineTest {
     @Test
     void aRetiredSlotIsEmptyAndTakesNothingFromItsFormerStreams() throws InterruptedException {
         final CountDownLatch swept = new CountDownLatch(1);
-        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
             final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             for (int i = 0; i < 30; i++) {
                 stream.onMessage(i, store(i + 1));
@@ -156,7 +156,7 @@ class EventPipelineTest {
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         final CountDownLatch swept = new CountDownLatch(1);
-        try (EventPipeline pipeline = new EventPipeline(small(8), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(8), index)) {
             final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             pipeline.retire(
                     5,
@@ -179,7 +179,7 @@ class EventPipelineTest {
 
     @Test
     void everyRetirementIsRunHoweverItMeetsAWaitingWriter() throws InterruptedException {
-        try (EventPipeline pipeline = new EventPipeline(small(2), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(2), index)) {
             for (int i = 0; i < 5_000; i++) {
                 final CountDownLatch swept = new CountDownLatch(1);
                 pipeline.retire(i % 16, swept::countDown);
@@ -192,7 +192,7 @@ class EventPipelineTest {
 
     @Test
     void anErrorWhileAnErrorIsHandledDoesNotEndTheWriter() {
-        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
             final ApplyListener broken =
                     new ApplyListener() {
                         @Override
@@ -217,7 +217,7 @@ class EventPipelineTest {
 
     @Test
     void anErrorInTheIndexSetsOnlyItsSlotAsideAndTheStreamLoadsAgain() {
-        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
             final EngineStream good = pipeline.openDirect(SourceConfig.of("good", 1, BLOCK, ""));
             final EngineStream bad =
                     pipeline.openDirect(
@@ -238,7 +238,7 @@ class EventPipelineTest {
 
     @Test
     void aSlotSetAsideIsUsedAgainAfterAClear() {
-        try (EventPipeline pipeline = new EventPipeline(small(64), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
             final AtomicReference<Boolean> poisoned = new AtomicReference<>(true);
             final ApplyListener listener =
                     new ApplyListener() {
@@ -263,7 +263,7 @@ class EventPipelineTest {
     }
 
     private static void offer(
-            EventPipeline pipeline, long sequence, ApplyListener listener, boolean clear) {
+            IndexPipeline pipeline, long sequence, ApplyListener listener, boolean clear) {
         final KvBatch batch = new KvBatch();
         batch.reset(1, sequence, CopyRule.PHYSICAL, false, listener);
         if (clear) {
@@ -277,7 +277,7 @@ class EventPipelineTest {
     void largeMessagesDoNotStayInTheRing() {
         final int blocks = 3_000;
         final List<Integer> hashes = range(1, blocks);
-        try (EventPipeline pipeline = new EventPipeline(small(4), index)) {
+        try (IndexPipeline pipeline = new IndexPipeline(small(4), index)) {
             final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             for (int i = 0; i < 16; i += 2) {
                 final int next = i;
@@ -297,7 +297,7 @@ class EventPipelineTest {
             throws InterruptedException {
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
-        final EventPipeline pipeline = new EventPipeline(small(256), index);
+        final IndexPipeline pipeline = new IndexPipeline(small(256), index);
         final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
         pipeline.retire(
                 5,
@@ -327,12 +327,12 @@ class EventPipelineTest {
 
     @Test
     void anIndexHasOneWriter() {
-        final EventPipeline first = new EventPipeline(small(8), index);
-        assertThrows(IllegalStateException.class, () -> new EventPipeline(small(8), index));
+        final IndexPipeline first = new IndexPipeline(small(8), index);
+        assertThrows(IllegalStateException.class, () -> new IndexPipeline(small(8), index));
         first.close();
-        new EventPipeline(small(8), index).close();
+        new IndexPipeline(small(8), index).close();
         index.close();
-        assertThrows(ClosedException.class, () -> new EventPipeline(small(8), index));
+        assertThrows(ClosedException.class, () -> new IndexPipeline(small(8), index));
         assertTrue(index.gate().isReleased());
     }
 }
