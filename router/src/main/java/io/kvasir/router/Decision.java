@@ -257,7 +257,7 @@ public final class Decision {
         for (int group = 0; group < roster.groups(); group++) {
             final int count = Long.bitCount(candidates[group]);
             if (left < count) {
-                return group * Long.SIZE + Chooser.nthBit(candidates[group], left);
+                return group * Long.SIZE + WorkerSelector.nthBit(candidates[group], left);
             }
             left -= count;
         }

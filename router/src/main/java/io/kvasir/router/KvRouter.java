@@ -65,7 +65,7 @@ public final class KvRouter implements AutoCloseable {
     private final double temperature;
     private final boolean trackOutputBlocks;
     private final MemoryGate gate = new MemoryGate(NAME);
-    private final Chooser chooser;
+    private final WorkerSelector chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
     private final SlotTable slotTable;
@@ -105,7 +105,7 @@ public final class KvRouter implements AutoCloseable {
         tenancies = new int[sizes.maxWorkerSlots()];
         board = new LoadBoard(sizes.maxWorkerSlots());
         chooser =
-                new Chooser(
+                new WorkerSelector(
                         builder.costModel,
                         builder.randomSource(settings),
                         board,

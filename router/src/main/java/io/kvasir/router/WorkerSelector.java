@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * So only groups of 64 with a worker that a match has listed are looked at one by one. Any other
  * cost or a temperature looks at all.
  */
-final class Chooser {
+final class WorkerSelector {
     private final CostModel costModel;
     private final boolean linear;
     private final Picker picker;
@@ -22,7 +22,7 @@ final class Chooser {
     private final double degradedCredit;
     private final AtomicLong turn = new AtomicLong();
 
-    Chooser(CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
+    WorkerSelector(CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
         this.costModel = costModel;
         this.linear = costModel.equals(CostModel.LINEAR);
         this.picker = new Picker(random);

@@ -22,13 +22,13 @@ import java.util.Random;
 import java.util.stream.IntStream;
 
 /** The chooser against a plain look at every worker. */
-class ChooserTest {
+class WorkerSelectorTest {
     private static final int BLOCK_SIZE = 16;
     private static final int SLOTS = 2_200;
     private static final int IDLE = 300;
     private static final int SAMPLES = 30_000;
 
-    private final long seed = Seeds.next("ChooserTest");
+    private final long seed = Seeds.next("WorkerSelectorTest");
     private final Random random = new Random(seed);
     private final OverlapScores cached = new OverlapScores(SLOTS);
     private final OverlapScores active = new OverlapScores(SLOTS);
