@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
 final class WorkerSelector {
     private final CostModel costModel;
     private final boolean linear;
-    private final Picker picker;
+    private final CostSampler picker;
     private final LoadBoard board;
     private final double degradedCredit;
     private final AtomicLong turn = new AtomicLong();
@@ -25,7 +25,7 @@ final class WorkerSelector {
     WorkerSelector(CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
         this.costModel = costModel;
         this.linear = costModel.equals(CostModel.LINEAR);
-        this.picker = new Picker(random);
+        this.picker = new CostSampler(random);
         this.board = board;
         this.degradedCredit = degradedCredit;
     }

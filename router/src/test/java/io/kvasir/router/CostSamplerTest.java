@@ -7,11 +7,11 @@ import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
 
-class PickerTest {
+class CostSamplerTest {
     private static final int SAMPLES = 20_000;
     private static final double NOT_ELIGIBLE = Double.NaN;
 
-    private final Picker picker = new Picker(RandomSource.seeded(Seeds.next("PickerTest")));
+    private final CostSampler picker = new CostSampler(RandomSource.seeded(Seeds.next("CostSamplerTest")));
 
     private int pick(double temperature, double... costs) {
         return picker.cheapest(costs, costs.length, temperature);

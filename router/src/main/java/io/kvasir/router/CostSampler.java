@@ -4,10 +4,10 @@ package io.kvasir.router;
  * Chooses among costs, one per slot; NaN stands for a slot that cannot be chosen. Stateless but for
  * its random source.
  */
-final class Picker {
+final class CostSampler {
     private final RandomSource random;
 
-    Picker(RandomSource random) {
+    CostSampler(RandomSource random) {
         this.random = random;
     }
 
