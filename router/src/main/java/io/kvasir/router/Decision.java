@@ -35,7 +35,7 @@ public final class Decision {
 
     private static final long[] NO_GROUPS = {};
 
-    private Roster roster = Roster.EMPTY;
+    private WorkerSet roster = WorkerSet.EMPTY;
     private LoadSnapshot loads = new LoadSnapshot(1);
     private final MatchedGroups matched = new MatchedGroups();
     private Worker pinned;
@@ -68,7 +68,7 @@ public final class Decision {
             RoutingMode routingMode,
             double weight,
             double samplingTemperature) {
-        roster = Roster.EMPTY;
+        roster = WorkerSet.EMPTY;
         eligible = 0;
         chosen = -1;
         priced = false;
@@ -82,7 +82,7 @@ public final class Decision {
     }
 
     /** Notes how far each worker's events are in the index; before the match. */
-    void eventSequences(Roster registered, PrefixIndex index) {
+    void eventSequences(WorkerSet registered, PrefixIndex index) {
         if (eventSequences.length < registered.slotEnd()) {
             eventSequences = new long[registered.slotEnd()];
         }
@@ -92,7 +92,7 @@ public final class Decision {
     }
 
     /** Notes that the matches are not the index's own. */
-    void noEventSequences(Roster registered) {
+    void noEventSequences(WorkerSet registered) {
         roster = registered;
         eventsKnown = false;
     }
@@ -169,7 +169,7 @@ public final class Decision {
         chosenCredit = creditOf(roster.at(slot));
     }
 
-    Roster roster() {
+    WorkerSet roster() {
         return roster;
     }
 

@@ -81,7 +81,7 @@ public final class KvRouter implements AutoCloseable {
     private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
     private final int[] tenancies; // workers removed so far, per slot; guarded by this
     private volatile RoutingMode mode;
-    private volatile Roster roster = Roster.EMPTY;
+    private volatile WorkerSet roster = WorkerSet.EMPTY;
     private volatile boolean closed;
 
     /** By which a worker is registered once. */
@@ -427,7 +427,7 @@ public final class KvRouter implements AutoCloseable {
 
     /** Records what is known of every worker; the caller has entered the gate. */
     private void look(RouteRequest request, Decision out) {
-        Roster seen;
+        WorkerSet seen;
         do {
             // before the match: a slot's next tenant cannot be in it yet
             seen = roster;
@@ -461,7 +461,7 @@ public final class KvRouter implements AutoCloseable {
             throws RouteException {
         begin(request, out);
         checkTakesRequests();
-        Roster seen;
+        WorkerSet seen;
         do {
             seen = roster;
             out.noEventSequences(seen);
@@ -489,7 +489,7 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /** Adds what the workers without events are taken to hold. */
-    private void predict(RouteRequest request, Roster seen) {
+    private void predict(RouteRequest request, WorkerSet seen) {
         final OverlapScores found = request.routed;
         routed.matchInside(request.localHashes, request.blockCount, found);
         for (int i = 0; i < found.matchedSlots(); i++) {
@@ -846,7 +846,7 @@ public final class KvRouter implements AutoCloseable {
                 source.close();
             }
         }
-        roster = Roster.EMPTY;
+        roster = WorkerSet.EMPTY;
         named.clear();
         events.close();
         life.close();

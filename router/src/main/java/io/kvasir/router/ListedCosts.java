@@ -228,7 +228,7 @@ final class ListedCosts {
      * @return infinite when there is none
      */
     double lowestSettled(
-            LoadSnapshot loads, Roster roster, long[] candidates, double degradedCredit) {
+            LoadSnapshot loads, WorkerSet roster, long[] candidates, double degradedCredit) {
         double lowest = Double.POSITIVE_INFINITY;
         if (count > 0) {
             final int first = leastOf(0, count);
@@ -247,7 +247,7 @@ final class ListedCosts {
      */
     double settled(
             LoadSnapshot loads,
-            Roster roster,
+            WorkerSet roster,
             int group,
             long[] candidates,
             double degradedCredit,
@@ -264,7 +264,7 @@ final class ListedCosts {
     }
 
     /** Makes sure of the costs of all listed groups. */
-    void settleAll(LoadSnapshot loads, Roster roster, long[] candidates, double degradedCredit) {
+    void settleAll(LoadSnapshot loads, WorkerSet roster, long[] candidates, double degradedCredit) {
         for (int i = 0; i < count; i++) {
             price(loads, group(i), candidates);
             settle(roster, group(i), candidates[group(i)], degradedCredit);
@@ -272,7 +272,7 @@ final class ListedCosts {
     }
 
     /** Corrects the costs of a priced group, which grow or stay. */
-    private void settle(Roster roster, int group, long candidates, double degradedCredit) {
+    private void settle(WorkerSet roster, int group, long candidates, double degradedCredit) {
         boolean changed = false;
         for (long rest = candidates; rest != 0; rest &= rest - 1) {
             final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);

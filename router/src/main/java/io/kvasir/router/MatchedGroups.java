@@ -163,7 +163,7 @@ final class MatchedGroups {
      *
      * @return whether its cost is the one computed
      */
-    boolean isExact(Roster roster, int slot, double degradedCredit) {
+    boolean isExact(WorkerSet roster, int slot, double degradedCredit) {
         if (costs.isSettled(slot / GROUP_SLOTS) || overlap(slot) == 0) {
             return true;
         }

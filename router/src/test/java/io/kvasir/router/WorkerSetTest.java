@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 /** The roster after random registrations and removals, against a list. */
-class RosterTest {
+class WorkerSetTest {
     private final KvRouter maker = KvRouter.builder().maxWorkers(200).maxBlocks(64, 64).build();
 
     @AfterEach
@@ -24,13 +24,13 @@ class RosterTest {
 
     @Test
     void itIsWhatAListOfItsWorkersSays() {
-        final SplittableRandom random = new SplittableRandom(Seeds.next("RosterTest"));
+        final SplittableRandom random = new SplittableRandom(Seeds.next("WorkerSetTest"));
         final List<Worker> free = new ArrayList<>();
         for (int i = 0; i < 200; i++) {
             free.add(maker.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));
         }
         final List<Worker> model = new ArrayList<>();
-        Roster roster = Roster.EMPTY;
+        WorkerSet roster = WorkerSet.EMPTY;
         for (int step = 0; step < 2_000; step++) {
             final boolean adds =
                     model.isEmpty() || (!free.isEmpty() && random.nextInt(400) < 300 - step / 8);
@@ -47,7 +47,7 @@ class RosterTest {
         }
     }
 
-    private static void check(Roster roster, List<Worker> model) {
+    private static void check(WorkerSet roster, List<Worker> model) {
         assertArrayEquals(model.toArray(), roster.workers());
         final int end = model.stream().mapToInt(w -> w.slot() + 1).max().orElse(0);
         assertEquals(end, roster.slotEnd());

@@ -3,21 +3,21 @@ package io.kvasir.router;
 import java.util.Arrays;
 
 /** The registered workers at one moment. Immutable. */
-final class Roster {
-    static final Roster EMPTY = new Roster(new Worker[0], new Worker[0], new long[0]);
+final class WorkerSet {
+    static final WorkerSet EMPTY = new WorkerSet(new Worker[0], new Worker[0], new long[0]);
 
     private final Worker[] workers;
     private final Worker[] bySlot;
     private final long[] slots; // one bit a slot
 
-    private Roster(Worker[] workers, Worker[] bySlot, long[] slots) {
+    private WorkerSet(Worker[] workers, Worker[] bySlot, long[] slots) {
         this.workers = workers;
         this.bySlot = bySlot;
         this.slots = slots;
     }
 
     /** Copies arrays; looks at no other worker. */
-    Roster with(Worker worker) {
+    WorkerSet with(Worker worker) {
         final int slot = worker.slot();
         final Worker[] more = Arrays.copyOf(workers, workers.length + 1);
         more[workers.length] = worker;
@@ -25,10 +25,10 @@ final class Roster {
         moreBySlot[slot] = worker;
         final long[] moreSlots = Arrays.copyOf(slots, Math.max(slots.length, slot / Long.SIZE + 1));
         moreSlots[slot / Long.SIZE] |= 1L << slot;
-        return new Roster(more, moreBySlot, moreSlots);
+        return new WorkerSet(more, moreBySlot, moreSlots);
     }
 
-    Roster without(Worker worker) {
+    WorkerSet without(Worker worker) {
         final Worker[] fewer =
                 Arrays.stream(workers).filter(w -> w != worker).toArray(Worker[]::new);
         int end = bySlot.length;
@@ -44,7 +44,7 @@ final class Roster {
         if (group < fewerSlots.length) {
             fewerSlots[group] &= ~(1L << worker.slot());
         }
-        return new Roster(fewer, fewerBySlot, fewerSlots);
+        return new WorkerSet(fewer, fewerBySlot, fewerSlots);
     }
 
     int size() {
