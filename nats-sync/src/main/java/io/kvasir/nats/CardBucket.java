@@ -1,6 +1,6 @@
 package io.kvasir.nats;
 
-import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.CardView;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
@@ -133,7 +133,7 @@ final class CardBucket {
     }
 
     /** Puts a card, or renews it; a newer one of its name is not replaced. */
-    void put(AgentCard card) {
+    void put(PeerRecord card) {
         final String key = key(card.name());
         for (int i = 0; i < MAX_TRIES; i++) {
             final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
@@ -151,7 +151,7 @@ final class CardBucket {
                         + " times; is the name unique?");
     }
 
-    private boolean putIf(String key, KeyValueEntry seen, AgentCard card) {
+    private boolean putIf(String key, KeyValueEntry seen, PeerRecord card) {
         return call(
                 "put " + card.name(),
                 () -> {
@@ -172,7 +172,7 @@ final class CardBucket {
     }
 
     /** Deletes a card if it is still that. */
-    void delete(AgentCard card) {
+    void delete(PeerRecord card) {
         final String key = key(card.name());
         final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
         if (entry != null && card.equals(decoded(entry))) {
@@ -186,9 +186,9 @@ final class CardBucket {
     }
 
     /** Null if the value is no card. */
-    static AgentCard decoded(KeyValueEntry entry) {
+    static PeerRecord decoded(KeyValueEntry entry) {
         try {
-            return AgentCard.decode(entry.getValue());
+            return PeerRecord.decode(entry.getValue());
         } catch (ExchangeException e) {
             return null;
         }

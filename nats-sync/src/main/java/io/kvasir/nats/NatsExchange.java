@@ -1,6 +1,6 @@
 package io.kvasir.nats;
 
-import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.OwnCards;
@@ -84,7 +84,7 @@ public final class NatsExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(AgentCard card) {
+    public synchronized void publish(PeerRecord card) {
         requireOpen();
         own.check(card);
         open();
@@ -92,7 +92,7 @@ public final class NatsExchange extends ViewedExchange {
         own.put(card);
     }
 
-    private void put(AgentCard card) {
+    private void put(PeerRecord card) {
         try {
             bucket.put(card);
         } catch (ExchangeException e) {
@@ -105,7 +105,7 @@ public final class NatsExchange extends ViewedExchange {
 
     @Override
     public synchronized void withdraw(String name) {
-        final AgentCard card = own.remove(name);
+        final PeerRecord card = own.remove(name);
         if (card != null && bucket != null) {
             bucket.delete(card);
         }
@@ -181,7 +181,7 @@ public final class NatsExchange extends ViewedExchange {
             bucket = null; // somebody has deleted it, and the watch with it
             open();
         }
-        for (AgentCard card : own.all()) {
+        for (PeerRecord card : own.all()) {
             try {
                 put(card);
             } catch (ExchangeException e) {
@@ -223,7 +223,7 @@ public final class NatsExchange extends ViewedExchange {
                 view.gone(CardBucket.name(entry.getKey()), SOURCE);
                 return;
             }
-            final AgentCard card = CardBucket.decoded(entry);
+            final PeerRecord card = CardBucket.decoded(entry);
             if (card == null) {
                 countMalformed();
             } else {

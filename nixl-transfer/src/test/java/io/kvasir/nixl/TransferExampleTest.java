@@ -3,7 +3,7 @@ package io.kvasir.nixl;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.AgentCard;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.KeptLink;
 import io.kvasir.nixl.exchange.LinkConfig;
 import io.kvasir.nixl.exchange.LinkKeeper;
@@ -84,9 +84,9 @@ class TransferExampleTest {
         KvPool pool = KvPool.share(LAYOUT, transport);
         transport.register(pool.regions());
         exchange.publish(
-                new AgentCard(
+                new PeerRecord(
                         name,
-                        AgentCard.incarnation(Instant.now()),
+                        PeerRecord.incarnation(Instant.now()),
                         1,
                         transport.metadata(),
                         new PeerMemory.Pool(LAYOUT, pool.site()),

@@ -58,7 +58,7 @@ final class CardCodec {
 
     private CardCodec() {}
 
-    static byte[] encode(AgentCard card) {
+    static byte[] encode(PeerRecord card) {
         final byte[] name = utf8(card.name());
         final byte[] digest = utf8(card.digest());
         final byte[] metadata = card.metadata();
@@ -92,7 +92,7 @@ final class CardCodec {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    private static byte[] memory(AgentCard card) {
+    private static byte[] memory(PeerRecord card) {
         return switch (card.memory()) {
             case PeerMemory.Pool pool -> pool(pool);
             case PeerMemory.Regions regions -> regions(regions.regions());
@@ -176,10 +176,10 @@ final class CardCodec {
         return (int) crc.getValue();
     }
 
-    static AgentCard decode(byte[] card) {
-        if (card.length < FIELDS_OFFSET || card.length > AgentCard.MAX_BYTES) {
+    static PeerRecord decode(byte[] card) {
+        if (card.length < FIELDS_OFFSET || card.length > PeerRecord.MAX_BYTES) {
             throw malformed(
-                    card.length + " bytes, limits " + FIELDS_OFFSET + ".." + AgentCard.MAX_BYTES);
+                    card.length + " bytes, limits " + FIELDS_OFFSET + ".." + PeerRecord.MAX_BYTES);
         }
         final ByteBuffer in = ByteBuffer.wrap(card).order(ByteOrder.LITTLE_ENDIAN);
         if (in.getInt() != MAGIC) {
@@ -203,7 +203,7 @@ final class CardCodec {
         }
     }
 
-    private static AgentCard fields(ByteBuffer in) {
+    private static PeerRecord fields(ByteBuffer in) {
         String name = null;
         long incarnation = 0;
         long generation = 0;
@@ -235,7 +235,7 @@ final class CardCodec {
         if (name == null || memory == null) {
             throw malformed("no name, or no memory");
         }
-        return new AgentCard(name, incarnation, generation, metadata, memory, digest);
+        return new PeerRecord(name, incarnation, generation, metadata, memory, digest);
     }
 
     private static byte[] bytes(ByteBuffer in, int length) {

@@ -20,7 +20,7 @@ import java.util.function.Predicate;
 public final class CardView {
     /** A card, where it came from, and when it was last heard of. */
     private static final class Known {
-        private AgentCard card;
+        private PeerRecord card;
         private Object source;
         private long heardNs;
     }
@@ -49,7 +49,7 @@ public final class CardView {
      * @param nowNs when
      * @return false if it was ignored
      */
-    public synchronized boolean offer(AgentCard card, Object source, long nowNs) {
+    public synchronized boolean offer(PeerRecord card, Object source, long nowNs) {
         final Known known = cards.get(card.name());
         if (known == null) {
             if (cards.size() >= MetadataExchange.MAX_CARDS) {
@@ -128,7 +128,7 @@ public final class CardView {
      * @param name its name
      * @return null if there is none
      */
-    public synchronized AgentCard get(String name) {
+    public synchronized PeerRecord get(String name) {
         final Known known = cards.get(name);
         return known == null ? null : known.card;
     }
@@ -140,7 +140,7 @@ public final class CardView {
      * @param present of its name; null if there is none
      * @throws ExchangeException of kind {@code STALE}
      */
-    public static void requireNewer(AgentCard card, AgentCard present) {
+    public static void requireNewer(PeerRecord card, PeerRecord present) {
         if (present != null && !card.equals(present) && !card.isNewerThan(present)) {
             throw new ExchangeException(
                     Kind.STALE,
@@ -158,10 +158,10 @@ public final class CardView {
      * @param name its name
      * @param patience how long at most
      */
-    public synchronized AgentCard find(String name, Duration patience) {
+    public synchronized PeerRecord find(String name, Duration patience) {
         final long deadlineNs = System.nanoTime() + patience.toNanos();
         while (true) {
-            final AgentCard card = get(name);
+            final PeerRecord card = get(name);
             if (card != null) {
                 return card;
             }
@@ -213,7 +213,7 @@ public final class CardView {
         registrations.remove(registration);
     }
 
-    private void tell(Change change, AgentCard card) {
+    private void tell(Change change, PeerRecord card) {
         for (Registration registration : registrations) {
             if (registration.name == null || Objects.equals(registration.name, card.name())) {
                 registration.listener.onCard(change, card);

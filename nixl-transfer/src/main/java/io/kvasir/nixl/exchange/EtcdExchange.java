@@ -46,7 +46,7 @@ public final class EtcdExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(AgentCard card) {
+    public synchronized void publish(PeerRecord card) {
         requireOpen();
         own.check(card);
         if (lease == 0) {
@@ -59,11 +59,11 @@ public final class EtcdExchange extends ViewedExchange {
     }
 
     /** Reads, decides and writes what it has read, until nobody has written between. */
-    private void store(AgentCard card) {
+    private void store(PeerRecord card) {
         final String key = config.prefix() + card.name();
         for (int i = 0; i < MAX_TRIES; i++) {
             final Entry entry = client.get(key);
-            final AgentCard present = entry == null ? null : decoded(entry);
+            final PeerRecord present = entry == null ? null : decoded(entry);
             CardView.requireNewer(card, present);
             if (card.equals(present) && entry.lease() == lease) {
                 return;
@@ -78,9 +78,9 @@ public final class EtcdExchange extends ViewedExchange {
                 "others wrote " + key + " each of " + MAX_TRIES + " times; is the name unique?");
     }
 
-    private AgentCard decoded(Entry entry) {
+    private PeerRecord decoded(Entry entry) {
         try {
-            return AgentCard.decode(entry.value());
+            return PeerRecord.decode(entry.value());
         } catch (ExchangeException e) {
             countMalformed();
             return null;
@@ -89,7 +89,7 @@ public final class EtcdExchange extends ViewedExchange {
 
     @Override
     public synchronized void withdraw(String name) {
-        final AgentCard card = own.remove(name);
+        final PeerRecord card = own.remove(name);
         if (card == null) {
             return;
         }
@@ -143,7 +143,7 @@ public final class EtcdExchange extends ViewedExchange {
             return;
         }
         lease = client.grant();
-        for (AgentCard card : own.all()) {
+        for (PeerRecord card : own.all()) {
             try {
                 store(card);
             } catch (ExchangeException e) {
@@ -202,7 +202,7 @@ public final class EtcdExchange extends ViewedExchange {
     }
 
     private void hear(Entry entry) {
-        final AgentCard card = decoded(entry);
+        final PeerRecord card = decoded(entry);
         if (card != null) {
             view.offer(card, SOURCE, System.nanoTime());
         }

@@ -51,7 +51,7 @@ public final class KeptLink implements AutoCloseable {
      * @param link for transfers
      * @param card what it was made from: says where the peer's blocks lie
      */
-    public record Linked(KvLink link, AgentCard card) {}
+    public record Linked(KvLink link, PeerRecord card) {}
 
     /** State, reason and link change together. */
     private record Standing(State state, String why, Linked linked, long sinceNs) {}
@@ -76,13 +76,13 @@ public final class KeptLink implements AutoCloseable {
     private final AtomicLong handshakes = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
     private volatile Standing standing;
-    private volatile AgentCard latest; // null while the peer is gone; written by the exchange
+    private volatile PeerRecord latest; // null while the peer is gone; written by the exchange
     private volatile boolean closed;
     private MetadataExchange.Watch watch;
 
     // the keeper's thread's
     private Step step = Step.WAITING;
-    private AgentCard used; // of the link, or of the last attempt
+    private PeerRecord used; // of the link, or of the last attempt
     private KvLink link;
     private CompletableFuture<KvLink> linking;
     private CompletableFuture<Void> unlinking;
@@ -231,7 +231,7 @@ public final class KeptLink implements AutoCloseable {
             step = Step.ENDED;
             return;
         }
-        final AgentCard card = latest;
+        final PeerRecord card = latest;
         if (card == null) {
             return;
         }
@@ -268,7 +268,7 @@ public final class KeptLink implements AutoCloseable {
     }
 
     private void loseIfDue(long nowNs) {
-        final AgentCard card = latest;
+        final PeerRecord card = latest;
         if (closed) {
             stand(State.CLOSED, "closed", nowNs);
         } else if (!link.isUp()) {

@@ -43,7 +43,7 @@ public interface MetadataExchange extends AutoCloseable {
          * @param change what
          * @param card the new card; of {@link Change#GONE} the last one known
          */
-        void onCard(Change change, AgentCard card);
+        void onCard(Change change, PeerRecord card);
     }
 
     /** A listener's registration. */
@@ -63,7 +63,7 @@ public interface MetadataExchange extends AutoCloseable {
      *     of the same generation with other content; {@code CAPACITY} if {@value #MAX_OWN} others
      *     are published here; {@code UNAVAILABLE}
      */
-    void publish(AgentCard card);
+    void publish(PeerRecord card);
 
     /**
      * Takes back a card that was published here.
@@ -82,7 +82,7 @@ public interface MetadataExchange extends AutoCloseable {
      * @throws ExchangeException of kind {@code NOT_FOUND}, or {@code UNAVAILABLE} if the calling
      *     thread is interrupted
      */
-    AgentCard find(String name, Duration patience);
+    PeerRecord find(String name, Duration patience);
 
     /**
      * Tells of a name's cards from now on; of one that is known at once, as {@link Change#UP}.

@@ -8,7 +8,7 @@ import java.util.Map;
 
 /** The cards that an exchange publishes. For implementations; any thread. */
 public final class OwnCards {
-    private final Map<String, AgentCard> cards = new LinkedHashMap<>();
+    private final Map<String, PeerRecord> cards = new LinkedHashMap<>();
 
     /**
      * Refuses a card that cannot be published here.
@@ -16,8 +16,8 @@ public final class OwnCards {
      * @param card to be published
      * @throws ExchangeException of kind {@code STALE} or {@code CAPACITY}
      */
-    public synchronized void check(AgentCard card) {
-        final AgentCard present = cards.get(card.name());
+    public synchronized void check(PeerRecord card) {
+        final PeerRecord present = cards.get(card.name());
         CardView.requireNewer(card, present);
         if (present == null && cards.size() >= MetadataExchange.MAX_OWN) {
             throw new ExchangeException(
@@ -37,7 +37,7 @@ public final class OwnCards {
      * @param card checked
      * @return false if it was kept already
      */
-    public synchronized boolean put(AgentCard card) {
+    public synchronized boolean put(PeerRecord card) {
         return !card.equals(cards.put(card.name(), card));
     }
 
@@ -47,7 +47,7 @@ public final class OwnCards {
      * @param name its name
      * @return null if it was not kept
      */
-    public synchronized AgentCard remove(String name) {
+    public synchronized PeerRecord remove(String name) {
         return cards.remove(name);
     }
 
@@ -57,8 +57,8 @@ public final class OwnCards {
      * @param other of the same name
      * @return true if it did
      */
-    public synchronized boolean removeIfOlderThan(AgentCard other) {
-        final AgentCard own = cards.get(other.name());
+    public synchronized boolean removeIfOlderThan(PeerRecord other) {
+        final PeerRecord own = cards.get(other.name());
         return own != null && other.isNewerThan(own) && cards.remove(own.name(), own);
     }
 
@@ -67,7 +67,7 @@ public final class OwnCards {
      *
      * @return a copy
      */
-    public synchronized List<AgentCard> all() {
+    public synchronized List<PeerRecord> all() {
         return List.copyOf(cards.values());
     }
 }

@@ -131,7 +131,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(AgentCard card) {
+    public synchronized void publish(PeerRecord card) {
         requireOpen();
         CardView.requireNewer(card, view.get(card.name()));
         own.check(card);
@@ -153,7 +153,7 @@ public final class SideChannelExchange extends ViewedExchange {
      * A card that is superseded is told for a while longer: whoever has not heard of the newer one
      * yet would take it for gone. Nobody takes it for the newest.
      */
-    private synchronized void yieldTo(AgentCard newer, long nowNs) {
+    private synchronized void yieldTo(PeerRecord newer, long nowNs) {
         if (own.removeIfOlderThan(newer)) {
             yielded = true;
             yieldedNs = nowNs;
@@ -171,7 +171,7 @@ public final class SideChannelExchange extends ViewedExchange {
         published =
                 new Published(
                         new Version(instance, published.version.revision() + 1),
-                        own.all().stream().map(AgentCard::encode).toList());
+                        own.all().stream().map(PeerRecord::encode).toList());
     }
 
     private void requireOpen() {
@@ -282,19 +282,19 @@ public final class SideChannelExchange extends ViewedExchange {
         if (answer.count() == SideChannelWire.UNCHANGED) {
             peer.answered(answer.version(), null, nowNs);
         } else {
-            final List<AgentCard> cards = new ArrayList<>(frames.size());
+            final List<PeerRecord> cards = new ArrayList<>(frames.size());
             for (byte[] frame : frames) {
                 try {
-                    cards.add(AgentCard.decode(frame));
+                    cards.add(PeerRecord.decode(frame));
                 } catch (ExchangeException e) {
                     countMalformed();
                 }
             }
             peer.answered(answer.version(), cards, nowNs);
-            final List<String> names = cards.stream().map(AgentCard::name).toList();
+            final List<String> names = cards.stream().map(PeerRecord::name).toList();
             view.goneFrom(peer.endpoint(), name -> !names.contains(name));
         }
-        for (AgentCard card : peer.cards()) { // also known ones: what was before them may be gone
+        for (PeerRecord card : peer.cards()) { // also known ones: what was before them may be gone
             view.offer(card, peer.endpoint(), nowNs);
             yieldTo(card, nowNs);
         }

@@ -20,7 +20,7 @@ final class SidePeer {
     private long askedNs;
     private long heardNs;
     private Version heard = Version.NONE;
-    private List<AgentCard> cards = List.of();
+    private List<PeerRecord> cards = List.of();
 
     SidePeer(ZContext context, String endpoint, long nowNs) {
         this.context = context;
@@ -37,14 +37,14 @@ final class SidePeer {
         return socket;
     }
 
-    List<AgentCard> cards() {
+    List<PeerRecord> cards() {
         return cards;
     }
 
     void open(ZMQ.Poller poller) {
         socket = context.createSocket(SocketType.DEALER);
         socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
-        socket.setMaxMsgSize(AgentCard.MAX_BYTES);
+        socket.setMaxMsgSize(PeerRecord.MAX_BYTES);
         socket.setIPv6(endpoint.contains("["));
         socket.connect(endpoint);
         poller.register(socket, ZMQ.Poller.POLLIN);
@@ -80,7 +80,7 @@ final class SidePeer {
     }
 
     /** It has answered; the cards are null if they have not changed. */
-    void answered(Version version, List<AgentCard> changed, long nowNs) {
+    void answered(Version version, List<PeerRecord> changed, long nowNs) {
         asked = false;
         heardNs = nowNs;
         heard = version;

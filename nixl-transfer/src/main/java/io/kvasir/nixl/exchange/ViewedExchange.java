@@ -17,7 +17,7 @@ public abstract class ViewedExchange implements MetadataExchange {
     protected ViewedExchange() {}
 
     @Override
-    public final AgentCard find(String name, Duration patience) {
+    public final PeerRecord find(String name, Duration patience) {
         return view.find(name, patience);
     }
 

@@ -11,7 +11,7 @@ public final class CardOwner {
     private CardOwner() {}
 
     /** Publishes, says so in a line after {@code first}, and ends with its input. */
-    public static void serve(MetadataExchange exchange, String first, AgentCard card)
+    public static void serve(MetadataExchange exchange, String first, PeerRecord card)
             throws IOException {
         try (exchange) {
             exchange.publish(card);

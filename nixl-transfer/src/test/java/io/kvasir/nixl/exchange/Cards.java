@@ -19,8 +19,8 @@ public final class Cards {
     private Cards() {}
 
     /** A card whose metadata is its name. */
-    public static AgentCard card(String name, long incarnation, long generation) {
-        return new AgentCard(
+    public static PeerRecord card(String name, long incarnation, long generation) {
+        return new PeerRecord(
                 name,
                 incarnation,
                 generation,
@@ -34,11 +34,11 @@ public final class Cards {
         private final BlockingQueue<String> events = new LinkedBlockingQueue<>();
 
         @Override
-        public void onCard(Change change, AgentCard card) {
+        public void onCard(Change change, PeerRecord card) {
             events.add(change + " " + card.name() + " " + version(card));
         }
 
-        private static String version(AgentCard card) {
+        private static String version(PeerRecord card) {
             return card.incarnation() + "." + card.generation();
         }
 

@@ -56,7 +56,7 @@ public abstract class ExchangeContract {
     void aPublishedCardIsFoundWithAllItsBytes() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        final AgentCard card = Cards.card("prefill/0 ä.*>", 5, 1);
+        final PeerRecord card = Cards.card("prefill/0 ä.*>", 5, 1);
         a.publish(card);
         a.publish(card);
         assertEquals(card, b.find("prefill/0 ä.*>", PATIENCE));
@@ -67,9 +67,9 @@ public abstract class ExchangeContract {
     void theLargestCardFits() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        final byte[] metadata = new byte[AgentCard.MAX_BYTES - 200];
-        final AgentCard card =
-                new AgentCard("large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+        final byte[] metadata = new byte[PeerRecord.MAX_BYTES - 200];
+        final PeerRecord card =
+                new PeerRecord("large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
         a.publish(card);
         assertEquals(card, b.find("large", PATIENCE));
     }
@@ -143,8 +143,8 @@ public abstract class ExchangeContract {
         }
         refused(Kind.STALE, "1.8", () -> old.publish(Cards.card("a", 1, 8)));
         refused(Kind.STALE, "2.0", () -> young.publish(Cards.card("a", 2, 0)));
-        final AgentCard sameNumbers =
-                new AgentCard("a", 2, 1, new byte[9], new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+        final PeerRecord sameNumbers =
+                new PeerRecord("a", 2, 1, new byte[9], new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
         refused(Kind.STALE, "2.1", () -> young.publish(sameNumbers));
         old.withdraw("a");
         assertEquals(Cards.card("a", 2, 1), witness.find("a", PATIENCE));

@@ -113,7 +113,7 @@ class LinkKeeperTest {
         assertTrue(refusal.getMessage().contains("no card of peer"), refusal.getMessage());
         exchange.publish(Cards.card("peer", 1, 1));
         work();
-        assertEquals(List.of("CONNECTING makes a link of AgentCard[peer, 1.1]", "UP "), told);
+        assertEquals(List.of("CONNECTING makes a link of PeerRecord[peer, 1.1]", "UP "), told);
         assertTrue(link.link().isUp());
         assertEquals(Cards.card("peer", 1, 1), link.linked().card());
         assertEquals(1, link.handshakes());
@@ -234,8 +234,8 @@ class LinkKeeperTest {
         assertEquals(Transfer.State.FAILED, transfer.state());
         assertEquals(
                 List.of(
-                        "LOST AgentCard[peer, 1.2] has replaced AgentCard[peer, 1.1]",
-                        "CONNECTING makes a link of AgentCard[peer, 1.2]",
+                        "LOST PeerRecord[peer, 1.2] has replaced PeerRecord[peer, 1.1]",
+                        "CONNECTING makes a link of PeerRecord[peer, 1.2]",
                         "UP "),
                 told);
         assertFalse(old.isUp());
@@ -257,9 +257,9 @@ class LinkKeeperTest {
         assertEquals(State.CLOSED, picky.state());
     }
 
-    private static AgentCard withDigest(long incarnation, String digest) {
+    private static PeerRecord withDigest(long incarnation, String digest) {
         final PeerMemory memory = new PeerMemory.Pool(Cards.LAYOUT, 4096);
-        return new AgentCard("picky", incarnation, 1, new byte[] {'p'}, memory, digest);
+        return new PeerRecord("picky", incarnation, 1, new byte[] {'p'}, memory, digest);
     }
 
     @Test

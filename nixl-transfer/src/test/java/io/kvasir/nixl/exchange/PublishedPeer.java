@@ -75,7 +75,7 @@ final class PublishedPeer {
             CardOwner.serve(
                     exchange,
                     Integer.toString(exchange.port()),
-                    new AgentCard(
+                    new PeerRecord(
                             NAME,
                             incarnation,
                             1,

@@ -62,7 +62,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
     void aServerThatHangsIsMissedAndCostsNoCard() throws Exception {
         final MetadataExchange a = open(IMPATIENCE);
         final MetadataExchange b = open(IMPATIENCE);
-        final AgentCard later = Cards.card("later", 1, 1);
+        final PeerRecord later = Cards.card("later", 1, 1);
         a.publish(Cards.card("a", 1, 1));
         b.find("a", PATIENCE);
         final Heard heard = new Heard();
@@ -95,7 +95,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
 
     /** Publishes as soon as it can be done. */
     protected static void publishWhenItIsBack(
-            MetadataExchange exchange, AgentCard card, long deadlineNs) throws Exception {
+            MetadataExchange exchange, PeerRecord card, long deadlineNs) throws Exception {
         while (true) {
             try {
                 exchange.publish(card);

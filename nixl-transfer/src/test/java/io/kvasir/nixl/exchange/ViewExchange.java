@@ -7,7 +7,7 @@ final class ViewExchange implements MetadataExchange {
     private final CardView view = new CardView();
 
     @Override
-    public void publish(AgentCard card) {
+    public void publish(PeerRecord card) {
         CardView.requireNewer(card, view.get(card.name()));
         view.offer(card, this, 0);
     }
@@ -18,7 +18,7 @@ final class ViewExchange implements MetadataExchange {
     }
 
     @Override
-    public AgentCard find(String name, Duration patience) {
+    public PeerRecord find(String name, Duration patience) {
         return view.find(name, patience);
     }
 

@@ -13,7 +13,7 @@ import java.util.Arrays;
  * <p>Cards of one name are ordered: by incarnation, then by generation. So each start of an end
  * takes a larger incarnation than the one before, and each registration a larger generation.
  */
-public final class AgentCard {
+public final class PeerRecord {
     /** Longest encoded card: fits a message of NATS and, as base64, a request of etcd. */
     public static final int MAX_BYTES = 512 << 10;
 
@@ -44,7 +44,7 @@ public final class AgentCard {
      * @throws IllegalArgumentException naming the value that cannot be, if an encoded card would be
      *     longer than {@value #MAX_BYTES} or peers would refuse its memory as too large
      */
-    public AgentCard(
+    public PeerRecord(
             String name,
             long incarnation,
             long generation,
@@ -95,7 +95,7 @@ public final class AgentCard {
      * @param encoded what {@link #encode} returned, here or in another process or version
      * @throws ExchangeException of kind {@code MALFORMED}
      */
-    public static AgentCard decode(byte[] encoded) {
+    public static PeerRecord decode(byte[] encoded) {
         return CardCodec.decode(encoded);
     }
 
@@ -144,7 +144,7 @@ public final class AgentCard {
      * @param other of the same name
      * @return true if its incarnation is larger, or equal and its generation is larger
      */
-    public boolean isNewerThan(AgentCard other) {
+    public boolean isNewerThan(PeerRecord other) {
         return incarnation > other.incarnation
                 || (incarnation == other.incarnation && generation > other.generation);
     }
@@ -171,7 +171,7 @@ public final class AgentCard {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof AgentCard that && Arrays.equals(encoded, that.encoded);
+        return other instanceof PeerRecord that && Arrays.equals(encoded, that.encoded);
     }
 
     @Override
@@ -181,6 +181,6 @@ public final class AgentCard {
 
     @Override
     public String toString() {
-        return "AgentCard[" + name + ", " + incarnation + "." + generation + "]";
+        return "PeerRecord[" + name + ", " + incarnation + "." + generation + "]";
     }
 }

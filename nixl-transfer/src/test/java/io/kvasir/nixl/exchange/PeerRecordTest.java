@@ -23,11 +23,11 @@ import java.util.List;
 import java.util.Random;
 import java.util.zip.CRC32C;
 
-class AgentCardTest {
+class PeerRecordTest {
     private static final byte[] METADATA = {1, 2, 3};
 
-    private static AgentCard card(PeerMemory memory) {
-        return new AgentCard("prefill-ä", 17, 3, METADATA, memory, "model-x");
+    private static PeerRecord card(PeerMemory memory) {
+        return new PeerRecord("prefill-ä", 17, 3, METADATA, memory, "model-x");
     }
 
     private static byte[] sealed(byte[] card) {
@@ -39,7 +39,7 @@ class AgentCardTest {
 
     private static String malformed(byte[] card) {
         final ExchangeException refusal =
-                assertThrows(ExchangeException.class, () -> AgentCard.decode(card));
+                assertThrows(ExchangeException.class, () -> PeerRecord.decode(card));
         assertEquals(Kind.MALFORMED, refusal.kind());
         return refusal.getMessage();
     }
@@ -51,7 +51,7 @@ class AgentCardTest {
                         List.of(
                                 new Group(Order.KEYS_AND_VALUES_APART, 16, 4, 1024),
                                 new Group(Order.BLOCK_MAJOR, 8, 2, 4096)));
-        final AgentCard read = AgentCard.decode(card(new PeerMemory.Pool(layout, 8192)).encode());
+        final PeerRecord read = PeerRecord.decode(card(new PeerMemory.Pool(layout, 8192)).encode());
 
         assertEquals("prefill-ä", read.name());
         assertEquals(17, read.incarnation());
@@ -67,8 +67,8 @@ class AgentCardTest {
     @Test
     void aPoolOnAGpuComesBackWhereItLies() {
         final KvLayout.Site site = new KvLayout.Site(NixlMemory.VRAM, 5, 1L << 40);
-        final AgentCard read =
-                AgentCard.decode(card(new PeerMemory.Pool(Cards.LAYOUT, site)).encode());
+        final PeerRecord read =
+                PeerRecord.decode(card(new PeerMemory.Pool(Cards.LAYOUT, site)).encode());
         assertEquals(Cards.LAYOUT.regions(site), read.memory().regions());
         assertEquals(NixlMemory.VRAM, read.memory().descriptors().memory());
     }
@@ -79,7 +79,7 @@ class AgentCardTest {
                 List.of(
                         new KvRegion("layer 0", 0, NixlMemory.VRAM, 1, 4096, 100, 128, 7),
                         new KvRegion("layer 1", 2, NixlMemory.VRAM, 0, 1L << 40, 200, 200, 9));
-        final AgentCard read = AgentCard.decode(card(new PeerMemory.Regions(regions)).encode());
+        final PeerRecord read = PeerRecord.decode(card(new PeerMemory.Regions(regions)).encode());
         assertEquals(regions, read.memory().regions());
         assertEquals(16, read.memory().descriptors().count());
     }
@@ -93,7 +93,7 @@ class AgentCardTest {
                 .position(known.length)
                 .putShort((short) 999)
                 .putInt(3);
-        assertEquals(Cards.card("a", 1, 1), AgentCard.decode(sealed(later)));
+        assertEquals(Cards.card("a", 1, 1), PeerRecord.decode(sealed(later)));
     }
 
     @Test
@@ -115,7 +115,7 @@ class AgentCardTest {
             final byte[] broken = whole.clone();
             broken[12 + random.nextInt(broken.length - 12)] = (byte) random.nextInt();
             try {
-                AgentCard.decode(sealed(broken)); // another name or number is no damage
+                PeerRecord.decode(sealed(broken)); // another name or number is no damage
             } catch (ExchangeException e) {
                 assertEquals(Kind.MALFORMED, e.kind());
                 refused++;
@@ -135,9 +135,9 @@ class AgentCardTest {
     @Test
     void whatIsTooLargeIsRefusedWithItsLimit() {
         final PeerMemory memory = new PeerMemory.Pool(Cards.LAYOUT, 4096);
-        assertRefused("524288", () -> new AgentCard("a", 1, 1, new byte[600_000], memory, ""));
-        assertRefused("1..200", () -> new AgentCard("", 1, 1, METADATA, memory, ""));
-        assertRefused("1..200", () -> new AgentCard("n".repeat(201), 1, 1, METADATA, memory, ""));
+        assertRefused("524288", () -> new PeerRecord("a", 1, 1, new byte[600_000], memory, ""));
+        assertRefused("1..200", () -> new PeerRecord("", 1, 1, METADATA, memory, ""));
+        assertRefused("1..200", () -> new PeerRecord("n".repeat(201), 1, 1, METADATA, memory, ""));
         final KvLayout vast = KvLayout.of(Order.LAYER_MAJOR, 1, 70_000, 16);
         assertRefused("65536", () -> card(new PeerMemory.Pool(vast, 4096)));
         assertRefused("is no address", () -> new PeerMemory.Pool(Cards.LAYOUT, 100));
@@ -151,7 +151,7 @@ class AgentCardTest {
 
     @Test
     void aPeerOfAnotherModelIsRefusedByName() {
-        final AgentCard card = card(new PeerMemory.Pool(Cards.LAYOUT, 4096));
+        final PeerRecord card = card(new PeerMemory.Pool(Cards.LAYOUT, 4096));
         card.requireCompatible("");
         card.requireCompatible("model-x");
         final ExchangeException refusal =
