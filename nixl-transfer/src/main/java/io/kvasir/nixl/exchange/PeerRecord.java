@@ -57,7 +57,7 @@ public final class PeerRecord {
         this.metadata = metadata.clone();
         this.memory = memory;
         this.digest = checked("digest", digest, 0, MAX_DIGEST_BYTES);
-        this.encoded = CardCodec.encode(this);
+        this.encoded = PeerRecordCodec.encode(this);
         if (encoded.length > MAX_BYTES) {
             throw new IllegalArgumentException(
                     "the card of "
@@ -96,7 +96,7 @@ public final class PeerRecord {
      * @throws ExchangeException of kind {@code MALFORMED}
      */
     public static PeerRecord decode(byte[] encoded) {
-        return CardCodec.decode(encoded);
+        return PeerRecordCodec.decode(encoded);
     }
 
     /**

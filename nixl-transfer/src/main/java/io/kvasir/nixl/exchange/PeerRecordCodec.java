@@ -36,7 +36,7 @@ import java.util.zip.CRC32C;
  * <p>Later fields are added with tags of their own, which older readers skip; a card that older
  * readers would misunderstand has a new version. Either a pool or regions are there.
  */
-final class CardCodec {
+final class PeerRecordCodec {
     private static final int MAGIC = 0x44_43_56_4B; // KVCD
     private static final int VERSION = 1;
     private static final int FIELDS_OFFSET = 12;
@@ -56,7 +56,7 @@ final class CardCodec {
     private static final int MAX_REGIONS = 1 << 16; // no card makes its reader allocate more
     private static final int MAX_PIECES = 1 << 24;
 
-    private CardCodec() {}
+    private PeerRecordCodec() {}
 
     static byte[] encode(PeerRecord card) {
         final byte[] name = utf8(card.name());
