@@ -1,7 +1,7 @@
 package io.kvasir.nats;
 
 import io.kvasir.nixl.exchange.PeerRecord;
-import io.kvasir.nixl.exchange.CardView;
+import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.nats.client.Connection;
@@ -137,7 +137,7 @@ final class CardBucket {
         final String key = key(card.name());
         for (int i = 0; i < MAX_TRIES; i++) {
             final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
-            CardView.requireNewer(card, entry == null ? null : decoded(entry));
+            PeerDirectory.requireNewer(card, entry == null ? null : decoded(entry));
             if (putIf(key, entry, card)) {
                 return;
             }

@@ -64,7 +64,7 @@ public final class EtcdExchange extends ViewedExchange {
         for (int i = 0; i < MAX_TRIES; i++) {
             final Entry entry = client.get(key);
             final PeerRecord present = entry == null ? null : decoded(entry);
-            CardView.requireNewer(card, present);
+            PeerDirectory.requireNewer(card, present);
             if (card.equals(present) && entry.lease() == lease) {
                 return;
             }

@@ -18,7 +18,7 @@ public final class OwnCards {
      */
     public synchronized void check(PeerRecord card) {
         final PeerRecord present = cards.get(card.name());
-        CardView.requireNewer(card, present);
+        PeerDirectory.requireNewer(card, present);
         if (present == null && cards.size() >= MetadataExchange.MAX_OWN) {
             throw new ExchangeException(
                     Kind.CAPACITY,

@@ -133,7 +133,7 @@ public final class SideChannelExchange extends ViewedExchange {
     @Override
     public synchronized void publish(PeerRecord card) {
         requireOpen();
-        CardView.requireNewer(card, view.get(card.name()));
+        PeerDirectory.requireNewer(card, view.get(card.name()));
         own.check(card);
         if (own.put(card)) {
             changed();

@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public abstract class ViewedExchange implements MetadataExchange {
     /** The cards that are known. */
-    protected final CardView view = new CardView();
+    protected final PeerDirectory view = new PeerDirectory();
 
     private final AtomicLong malformed = new AtomicLong();
 

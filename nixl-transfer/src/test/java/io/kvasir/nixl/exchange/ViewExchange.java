@@ -4,11 +4,11 @@ import java.time.Duration;
 
 /** An exchange within one object, for tests of what is above it. */
 final class ViewExchange implements MetadataExchange {
-    private final CardView view = new CardView();
+    private final PeerDirectory view = new PeerDirectory();
 
     @Override
     public void publish(PeerRecord card) {
-        CardView.requireNewer(card, view.get(card.name()));
+        PeerDirectory.requireNewer(card, view.get(card.name()));
         view.offer(card, this, 0);
     }
 

@@ -17,7 +17,7 @@ import java.util.function.Predicate;
  * The cards that an exchange knows, and who is told of them: keeps the newest of each name. For
  * implementations of {@link MetadataExchange}. Any thread; one lock.
  */
-public final class CardView {
+public final class PeerDirectory {
     /** A card, where it came from, and when it was last heard of. */
     private static final class Known {
         private PeerRecord card;
