@@ -3,7 +3,7 @@ package io.kvasir.nats;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
-import io.kvasir.nixl.exchange.OwnCards;
+import io.kvasir.nixl.exchange.PublishedRecords;
 import io.kvasir.nixl.exchange.ViewedExchange;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
@@ -38,7 +38,7 @@ public final class NatsExchange extends ViewedExchange {
 
     private final NatsConfig config;
     private final Connection connection;
-    private final OwnCards own = new OwnCards();
+    private final PublishedRecords own = new PublishedRecords();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread thread;
     private CardBucket bucket; // null: to be opened; under the lock, as all that writes to NATS

@@ -26,7 +26,7 @@ public final class EtcdExchange extends ViewedExchange {
 
     private final EtcdConfig config;
     private final EtcdClient client;
-    private final OwnCards own = new OwnCards();
+    private final PublishedRecords own = new PublishedRecords();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;

@@ -41,7 +41,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private final ZMQ.Socket router;
     private final int port;
     private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
-    private final OwnCards own = new OwnCards();
+    private final PublishedRecords own = new PublishedRecords();
     private final Set<String> endpoints = ConcurrentHashMap.newKeySet();
     private final Map<String, SidePeer> peers = new HashMap<>(); // the thread's
     private final AtomicLong questions = new AtomicLong();

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The cards that an exchange publishes. For implementations; any thread. */
-public final class OwnCards {
+public final class PublishedRecords {
     private final Map<String, PeerRecord> cards = new LinkedHashMap<>();
 
     /**
