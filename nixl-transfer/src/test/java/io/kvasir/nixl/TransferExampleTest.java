@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.exchange.PeerRecord;
-import io.kvasir.nixl.exchange.KeptLink;
+import io.kvasir.nixl.exchange.ManagedLink;
 import io.kvasir.nixl.exchange.LinkConfig;
 import io.kvasir.nixl.exchange.LinkKeeper;
 import io.kvasir.nixl.exchange.MetadataExchange;
@@ -108,9 +108,9 @@ class TransferExampleTest {
         }
     }
 
-    private static void awaitUp(KeptLink link) {
+    private static void awaitUp(ManagedLink link) {
         final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-        while (link.state() != KeptLink.State.UP) {
+        while (link.state() != ManagedLink.State.UP) {
             assertTrue(System.nanoTime() < deadline, link.toString());
             LockSupport.parkNanos(1_000_000);
         }
@@ -133,7 +133,7 @@ class TransferExampleTest {
             final KvPool pool = prefill.pool();
             // example: a push
             LocalBlocks own = engine.local(pool.descriptors()).join(); // once
-            KeptLink link = links.keep("decode-0", DIGEST, (kept, state, why) -> {}); // once
+            ManagedLink link = links.keep("decode-0", DIGEST, (kept, state, why) -> {}); // once
             awaitUp(link);
 
             Transfer transfer = new Transfer().push(own, link.link());
@@ -179,7 +179,7 @@ class TransferExampleTest {
             final TransferEngine engine = decode.engine();
             final KvPool pool = decode.pool();
             final LocalBlocks own = engine.local(pool.descriptors()).join();
-            final KeptLink link = links.keep("prefill-0", DIGEST, (kept, state, why) -> {});
+            final ManagedLink link = links.keep("prefill-0", DIGEST, (kept, state, why) -> {});
             awaitUp(link);
             // example: a pull
             Transfer transfer = new Transfer().pull(own, link.link());

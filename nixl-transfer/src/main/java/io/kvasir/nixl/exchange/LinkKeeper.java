@@ -32,7 +32,7 @@ public final class LinkKeeper implements AutoCloseable {
     private final LinkConfig config;
     private final NanoClock clock;
     private final RandomGenerator random;
-    private final List<KeptLink> links = new CopyOnWriteArrayList<>();
+    private final List<ManagedLink> links = new CopyOnWriteArrayList<>();
     private volatile Thread thread; // null if somebody else runs it
     private volatile boolean closed;
 
@@ -97,7 +97,7 @@ public final class LinkKeeper implements AutoCloseable {
      * @throws ExchangeException of kind {@code CAPACITY} if {@code maxLinks} are kept; {@code
      *     UNAVAILABLE} if this is closed
      */
-    public synchronized KeptLink keep(String peer, String digest, KeptLink.Listener listener) {
+    public synchronized ManagedLink keep(String peer, String digest, ManagedLink.Listener listener) {
         if (closed) {
             throw new ExchangeException(Kind.UNAVAILABLE, "the link keeper is closed");
         }
@@ -112,7 +112,7 @@ public final class LinkKeeper implements AutoCloseable {
                             + peer
                             + "; raise LinkConfig.maxLinks");
         }
-        final KeptLink link = new KeptLink(this, peer, digest, listener, clock.nanoTime());
+        final ManagedLink link = new ManagedLink(this, peer, digest, listener, clock.nanoTime());
         link.watch(exchange);
         links.add(link);
         wake();
@@ -126,10 +126,10 @@ public final class LinkKeeper implements AutoCloseable {
      */
     public int doWork() {
         int work = 0;
-        for (KeptLink link : links) {
+        for (ManagedLink link : links) {
             work += link.move(clock.nanoTime());
         }
-        links.removeIf(KeptLink::isEnded);
+        links.removeIf(ManagedLink::isEnded);
         return work;
     }
 
@@ -162,7 +162,7 @@ public final class LinkKeeper implements AutoCloseable {
         synchronized (this) {
             closed = true;
         }
-        links.forEach(KeptLink::close);
+        links.forEach(ManagedLink::close);
         wake();
         final Thread runner = thread;
         if (runner == null) {

@@ -1,7 +1,7 @@
 package io.kvasir.nixl.exchange;
 
-import io.kvasir.nixl.exchange.KeptLink.Linked;
-import io.kvasir.nixl.exchange.KeptLink.State;
+import io.kvasir.nixl.exchange.ManagedLink.Linked;
+import io.kvasir.nixl.exchange.ManagedLink.State;
 import io.kvasir.nixl.transfer.KvPool;
 import io.kvasir.nixl.transfer.KvTransport;
 import io.kvasir.nixl.transfer.KvTransportException;
@@ -40,7 +40,7 @@ public final class KeptPeers implements AutoCloseable {
     private final SideChannelExchange exchange =
             new SideChannelExchange(PublishedPeer.HOST, 0, PublishedPeer.CONFIG);
     private final LinkKeeper keeper;
-    private final KeptLink link;
+    private final ManagedLink link;
     private Process peer;
     private int port;
     private long incarnation;

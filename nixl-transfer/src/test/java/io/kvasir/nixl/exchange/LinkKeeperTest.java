@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.KeptLink.State;
+import io.kvasir.nixl.exchange.ManagedLink.State;
 import io.kvasir.nixl.transfer.KvLink;
 import io.kvasir.nixl.transfer.KvTransportException;
 import io.kvasir.nixl.transfer.LocalBlocks;
@@ -38,7 +38,7 @@ class LinkKeeperTest {
     private long engineStepNs;
     private TransferEngine engine;
     private LinkKeeper keeper;
-    private KeptLink link;
+    private ManagedLink link;
 
     @BeforeEach
     void make() {
@@ -244,7 +244,7 @@ class LinkKeeperTest {
 
     @Test
     void aCardOfAnotherModelIsRefusedByNameUntilABetterOneComes() {
-        final KeptLink picky = keeper.keep("picky", "model-y", (kept, state, why) -> {});
+        final ManagedLink picky = keeper.keep("picky", "model-y", (kept, state, why) -> {});
         exchange.publish(withDigest(1, "model-x"));
         work();
         assertEquals(State.LOST, picky.state());

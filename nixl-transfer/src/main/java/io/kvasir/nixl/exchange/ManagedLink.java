@@ -19,16 +19,16 @@ import java.util.concurrent.atomic.AtomicLong;
  *       +--- card known ---- LOST(why) &lt;---------+        close: CLOSED, from anywhere
  * </pre>
  */
-public final class KeptLink implements AutoCloseable {
+public final class ManagedLink implements AutoCloseable {
     /** How it stands with the peer. */
     public enum State {
         /** Its card is looked for, or the link is being made. */
         CONNECTING,
-        /** {@link KeptLink#linked} gives the link. */
+        /** {@link ManagedLink#linked} gives the link. */
         UP,
         /** It is tried again after a pause, or as soon as the peer is back. */
         LOST,
-        /** Given up by {@link KeptLink#close} or with its keeper. */
+        /** Given up by {@link ManagedLink#close} or with its keeper. */
         CLOSED
     }
 
@@ -42,7 +42,7 @@ public final class KeptLink implements AutoCloseable {
          * @param state the new one
          * @param why for people; empty when it is up
          */
-        void onState(KeptLink link, State state, String why);
+        void onState(ManagedLink link, State state, String why);
     }
 
     /**
@@ -89,7 +89,7 @@ public final class KeptLink implements AutoCloseable {
     private int failuresInARow;
     private long notBeforeNs;
 
-    KeptLink(LinkKeeper keeper, String peer, String digest, Listener listener, long nowNs) {
+    ManagedLink(LinkKeeper keeper, String peer, String digest, Listener listener, long nowNs) {
         this.keeper = keeper;
         this.peer = peer;
         this.digest = digest;
@@ -202,7 +202,7 @@ public final class KeptLink implements AutoCloseable {
     @Override
     public String toString() {
         final Standing now = standing;
-        return "KeptLink[" + peer + ", " + now.state + ", " + now.why + "]";
+        return "ManagedLink[" + peer + ", " + now.state + ", " + now.why + "]";
     }
 
     // -- the keeper's thread
