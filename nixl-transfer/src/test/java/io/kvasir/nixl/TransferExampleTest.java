@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.ManagedLink;
 import io.kvasir.nixl.exchange.LinkConfig;
-import io.kvasir.nixl.exchange.LinkKeeper;
+import io.kvasir.nixl.exchange.LinkManager;
 import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.PeerMemory;
 import io.kvasir.nixl.exchange.SideChannelConfig;
@@ -127,8 +127,8 @@ class TransferExampleTest {
                                 decodes,
                                 (peer, message) -> arrived.complete(peer + ": " + text(message)));
                 End prefill = start("prefill-0", prefills, (peer, message) -> {});
-                LinkKeeper links =
-                        LinkKeeper.start(prefills, prefill.engine(), LinkConfig.DEFAULT)) {
+                LinkManager links =
+                        LinkManager.start(prefills, prefill.engine(), LinkConfig.DEFAULT)) {
             final TransferEngine engine = prefill.engine();
             final KvPool pool = prefill.pool();
             // example: a push
@@ -171,8 +171,8 @@ class TransferExampleTest {
                                 decodes,
                                 (peer, message) -> arrived.complete(peer + ": " + text(message)));
                 End decode = start("decode-0", prefills, (peer, message) -> {});
-                LinkKeeper links =
-                        LinkKeeper.start(prefills, decode.engine(), LinkConfig.DEFAULT)) {
+                LinkManager links =
+                        LinkManager.start(prefills, decode.engine(), LinkConfig.DEFAULT)) {
             for (int layer = 0; layer < LAYERS; layer++) {
                 compute(prefill.pool(), layer, blocks);
             }

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.random.RandomGenerator;
 
 /**
- * Limits and patience of a {@link LinkKeeper}.
+ * Limits and patience of a {@link LinkManager}.
  *
  * @param maxLinks links kept at a time, at least 1
  * @param firstBackoff pause after the first failure, at least 1 ms; doubles with each further one

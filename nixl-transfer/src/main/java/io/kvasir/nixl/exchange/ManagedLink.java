@@ -8,7 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A link to a named peer that a {@link LinkKeeper} keeps up. Any thread may ask it; the keeper's
+ * A link to a named peer that a {@link LinkManager} keeps up. Any thread may ask it; the keeper's
  * thread moves it.
  *
  * <pre>
@@ -69,7 +69,7 @@ public final class ManagedLink implements AutoCloseable {
         ENDED
     }
 
-    private final LinkKeeper keeper;
+    private final LinkManager keeper;
     private final String peer;
     private final String digest;
     private final Listener listener;
@@ -89,7 +89,7 @@ public final class ManagedLink implements AutoCloseable {
     private int failuresInARow;
     private long notBeforeNs;
 
-    ManagedLink(LinkKeeper keeper, String peer, String digest, Listener listener, long nowNs) {
+    ManagedLink(LinkManager keeper, String peer, String digest, Listener listener, long nowNs) {
         this.keeper = keeper;
         this.peer = peer;
         this.digest = digest;

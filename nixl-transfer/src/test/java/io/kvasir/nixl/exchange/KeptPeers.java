@@ -39,7 +39,7 @@ public final class KeptPeers implements AutoCloseable {
     private final LocalBlocks own;
     private final SideChannelExchange exchange =
             new SideChannelExchange(PublishedPeer.HOST, 0, PublishedPeer.CONFIG);
-    private final LinkKeeper keeper;
+    private final LinkManager keeper;
     private final ManagedLink link;
     private Process peer;
     private int port;
@@ -56,7 +56,7 @@ public final class KeptPeers implements AutoCloseable {
         pool = PublishedPeer.pool(transport);
         engine = PublishedPeer.engine(transport, pool);
         own = engine.local(pool.descriptors()).join();
-        keeper = LinkKeeper.start(exchange, engine, LinkConfig.DEFAULT);
+        keeper = LinkManager.start(exchange, engine, LinkConfig.DEFAULT);
         link = keeper.keep(PublishedPeer.NAME, "test", (kept, state, why) -> {});
     }
 

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import java.nio.file.Path;
 
 /** Two JVMs over shared memory; over NIXL see {@code RealNixlTransferTest}. */
-class LinkKeeperProcessTest {
+class LinkManagerProcessTest {
     @Test
     void aLinkIsKeptUpThroughKillsAndStops() throws Exception {
         final String seed = Long.toString(Seeds.next("aLinkIsKeptUp"));

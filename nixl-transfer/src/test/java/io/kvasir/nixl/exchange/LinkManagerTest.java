@@ -26,7 +26,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
 
 /** Timing and order, by a script: one thread, a clock by hand, no jitter unless said. */
-class LinkKeeperTest {
+class LinkManagerTest {
     private static final long MS = 1_000_000;
     private static final String GONE = "GONE";
 
@@ -37,7 +37,7 @@ class LinkKeeperTest {
     private long nowNs;
     private long engineStepNs;
     private TransferEngine engine;
-    private LinkKeeper keeper;
+    private LinkManager keeper;
     private ManagedLink link;
 
     @BeforeEach
@@ -60,7 +60,7 @@ class LinkKeeperTest {
                         TransferConfig.DEFAULT,
                         () -> nowNs += engineStepNs,
                         (p, m) -> {});
-        keeper = new LinkKeeper(exchange, engine, config, () -> nowNs, random);
+        keeper = new LinkManager(exchange, engine, config, () -> nowNs, random);
     }
 
     @AfterEach

@@ -24,7 +24,7 @@ import java.util.random.RandomGenerator;
  * <p>One thread does it for all links: that of {@link #start}, or the embedder's. It never waits
  * for the engine.
  */
-public final class LinkKeeper implements AutoCloseable {
+public final class LinkManager implements AutoCloseable {
     private static final long CLOSE_PATIENCE_NS = 10_000_000_000L;
 
     private final MetadataExchange exchange;
@@ -46,7 +46,7 @@ public final class LinkKeeper implements AutoCloseable {
      * @param clock time of pauses
      * @param random of their jitter
      */
-    public LinkKeeper(
+    public LinkManager(
             MetadataExchange exchange,
             TransferEngine engine,
             LinkConfig config,
@@ -67,11 +67,11 @@ public final class LinkKeeper implements AutoCloseable {
      * @param config limits
      * @return running
      */
-    public static LinkKeeper start(
+    public static LinkManager start(
             MetadataExchange exchange, TransferEngine engine, LinkConfig config) {
         final RandomGenerator random = new SplittableRandom(ThreadLocalRandom.current().nextLong());
-        final LinkKeeper keeper =
-                new LinkKeeper(exchange, engine, config, System::nanoTime, random);
+        final LinkManager keeper =
+                new LinkManager(exchange, engine, config, System::nanoTime, random);
         keeper.thread = Thread.ofPlatform().daemon().name("kvasir-links").unstarted(keeper::run);
         keeper.thread.start();
         return keeper;
