@@ -63,31 +63,31 @@ final class Inbox implements AutoCloseable {
         }
 
         int state() {
-            return Cells.getIntAcquire(memory, STATE_OFFSET);
+            return OrderedMemory.getIntAcquire(memory, STATE_OFFSET);
         }
 
         boolean isEmpty() {
-            return Cells.getLongAcquire(memory, TAIL_OFFSET) == Cells.getLong(memory, HEAD_OFFSET);
+            return OrderedMemory.getLongAcquire(memory, TAIL_OFFSET) == OrderedMemory.getLong(memory, HEAD_OFFSET);
         }
 
         /** Reads who sends here, if that is not known yet; allocates once for each sender. */
         void know() {
-            final long owner = Cells.getLongAcquire(memory, OWNER_OFFSET);
-            final long now = Cells.getLong(memory, SENDER_OFFSET);
+            final long owner = OrderedMemory.getLongAcquire(memory, OWNER_OFFSET);
+            final long now = OrderedMemory.getLong(memory, SENDER_OFFSET);
             if (sender != null && now == instance) {
                 return;
             }
-            final int length = Cells.getInt(memory, NAME_LENGTH_OFFSET);
+            final int length = OrderedMemory.getInt(memory, NAME_LENGTH_OFFSET);
             final byte[] bytes = new byte[Math.clamp(length, 0, LoopbackId.MAX_NAME)];
             MemorySegment.copy(memory, ValueLayout.JAVA_BYTE, NAME_OFFSET, bytes, 0, bytes.length);
             sender = new String(bytes, StandardCharsets.UTF_8);
             instance = now;
-            process = HostProcess.find(owner, Cells.getLong(memory, START_OFFSET));
+            process = HostProcess.find(owner, OrderedMemory.getLong(memory, START_OFFSET));
         }
 
         /** Whether the sender cannot come back: its process is gone. */
         boolean isOrphaned() {
-            final long owner = Cells.getLongAcquire(memory, OWNER_OFFSET);
+            final long owner = OrderedMemory.getLongAcquire(memory, OWNER_OFFSET);
             if (owner == 0 || owner == HostProcess.OWN_PID) {
                 return false;
             }
@@ -102,11 +102,11 @@ final class Inbox implements AutoCloseable {
         void free() {
             sender = null;
             process = null;
-            Cells.setIntRelease(memory, STATE_OFFSET, FREE);
-            Cells.setLong(memory, SENDER_OFFSET, 0);
-            Cells.setLong(memory, TAIL_OFFSET, 0);
-            Cells.setLong(memory, HEAD_OFFSET, 0);
-            Cells.setLongRelease(memory, OWNER_OFFSET, 0);
+            OrderedMemory.setIntRelease(memory, STATE_OFFSET, FREE);
+            OrderedMemory.setLong(memory, SENDER_OFFSET, 0);
+            OrderedMemory.setLong(memory, TAIL_OFFSET, 0);
+            OrderedMemory.setLong(memory, HEAD_OFFSET, 0);
+            OrderedMemory.setLongRelease(memory, OWNER_OFFSET, 0);
         }
     }
 
@@ -134,12 +134,12 @@ final class Inbox implements AutoCloseable {
         try {
             final long length = fileLength(config.maxPeers(), config.inboxBytes());
             final MemorySegment file = folder.create(id.inboxFile(), length, arena);
-            Cells.setLong(file, INSTANCE_OFFSET, id.instance());
-            Cells.setLong(file, PID_OFFSET, id.pid());
-            Cells.setLong(file, LANES_OFFSET, config.maxPeers());
-            Cells.setLong(file, LANE_BYTES_OFFSET, config.inboxBytes());
-            Cells.setLong(file, POLLED_OFFSET, System.nanoTime());
-            Cells.setLongRelease(file, 0, MAGIC);
+            OrderedMemory.setLong(file, INSTANCE_OFFSET, id.instance());
+            OrderedMemory.setLong(file, PID_OFFSET, id.pid());
+            OrderedMemory.setLong(file, LANES_OFFSET, config.maxPeers());
+            OrderedMemory.setLong(file, LANE_BYTES_OFFSET, config.inboxBytes());
+            OrderedMemory.setLong(file, POLLED_OFFSET, System.nanoTime());
+            OrderedMemory.setLongRelease(file, 0, MAGIC);
             return new Inbox(folder, id.inboxFile(), arena, file, config);
         } catch (Throwable t) {
             arena.close();
@@ -155,8 +155,8 @@ final class Inbox implements AutoCloseable {
      */
     int take(NotificationHandler handler) {
         final long now = System.nanoTime();
-        Cells.setLongOpaque(file, POLLED_OFFSET, now);
-        final int used = Math.clamp(Cells.getLongAcquire(file, USED_OFFSET), 0, lanes.length);
+        OrderedMemory.setLongOpaque(file, POLLED_OFFSET, now);
+        final int used = Math.clamp(OrderedMemory.getLongAcquire(file, USED_OFFSET), 0, lanes.length);
         int count = 0;
         for (int i = 0; i < used; i++) {
             final Lane lane = lanes[i];
@@ -166,7 +166,7 @@ final class Inbox implements AutoCloseable {
             }
             if (state == LEFT
                     && lane.isEmpty()
-                    && Cells.compareAndSetInt(lane.memory, STATE_OFFSET, LEFT, FREE)) {
+                    && OrderedMemory.compareAndSetInt(lane.memory, STATE_OFFSET, LEFT, FREE)) {
                 lane.free();
             }
         }
@@ -193,16 +193,16 @@ final class Inbox implements AutoCloseable {
     }
 
     private int take(Lane lane, NotificationHandler handler) {
-        final long tail = Cells.getLongAcquire(lane.memory, TAIL_OFFSET);
-        long head = Cells.getLong(lane.memory, HEAD_OFFSET);
+        final long tail = OrderedMemory.getLongAcquire(lane.memory, TAIL_OFFSET);
+        long head = OrderedMemory.getLong(lane.memory, HEAD_OFFSET);
         int count = 0;
         while (head != tail) {
             lane.know();
             final int place = (int) (head & (laneBytes - 1));
-            final int length = Cells.getInt(lane.data, place);
+            final int length = OrderedMemory.getInt(lane.data, place);
             final int record = record(length, place, tail - head);
             if (record < 0) {
-                Cells.setIntRelease(lane.memory, STATE_OFFSET, BROKEN);
+                OrderedMemory.setIntRelease(lane.memory, STATE_OFFSET, BROKEN);
                 throw new KvTransportException(
                         Kind.FAILED,
                         "inbox "
@@ -223,7 +223,7 @@ final class Inbox implements AutoCloseable {
                 }
             } finally {
                 head += record;
-                Cells.setLongRelease(lane.memory, HEAD_OFFSET, head);
+                OrderedMemory.setLongRelease(lane.memory, HEAD_OFFSET, head);
             }
         }
         return count;
@@ -248,7 +248,7 @@ final class Inbox implements AutoCloseable {
     @Override
     public void close() {
         if (arena.scope().isAlive()) {
-            Cells.setLongRelease(file, CLOSED_OFFSET, 1);
+            OrderedMemory.setLongRelease(file, CLOSED_OFFSET, 1);
             folder.delete(name);
             arena.close();
         }

@@ -49,7 +49,7 @@ final class InboxSender {
         this.lane = lane;
         this.receiver = receiver;
         this.capacity = capacity;
-        this.tail = Cells.getLong(lane, TAIL_OFFSET);
+        this.tail = OrderedMemory.getLong(lane, TAIL_OFFSET);
         this.headSeen = tail - capacity; // as if full: the first message looks
     }
 
@@ -63,12 +63,12 @@ final class InboxSender {
      */
     static InboxSender open(SharedFolder folder, LoopbackId peer, LoopbackId sender, Arena arena) {
         final MemorySegment file = folder.map(peer.inboxFile(), arena);
-        final long lanes = Cells.getLong(file, LANES_OFFSET);
-        final long laneBytes = Cells.getLong(file, LANE_BYTES_OFFSET);
+        final long lanes = OrderedMemory.getLong(file, LANES_OFFSET);
+        final long laneBytes = OrderedMemory.getLong(file, LANE_BYTES_OFFSET);
         final boolean fits =
-                Cells.getLongAcquire(file, 0) == MAGIC
-                        && Cells.getLong(file, INSTANCE_OFFSET) == peer.instance()
-                        && Cells.getLong(file, PID_OFFSET) == peer.pid()
+                OrderedMemory.getLongAcquire(file, 0) == MAGIC
+                        && OrderedMemory.getLong(file, INSTANCE_OFFSET) == peer.instance()
+                        && OrderedMemory.getLong(file, PID_OFFSET) == peer.pid()
                         && lanes > 0
                         && lanes <= Integer.MAX_VALUE
                         && laneBytes >= recordLength(KvTransport.MAX_MESSAGE)
@@ -79,7 +79,7 @@ final class InboxSender {
             throw new KvTransportException(
                     Kind.BAD_METADATA, peer.inboxFile() + " is not the inbox of peer " + peer);
         }
-        if (Cells.getLongAcquire(file, CLOSED_OFFSET) != 0) {
+        if (OrderedMemory.getLongAcquire(file, CLOSED_OFFSET) != 0) {
             throw new KvTransportException(Kind.PEER_LOST, "peer " + peer + " is gone: closed");
         }
         for (int i = 0; i < (int) lanes; i++) {
@@ -101,11 +101,11 @@ final class InboxSender {
     /** Goes on with a lane whose last messages still wait, so that the order of all is kept. */
     private static boolean reopen(MemorySegment lane, LoopbackId sender) {
         final boolean own =
-                Cells.getLongAcquire(lane, OWNER_OFFSET) == sender.pid()
-                        && Cells.getLong(lane, SENDER_OFFSET) == sender.instance()
-                        && Cells.compareAndSetInt(lane, STATE_OFFSET, LEFT, OPEN);
-        if (own && Cells.getLong(lane, SENDER_OFFSET) != sender.instance()) {
-            Cells.setIntRelease(lane, STATE_OFFSET, LEFT); // freed and taken in between
+                OrderedMemory.getLongAcquire(lane, OWNER_OFFSET) == sender.pid()
+                        && OrderedMemory.getLong(lane, SENDER_OFFSET) == sender.instance()
+                        && OrderedMemory.compareAndSetInt(lane, STATE_OFFSET, LEFT, OPEN);
+        if (own && OrderedMemory.getLong(lane, SENDER_OFFSET) != sender.instance()) {
+            OrderedMemory.setIntRelease(lane, STATE_OFFSET, LEFT); // freed and taken in between
             return false;
         }
         return own;
@@ -113,18 +113,18 @@ final class InboxSender {
 
     private static boolean take(
             MemorySegment file, MemorySegment lane, int place, LoopbackId sender) {
-        if (!Cells.compareAndSetLong(lane, OWNER_OFFSET, 0, sender.pid())) {
+        if (!OrderedMemory.compareAndSetLong(lane, OWNER_OFFSET, 0, sender.pid())) {
             return false;
         }
         final byte[] name = sender.name().getBytes(StandardCharsets.UTF_8);
-        Cells.setLong(lane, START_OFFSET, sender.startMs());
-        Cells.setLong(lane, SENDER_OFFSET, sender.instance());
-        Cells.setInt(lane, NAME_LENGTH_OFFSET, name.length);
+        OrderedMemory.setLong(lane, START_OFFSET, sender.startMs());
+        OrderedMemory.setLong(lane, SENDER_OFFSET, sender.instance());
+        OrderedMemory.setInt(lane, NAME_LENGTH_OFFSET, name.length);
         MemorySegment.copy(name, 0, lane, ValueLayout.JAVA_BYTE, NAME_OFFSET, name.length);
-        Cells.setIntRelease(lane, STATE_OFFSET, OPEN);
-        long used = Cells.getLongAcquire(file, USED_OFFSET);
-        while (used <= place && !Cells.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
-            used = Cells.getLongAcquire(file, USED_OFFSET);
+        OrderedMemory.setIntRelease(lane, STATE_OFFSET, OPEN);
+        long used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
+        while (used <= place && !OrderedMemory.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
+            used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
         }
         return true;
     }
@@ -140,27 +140,27 @@ final class InboxSender {
         final int padding = record > capacity - place ? capacity - place : 0;
         final long end = tail + padding + record;
         if (end - headSeen > capacity) {
-            headSeen = Cells.getLongAcquire(lane, HEAD_OFFSET);
+            headSeen = OrderedMemory.getLongAcquire(lane, HEAD_OFFSET);
             if (end - headSeen > capacity) {
                 return false;
             }
         }
         if (padding > 0) {
-            Cells.setInt(lane, DATA_OFFSET + place, PADDING);
+            OrderedMemory.setInt(lane, DATA_OFFSET + place, PADDING);
         }
         final long at = DATA_OFFSET + ((tail + padding) & (capacity - 1));
-        Cells.setInt(lane, at, length);
+        OrderedMemory.setInt(lane, at, length);
         MemorySegment.copy(message, 0, lane, ValueLayout.JAVA_BYTE, at + RECORD_HEADER, length);
         tail = end;
-        Cells.setLongRelease(lane, TAIL_OFFSET, end);
+        OrderedMemory.setLongRelease(lane, TAIL_OFFSET, end);
         return true;
     }
 
     /** Whether the receiver takes nothing from here any more: closed, another one, or refused. */
     boolean isClosed() {
-        return Cells.getLongAcquire(file, CLOSED_OFFSET) != 0
-                || Cells.getLongOpaque(file, INSTANCE_OFFSET) != receiver
-                || Cells.getIntAcquire(lane, STATE_OFFSET) != OPEN;
+        return OrderedMemory.getLongAcquire(file, CLOSED_OFFSET) != 0
+                || OrderedMemory.getLongOpaque(file, INSTANCE_OFFSET) != receiver
+                || OrderedMemory.getIntAcquire(lane, STATE_OFFSET) != OPEN;
     }
 
     /** Bytes of messages that may wait. */
@@ -170,11 +170,11 @@ final class InboxSender {
 
     /** How long ago the receiver last took messages, in milliseconds. */
     long idleMs() {
-        return (System.nanoTime() - Cells.getLongOpaque(file, POLLED_OFFSET)) / 1_000_000;
+        return (System.nanoTime() - OrderedMemory.getLongOpaque(file, POLLED_OFFSET)) / 1_000_000;
     }
 
     /** Leaves; the receiver frees the lane when it has taken the last message. */
     void leave() {
-        Cells.compareAndSetInt(lane, STATE_OFFSET, OPEN, LEFT);
+        OrderedMemory.compareAndSetInt(lane, STATE_OFFSET, OPEN, LEFT);
     }
 }

@@ -5,12 +5,12 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /** Ordered reads and writes of memory that processes share; the suffix names the order. */
-final class Cells {
+final class OrderedMemory {
     private static final VarHandle LONG =
             ValueLayout.JAVA_LONG.varHandle().withInvokeExactBehavior();
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle().withInvokeExactBehavior();
 
-    private Cells() {}
+    private OrderedMemory() {}
 
     static long getLong(MemorySegment memory, long offset) {
         return (long) LONG.get(memory, offset);
