@@ -119,7 +119,7 @@ final class LoopbackPeer implements AutoCloseable {
             return unreachable;
         }
         final RegionTable.Entry own =
-                LocalEnds.find(id.instance()).find(region.base(), region.length());
+                InProcessPeers.find(id.instance()).find(region.base(), region.length());
         if (own == null || own.file() != region.file() || own.length() != region.length()) {
             throw new KvTransportException(
                     Kind.BAD_METADATA,

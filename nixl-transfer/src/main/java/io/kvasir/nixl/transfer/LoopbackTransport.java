@@ -191,7 +191,7 @@ public final class LoopbackTransport implements KvTransport {
 
     private void publish(RegionTable table) {
         own = table;
-        LocalEnds.publish(id.instance(), table);
+        InProcessPeers.publish(id.instance(), table);
     }
 
     @Override
@@ -500,7 +500,7 @@ public final class LoopbackTransport implements KvTransport {
             return;
         }
         closed = true;
-        LocalEnds.forget(id.instance());
+        InProcessPeers.forget(id.instance());
         peers.values().forEach(LoopbackPeer::close);
         inbox.close();
         memories.forEach(SharedMemory::delete);

@@ -7,10 +7,10 @@ import java.util.concurrent.ConcurrentMap;
  * What the transports of this process have registered. A peer in the same process reaches memory
  * that lies in no file through this, and never through an address that somebody sent.
  */
-final class LocalEnds {
+final class InProcessPeers {
     private static final ConcurrentMap<Long, RegionTable> TABLES = new ConcurrentHashMap<>();
 
-    private LocalEnds() {}
+    private InProcessPeers() {}
 
     static void publish(long instance, RegionTable table) {
         TABLES.put(instance, table);
