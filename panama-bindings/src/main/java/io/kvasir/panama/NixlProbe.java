@@ -61,9 +61,9 @@ public final class NixlProbe {
     private static String loadedNixl;
 
     private final List<Attempt> attempts = new ArrayList<>();
-    private final NixlPlaces places;
+    private final NixlSearchPath places;
 
-    private NixlProbe(NixlPlaces places) {
+    private NixlProbe(NixlSearchPath places) {
         this.places = places;
         attempts.addAll(places.vain());
     }
@@ -106,7 +106,7 @@ public final class NixlProbe {
                     "run on Linux");
         }
         synchronized (NixlProbe.class) {
-            return new NixlProbe(new NixlPlaces(properties, environment, commonPrefixes)).search();
+            return new NixlProbe(new NixlSearchPath(properties, environment, commonPrefixes)).search();
         }
     }
 

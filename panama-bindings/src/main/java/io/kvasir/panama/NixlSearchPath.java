@@ -16,7 +16,7 @@ import java.util.function.UnaryOperator;
  * Where {@code libnixl_capi.so} may lie, from the settings of a process. A place that was named by
  * the operator is the only one: finding another copy there would hide the mistake.
  */
-final class NixlPlaces {
+final class NixlSearchPath {
     private static final String LIBRARY = "libnixl_capi.so";
     private static final List<String> WHEELS = List.of("cu13", "cu12");
     private static final List<String> LIB_FOLDERS = List.of("lib", "lib64");
@@ -28,7 +28,7 @@ final class NixlPlaces {
     private final List<Attempt> vain = new ArrayList<>();
     private final List<String> found = new ArrayList<>();
 
-    NixlPlaces(
+    NixlSearchPath(
             UnaryOperator<String> properties,
             UnaryOperator<String> environment,
             List<Path> commonPrefixes) {
