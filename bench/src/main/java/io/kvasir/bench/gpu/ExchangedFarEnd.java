@@ -76,19 +76,19 @@ final class ExchangedFarEnd implements FarEnd {
 
     @Override
     public void fill(NixlMemory memory, Cell cell, long seed) {
-        ask(new Errand(Errand.Task.FILL, memory, cell, seed));
+        ask(new TargetCommand(TargetCommand.Task.FILL, memory, cell, seed));
     }
 
     @Override
     public void verify(NixlMemory memory, Cell cell, long seed) {
-        ask(new Errand(Errand.Task.VERIFY, memory, cell, seed));
+        ask(new TargetCommand(TargetCommand.Task.VERIFY, memory, cell, seed));
     }
 
-    private void ask(Errand errand) {
+    private void ask(TargetCommand errand) {
         final int number = ++errands;
-        exchange.put(Errand.requestName(number), errand.text());
-        final String answer = await(exchange, Errand.answerName(number), ANSWER, target.pid());
-        if (!answer.equals(Errand.DONE)) {
+        exchange.put(TargetCommand.requestName(number), errand.text());
+        final String answer = await(exchange, TargetCommand.answerName(number), ANSWER, target.pid());
+        if (!answer.equals(TargetCommand.DONE)) {
             throw new BenchFailure("the target says: " + answer);
         }
     }

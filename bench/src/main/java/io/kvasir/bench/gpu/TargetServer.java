@@ -24,9 +24,9 @@ final class TargetServer {
         watchdog.step("serve");
         int number = 1;
         while (!stopped) {
-            final Optional<String> request = exchange.poll(Errand.requestName(number));
+            final Optional<String> request = exchange.poll(TargetCommand.requestName(number));
             if (request.isPresent()) {
-                exchange.put(Errand.answerName(number), answer(Errand.parse(request.get())));
+                exchange.put(TargetCommand.answerName(number), answer(TargetCommand.parse(request.get())));
                 number++;
             } else {
                 Exchange.pause();
@@ -34,11 +34,11 @@ final class TargetServer {
         }
     }
 
-    private String answer(Errand errand) {
+    private String answer(TargetCommand errand) {
         watchdog.step(errand.text());
         try {
             errand.run(pools);
-            return Errand.DONE;
+            return TargetCommand.DONE;
         } catch (BenchFailure e) {
             return e.getMessage();
         } finally {

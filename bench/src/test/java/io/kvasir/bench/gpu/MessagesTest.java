@@ -46,20 +46,20 @@ class MessagesTest {
 
     @Test
     void anErrandReadsAsItWasWritten() {
-        final Errand errand =
-                new Errand(Errand.Task.VERIFY, NixlMemory.VRAM, new Cell(4096, 64), 9);
-        assertEquals(errand, Errand.parse(errand.text()));
+        final TargetCommand errand =
+                new TargetCommand(TargetCommand.Task.VERIFY, NixlMemory.VRAM, new Cell(4096, 64), 9);
+        assertEquals(errand, TargetCommand.parse(errand.text()));
     }
 
     @Test
     void anErrandBeyondThePoolIsRefused() {
         try (Pools pools = new Pools(EnumSet.of(NixlMemory.DRAM), null, 4096)) {
-            final Errand errand =
-                    new Errand(Errand.Task.FILL, NixlMemory.DRAM, new Cell(4096, 2), 1);
+            final TargetCommand errand =
+                    new TargetCommand(TargetCommand.Task.FILL, NixlMemory.DRAM, new Cell(4096, 2), 1);
             final BenchFailure e = assertThrows(BenchFailure.class, () -> errand.run(pools));
             assertTrue(e.getMessage().contains("8192 bytes are more"), e.getMessage());
-            final Errand elsewhere =
-                    new Errand(Errand.Task.FILL, NixlMemory.VRAM, new Cell(4096, 1), 1);
+            final TargetCommand elsewhere =
+                    new TargetCommand(TargetCommand.Task.FILL, NixlMemory.VRAM, new Cell(4096, 1), 1);
             assertThrows(BenchFailure.class, () -> elsewhere.run(pools));
         }
     }

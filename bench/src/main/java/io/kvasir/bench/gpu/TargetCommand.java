@@ -12,7 +12,7 @@ import java.util.Locale;
  * @param cell which transfer
  * @param seed of its bytes
  */
-record Errand(Task task, NixlMemory memory, Cell cell, long seed) {
+record TargetCommand(Task task, NixlMemory memory, Cell cell, long seed) {
     /** The answer when it is done; any other says why not. */
     static final String DONE = "done";
 
@@ -41,9 +41,9 @@ record Errand(Task task, NixlMemory memory, Cell cell, long seed) {
     }
 
     /** Reads {@link #text()}. */
-    static Errand parse(String text) {
+    static TargetCommand parse(String text) {
         final String[] words = text.split(" ", -1);
-        return new Errand(
+        return new TargetCommand(
                 Task.valueOf(words[0].toUpperCase(Locale.ROOT)),
                 NixlMemory.valueOf(words[1]),
                 new Cell(Long.parseLong(words[2]), Integer.parseInt(words[3])),
