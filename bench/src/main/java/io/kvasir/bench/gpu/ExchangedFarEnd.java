@@ -14,11 +14,11 @@ final class ExchangedFarEnd implements FarEnd {
     private static final Duration ANSWER = Duration.ofSeconds(20);
 
     private final Exchange exchange;
-    private final Introduction target;
+    private final TargetInfo target;
     private final String name;
     private int errands;
 
-    private ExchangedFarEnd(Exchange exchange, Introduction target, String name) {
+    private ExchangedFarEnd(Exchange exchange, TargetInfo target, String name) {
         this.exchange = exchange;
         this.target = target;
         this.name = name;
@@ -30,8 +30,8 @@ final class ExchangedFarEnd implements FarEnd {
      * @throws BenchFailure if it does not come, or says that it failed
      */
     static ExchangedFarEnd meet(Exchange exchange, NixlEnd end) {
-        final Introduction target =
-                Introduction.parse(await(exchange, Introduction.NAME, START, 0));
+        final TargetInfo target =
+                TargetInfo.parse(await(exchange, TargetInfo.NAME, START, 0));
         final String name = end.transfers().load(target.metadataBytes());
         return new ExchangedFarEnd(exchange, target, name);
     }

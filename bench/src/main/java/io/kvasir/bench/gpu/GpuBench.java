@@ -130,7 +130,7 @@ public final class GpuBench {
                 NixlEnd end = NixlEnd.open("target", List.copyOf(pools.all()))) {
             final TargetServer server = new TargetServer(exchange, pools, watchdog);
             stopOnSignal(server);
-            server.serve(Introduction.of(end, pools));
+            server.serve(TargetInfo.of(end, pools));
         }
     }
 

@@ -19,8 +19,8 @@ final class TargetServer {
     }
 
     /** Serves; returns once stopped. */
-    void serve(Introduction introduction) {
-        exchange.put(Introduction.NAME, introduction.text());
+    void serve(TargetInfo introduction) {
+        exchange.put(TargetInfo.NAME, introduction.text());
         watchdog.step("serve");
         int number = 1;
         while (!stopped) {

@@ -27,21 +27,21 @@ class MessagesTest {
 
     @Test
     void anIntroductionReadsAsItWasWritten() {
-        final Introduction introduction =
-                new Introduction(
+        final TargetInfo introduction =
+                new TargetInfo(
                         12,
                         "00ff",
                         Map.of(
                                 NixlMemory.DRAM, new PoolPlace(4096, 8192, 0),
                                 NixlMemory.VRAM, new PoolPlace(1L << 47, 8192, 1)));
-        assertEquals(introduction, Introduction.parse(introduction.text()));
+        assertEquals(introduction, TargetInfo.parse(introduction.text()));
         assertEquals((byte) 0xff, introduction.metadataBytes()[1]);
     }
 
     @Test
     void anIntroductionThatIsCutShortOrForeignIsRefused() {
-        assertThrows(BenchFailure.class, () -> Introduction.parse("pid 3"));
-        assertThrows(BenchFailure.class, () -> Introduction.parse("hello"));
+        assertThrows(BenchFailure.class, () -> TargetInfo.parse("pid 3"));
+        assertThrows(BenchFailure.class, () -> TargetInfo.parse("hello"));
     }
 
     @Test

@@ -16,14 +16,14 @@ import java.util.Map;
  * @param metadata for the initiator's agent, in hexadecimal
  * @param pools their places
  */
-record Introduction(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
+record TargetInfo(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
     /** The message's name in the exchange. */
     static final String NAME = "target";
 
-    static Introduction of(NixlEnd end, Pools pools) {
+    static TargetInfo of(NixlEnd end, Pools pools) {
         final Map<NixlMemory, PoolPlace> places = new EnumMap<>(NixlMemory.class);
         pools.all().forEach(pool -> places.put(pool.memory(), pool.place()));
-        return new Introduction(
+        return new TargetInfo(
                 ProcessHandle.current().pid(),
                 HexFormat.of().formatHex(end.transfers().metadata()),
                 places);
@@ -49,7 +49,7 @@ record Introduction(long pid, String metadata, Map<NixlMemory, PoolPlace> pools)
      *
      * @throws BenchFailure if it is something else
      */
-    static Introduction parse(String text) {
+    static TargetInfo parse(String text) {
         long pid = 0;
         String metadata = null;
         final Map<NixlMemory, PoolPlace> pools = new EnumMap<>(NixlMemory.class);
@@ -71,7 +71,7 @@ record Introduction(long pid, String metadata, Map<NixlMemory, PoolPlace> pools)
         if (metadata == null || pools.isEmpty()) {
             throw new BenchFailure("the target's introduction is cut short: " + text);
         }
-        return new Introduction(pid, metadata, pools);
+        return new TargetInfo(pid, metadata, pools);
     }
 
     byte[] metadataBytes() {
