@@ -156,7 +156,7 @@ public final class GpuBench {
         try (Pools pools = pools(gpu, TransferKind::local);
                 NixlEnd end = NixlEnd.open("initiator", List.copyOf(pools.all()))) {
             watchdog.step("wait for the target");
-            sweep(end, pools, ExchangedFarEnd.meet(exchange, end), gpu);
+            sweep(end, pools, ExchangedRemoteSide.meet(exchange, end), gpu);
         }
     }
 

@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.Optional;
 
 /** The far end in another process, reached through the exchange. Every wait has a deadline. */
-final class ExchangedFarEnd implements FarEnd {
+final class ExchangedRemoteSide implements FarEnd {
     /** Loading NIXL and a GPU's context take seconds each on a cold machine. */
     private static final Duration START = Duration.ofSeconds(60);
 
@@ -18,7 +18,7 @@ final class ExchangedFarEnd implements FarEnd {
     private final String name;
     private int errands;
 
-    private ExchangedFarEnd(Exchange exchange, TargetInfo target, String name) {
+    private ExchangedRemoteSide(Exchange exchange, TargetInfo target, String name) {
         this.exchange = exchange;
         this.target = target;
         this.name = name;
@@ -29,11 +29,11 @@ final class ExchangedFarEnd implements FarEnd {
      *
      * @throws BenchFailure if it does not come, or says that it failed
      */
-    static ExchangedFarEnd meet(Exchange exchange, NixlEnd end) {
+    static ExchangedRemoteSide meet(Exchange exchange, NixlEnd end) {
         final TargetInfo target =
                 TargetInfo.parse(await(exchange, TargetInfo.NAME, START, 0));
         final String name = end.transfers().load(target.metadataBytes());
-        return new ExchangedFarEnd(exchange, target, name);
+        return new ExchangedRemoteSide(exchange, target, name);
     }
 
     private static String await(Exchange exchange, String message, Duration limit, long pid) {
