@@ -119,7 +119,7 @@ public final class GpuBench {
         try (Pools near = pools(gpu, TransferKind::local);
                 Pools far = pools(gpu, TransferKind::remote);
                 NixlEnd end = NixlEnd.open("agent", both(near, far))) {
-            sweep(end, near, new OwnFarEnd(end.name(), far), gpu);
+            sweep(end, near, new OwnRemoteSide(end.name(), far), gpu);
         }
     }
 

@@ -41,7 +41,7 @@ class TransferSweepTest {
     }
 
     /** Has not what it was asked to have, from the second transfer on. */
-    private record WrongFarEnd(OwnFarEnd right) implements FarEnd {
+    private record WrongFarEnd(OwnRemoteSide right) implements FarEnd {
         @Override
         public String name() {
             return right.name();
@@ -70,7 +70,7 @@ class TransferSweepTest {
                         NixlEnd.open(
                                 "test",
                                 List.of(near.of(NixlMemory.DRAM), far.of(NixlMemory.DRAM)))) {
-            final OwnFarEnd own = new OwnFarEnd(end.name(), far);
+            final OwnRemoteSide own = new OwnRemoteSide(end.name(), far);
             new TransferSweep(
                             end,
                             near,
