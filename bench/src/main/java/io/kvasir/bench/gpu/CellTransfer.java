@@ -44,7 +44,7 @@ final class CellTransfer implements AutoCloseable {
     static CellTransfer make(
             NixlTransfers transfers,
             PoolPlace near,
-            FarEnd far,
+            RemoteSide far,
             TransferKind kind,
             boolean write,
             Cell cell) {

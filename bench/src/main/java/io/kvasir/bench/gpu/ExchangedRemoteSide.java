@@ -6,7 +6,7 @@ import java.time.Duration;
 import java.util.Optional;
 
 /** The far end in another process, reached through the exchange. Every wait has a deadline. */
-final class ExchangedRemoteSide implements FarEnd {
+final class ExchangedRemoteSide implements RemoteSide {
     /** Loading NIXL and a GPU's context take seconds each on a cold machine. */
     private static final Duration START = Duration.ofSeconds(60);
 

@@ -160,7 +160,7 @@ public final class GpuBench {
         }
     }
 
-    private void sweep(NixlEnd end, Pools near, FarEnd far, Gpu gpu) {
+    private void sweep(NixlEnd end, Pools near, RemoteSide far, Gpu gpu) {
         new TransferSweep(end, near, far, gpu, options.poolBytes(), budget, watchdog)
                 .run(options.kinds(), System.out);
     }

@@ -3,7 +3,7 @@ package io.kvasir.bench.gpu;
 import io.kvasir.panama.NixlMemory;
 
 /** The far end inside the same agent, by its own name. */
-record OwnRemoteSide(String name, Pools pools) implements FarEnd {
+record OwnRemoteSide(String name, Pools pools) implements RemoteSide {
     @Override
     public PoolPlace place(NixlMemory memory) {
         return pools.of(memory).place();

@@ -11,7 +11,7 @@ import java.util.Locale;
 final class TransferSweep {
     private final NixlEnd end;
     private final Pools near;
-    private final FarEnd far;
+    private final RemoteSide far;
     private final Gpu gpu;
     private final List<Cell> cells;
     private final TimeBudget budget;
@@ -24,7 +24,7 @@ final class TransferSweep {
     TransferSweep(
             NixlEnd end,
             Pools near,
-            FarEnd far,
+            RemoteSide far,
             Gpu gpu,
             long poolBytes,
             TimeBudget budget,

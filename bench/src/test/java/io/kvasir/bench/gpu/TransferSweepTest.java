@@ -41,7 +41,7 @@ class TransferSweepTest {
     }
 
     /** Has not what it was asked to have, from the second transfer on. */
-    private record WrongFarEnd(OwnRemoteSide right) implements FarEnd {
+    private record WrongFarEnd(OwnRemoteSide right) implements RemoteSide {
         @Override
         public String name() {
             return right.name();

@@ -3,7 +3,7 @@ package io.kvasir.bench.gpu;
 import io.kvasir.panama.NixlMemory;
 
 /** The end that does not post: its memory is read and written by the other end's transfers. */
-interface FarEnd {
+interface RemoteSide {
     /** Its agent's name. */
     String name();
 
