@@ -53,7 +53,7 @@ final class Replays {
                     }
                     case BESIDE -> {
                         warmUp(this::inOrder);
-                        yield new BesideReplay(plan, stream, room).run();
+                        yield new ConcurrentReplay(plan, stream, room).run();
                     }
                     case OPENLOOP -> {
                         warmUp(this::inOrder);

@@ -12,7 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * pause, until the writer is through. Each pass has a fresh index; the first is not counted.
  * Answers cannot be checked, as they depend on how far the writer is.
  */
-final class BesideReplay {
+final class ConcurrentReplay {
     private static final int AHEAD = 64; // prompts that the reader looks ahead of the writer
 
     private final ReplayPlan plan;
@@ -21,7 +21,7 @@ final class BesideReplay {
     private final int[] prompts; // operations that are queries, long enough
     private final int[] promptsBefore; // by operation, how many of them come before it
 
-    BesideReplay(ReplayPlan plan, KvopsStream stream, LiveMaximum live) {
+    ConcurrentReplay(ReplayPlan plan, KvopsStream stream, LiveMaximum live) {
         this.plan = plan;
         this.stream = stream;
         this.live = live;
