@@ -27,13 +27,13 @@ public final class CallCosts {
     private static final int PIECES = 1024; // of the lists that requests are made of
     private static final int PIECE_BYTES = 64;
 
-    private final BothSides sides;
+    private final PairedRun sides;
     private final long warmUpNs;
     private final int rounds;
     private final PrintStream out;
     private boolean measuring; // false while all calls are warmed up
 
-    private CallCosts(BothSides sides, long warmUpNs, int rounds, PrintStream out) {
+    private CallCosts(PairedRun sides, long warmUpNs, int rounds, PrintStream out) {
         this.sides = sides;
         this.warmUpNs = warmUpNs;
         this.rounds = rounds;
@@ -52,9 +52,9 @@ public final class CallCosts {
      */
     public static void main(String[] args) {
         final long bytes = (long) PIECES * PIECE_BYTES;
-        final BothSides sides =
-                BothSides.open(
-                        BothSides.Layer.valueOf(args[1]),
+        final PairedRun sides =
+                PairedRun.open(
+                        PairedRun.Layer.valueOf(args[1]),
                         Path.of(args[0]),
                         bytes,
                         PeerMemory.of(args, 4, bytes));

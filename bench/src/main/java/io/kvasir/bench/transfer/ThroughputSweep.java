@@ -34,9 +34,9 @@ public final class ThroughputSweep {
     public static void main(String[] args) {
         final long bytesPerSize = Long.parseLong(args[1]);
         final long mostBytes = Long.parseLong(args[2]);
-        final BothSides sides =
-                BothSides.open(
-                        BothSides.Layer.TRANSPORT,
+        final PairedRun sides =
+                PairedRun.open(
+                        PairedRun.Layer.TRANSPORT,
                         Path.of(args[0]),
                         mostBytes,
                         PeerMemory.of(args, 3, mostBytes));
@@ -57,7 +57,7 @@ public final class ThroughputSweep {
     }
 
     private static void measure(
-            BothSides sides, int count, int length, int transfers, long atFirstNs) {
+            PairedRun sides, int count, int length, int transfers, long atFirstNs) {
         sides.lists(count, length, places(count));
         sides.warmUp(Kind.TRANSFER, count, atFirstNs, transfers / 2);
         sides.measure(Kind.TRANSFER, count, transfers);

@@ -1,6 +1,6 @@
 package io.kvasir.bench.transfer;
 
-import io.kvasir.bench.transfer.BothSides.Layer;
+import io.kvasir.bench.transfer.PairedRun.Layer;
 import io.kvasir.panama.NixlAvailability.Available;
 import io.kvasir.panama.NixlProbe;
 

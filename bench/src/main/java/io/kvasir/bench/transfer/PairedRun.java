@@ -15,7 +15,7 @@ import java.util.Arrays;
  * the same peer, the same heap of malloc. Their rounds take turns, so what else the machine does
  * falls on both.
  */
-final class BothSides {
+final class PairedRun {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /** Of Java. */
@@ -35,7 +35,7 @@ final class BothSides {
     private double[] javaNs = new double[0];
     private long allocated;
 
-    private BothSides(Available nixl, Rounds c, Rounds java) {
+    private PairedRun(Available nixl, Rounds c, Rounds java) {
         this.nixl = nixl;
         this.c = c;
         this.java = java;
@@ -50,7 +50,7 @@ final class BothSides {
      * @param peer whose as much memory is read
      * @throws IllegalArgumentException without NIXL
      */
-    static BothSides open(Layer layer, Path baseline, long bytes, PeerMemory peer) {
+    static PairedRun open(Layer layer, Path baseline, long bytes, PeerMemory peer) {
         if (!(NixlProbe.probe() instanceof Available nixl)) {
             throw new IllegalArgumentException(NixlProbe.probe().describe());
         }
@@ -64,7 +64,7 @@ final class BothSides {
             own = Arena.global().allocate(bytes, Rounds.PAGE).address();
             calls = new RequestCalls.OfTransfers(nixl, own, peer, bytes, layer == Layer.COPYING);
         }
-        return new BothSides(
+        return new PairedRun(
                 nixl,
                 new CRounds(baseline, nixl.path(), TransferEnd.backend(nixl), own, peer, bytes),
                 new JavaRounds(calls));
