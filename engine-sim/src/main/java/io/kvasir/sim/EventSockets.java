@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
  * answer:   "" | topic | sequence | payload, for each; then "" | "" | -1 | ""
  * </pre>
  */
-final class EventSockets implements Rank.Publisher, AutoCloseable {
+final class EventSockets implements RankScheduler.Publisher, AutoCloseable {
     static final int DISABLED = -1;
 
     private static final Logger LOG = LoggerFactory.getLogger(EventSockets.class);

@@ -7,18 +7,18 @@ import java.util.TreeMap;
 final class MetricsPage {
     private final SimConfig config;
     private final String model;
-    private final Rank[] ranks;
+    private final RankScheduler[] ranks;
     private final StringBuilder out = new StringBuilder(8192);
 
     private interface Value {
-        double of(Rank rank);
+        double of(RankScheduler rank);
     }
 
     private interface Times {
-        Histogram of(Rank rank);
+        Histogram of(RankScheduler rank);
     }
 
-    MetricsPage(SimConfig config, Rank[] ranks) {
+    MetricsPage(SimConfig config, RankScheduler[] ranks) {
         this.config = config;
         this.model = config.model().replace("\\", "\\\\").replace("\"", "\\\"");
         this.ranks = ranks;
@@ -62,7 +62,7 @@ final class MetricsPage {
                 "Number of generation tokens processed.",
                 r -> r.stats().generationTokens);
         type("request_success_total", "Count of successfully processed requests.", "counter");
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             success(rank, "stop", rank.stats().stopped);
             success(rank, "length", rank.stats().reachedLength);
             success(rank, "abort", rank.stats().aborted);
@@ -87,33 +87,33 @@ final class MetricsPage {
         return out.toString();
     }
 
-    private static double usage(Rank rank) {
+    private static double usage(RankScheduler rank) {
         final SimState state = rank.state();
         return 1 - (double) state.freeBlocks() / state.blocks();
     }
 
     private void gauge(String name, String help, Value value) {
         type(name, help, "gauge");
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             line(name, rank, value.of(rank));
         }
     }
 
     private void counter(String name, String help, Value value) {
         type(name + "_total", help, "counter");
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             line(name + "_total", rank, value.of(rank));
         }
     }
 
     private void histogram(String name, String help, Times times) {
         type(name, help, "histogram");
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             times.of(rank).write(out, "vllm:" + name, engine(rank), model);
         }
     }
 
-    private void success(Rank rank, String reason, long count) {
+    private void success(RankScheduler rank, String reason, long count) {
         out.append("vllm:request_success_total{engine=\"")
                 .append(engine(rank))
                 .append("\",finished_reason=\"")
@@ -127,7 +127,7 @@ final class MetricsPage {
 
     private void cacheConfig() {
         type("cache_config_info", "Information of the LLMEngine CacheConfig", "gauge");
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             final Map<String, String> labels = new TreeMap<>();
             labels.put("block_size", Integer.toString(config.blockSize()));
             labels.put("cache_dtype", "auto");
@@ -154,7 +154,7 @@ final class MetricsPage {
         out.append("# TYPE vllm:").append(name).append(' ').append(type).append('\n');
     }
 
-    private void line(String name, Rank rank, double value) {
+    private void line(String name, RankScheduler rank, double value) {
         out.append("vllm:")
                 .append(name)
                 .append("{engine=\"")
@@ -166,7 +166,7 @@ final class MetricsPage {
                 .append('\n');
     }
 
-    private static String engine(Rank rank) {
+    private static String engine(RankScheduler rank) {
         return Integer.toString(rank.state().rank());
     }
 }

@@ -121,7 +121,7 @@ final class SimServer {
         final String page =
                 loop.ask(
                         () -> {
-                            final Rank[] ranks = new Rank[loop.ranks()];
+                            final RankScheduler[] ranks = new RankScheduler[loop.ranks()];
                             for (int r = 0; r < ranks.length; r++) {
                                 ranks[r] = loop.rank(r);
                             }
@@ -236,7 +236,7 @@ final class SimServer {
                 });
     }
 
-    private static void state(StringBuilder out, Rank rank, boolean blocks) {
+    private static void state(StringBuilder out, RankScheduler rank, boolean blocks) {
         try {
             final String fields = JSON.writeValueAsString(rank.state());
             out.append(fields, 0, fields.length() - 1);

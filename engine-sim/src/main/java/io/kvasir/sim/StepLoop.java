@@ -27,7 +27,7 @@ final class StepLoop implements AutoCloseable {
     private static final int ANSWER_SECONDS = 30;
 
     private final SimConfig config;
-    private final Rank[] ranks;
+    private final RankScheduler[] ranks;
     private final AtomicInteger[] loads;
     private final List<Gate> touched = new ArrayList<>();
     private final ConcurrentLinkedQueue<Runnable> commands = new ConcurrentLinkedQueue<>();
@@ -50,14 +50,14 @@ final class StepLoop implements AutoCloseable {
 
     StepLoop(SimConfig config) {
         this.config = config;
-        this.ranks = new Rank[config.dataParallelSize()];
+        this.ranks = new RankScheduler[config.dataParallelSize()];
         this.loads = new AtomicInteger[ranks.length];
         this.sockets = new EventSockets(config, EventSockets.Ports.wanted(config));
         this.ports = sockets.ports();
         this.namer = namer(0);
         for (int r = 0; r < ranks.length; r++) {
             loads[r] = new AtomicInteger();
-            ranks[r] = new Rank(r, config, touched);
+            ranks[r] = new RankScheduler(r, config, touched);
             ranks[r].begin(0, sockets);
         }
         this.thread = Thread.ofPlatform().daemon().name("sim-steps").unstarted(this::run);
@@ -131,7 +131,7 @@ final class StepLoop implements AutoCloseable {
     }
 
     /** A rank, for use inside {@link #ask} only. */
-    Rank rank(int rank) {
+    RankScheduler rank(int rank) {
         return ranks[rank];
     }
 
@@ -141,7 +141,7 @@ final class StepLoop implements AutoCloseable {
         sockets.close();
         sockets = new EventSockets(config, ports);
         namer = namer(life);
-        for (Rank rank : ranks) {
+        for (RankScheduler rank : ranks) {
             rank.begin(life, sockets);
         }
         LOG.info("simulated engine {} restarted, life {}", config.model(), life);
@@ -206,7 +206,7 @@ final class StepLoop implements AutoCloseable {
                 wakeNs = now.untilNs();
             } else {
                 final long next = advance(virtualNow());
-                if (next != Rank.NOTHING_TO_DO) {
+                if (next != RankScheduler.NOTHING_TO_DO) {
                     wakeNs = now.originNs() + (long) (next / config.speedUp());
                     wakeNs = Math.max(wakeNs, sleepFrom + SHORTEST_SLEEP_NS);
                 }
@@ -225,8 +225,8 @@ final class StepLoop implements AutoCloseable {
     }
 
     private long advance(long nowNs) {
-        long next = Rank.NOTHING_TO_DO;
-        for (Rank rank : ranks) {
+        long next = RankScheduler.NOTHING_TO_DO;
+        for (RankScheduler rank : ranks) {
             next = Math.min(next, rank.advance(nowNs));
         }
         return next;

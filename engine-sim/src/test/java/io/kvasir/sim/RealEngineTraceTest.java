@@ -86,11 +86,11 @@ class RealEngineTraceTest {
     }
 
     /** One rank without sockets and clock. */
-    private static final class Engine implements Rank.Publisher {
+    private static final class Engine implements RankScheduler.Publisher {
         private final List<Gate> touched = new ArrayList<>();
         private final SimConfig config;
         private final BlockNamer namer;
-        private final Rank rank;
+        private final RankScheduler rank;
         private List<List<Object>> published = new ArrayList<>();
         private long now;
 
@@ -102,7 +102,7 @@ class RealEngineTraceTest {
                             .maxModelLength(blockSize * blocks)
                             .build();
             this.namer = new BlockNamer(0, 1, blockSize);
-            this.rank = new Rank(0, config, touched);
+            this.rank = new RankScheduler(0, config, touched);
             rank.begin(0, this);
         }
 
@@ -126,7 +126,7 @@ class RealEngineTraceTest {
 
         void runDry() {
             now += 1L << 40;
-            assertEquals(Rank.NOTHING_TO_DO, rank.advance(now));
+            assertEquals(RankScheduler.NOTHING_TO_DO, rank.advance(now));
         }
 
         Section take(String mark) {

@@ -23,15 +23,15 @@ class SchedulingTest {
     }
 
     /** One rank on virtual time alone. */
-    private static final class Bench implements Rank.Publisher {
+    private static final class Bench implements RankScheduler.Publisher {
         final SimConfig config;
-        final Rank rank;
+        final RankScheduler rank;
         final BlockNamer namer;
 
         Bench(SimConfig.Builder builder) {
             this.config = builder.build();
             this.namer = new BlockNamer(0, 1, config.blockSize());
-            this.rank = new Rank(0, config, new ArrayList<>());
+            this.rank = new RankScheduler(0, config, new ArrayList<>());
             rank.begin(0, this);
         }
 
@@ -60,7 +60,7 @@ class SchedulingTest {
                 if (request.generated >= generated) {
                     return ns / 1e6;
                 }
-                assertTrue(next != Rank.NOTHING_TO_DO, "idle before " + generated + " tokens");
+                assertTrue(next != RankScheduler.NOTHING_TO_DO, "idle before " + generated + " tokens");
                 ns = next;
             }
             throw new AssertionError("never");

@@ -40,7 +40,7 @@ final class MergeTable {
         values[at] = ((long) rank << 32) | merged;
     }
 
-    /** Rank and merged id of a pair, or {@link #NONE}. */
+    /** RankScheduler and merged id of a pair, or {@link #NONE}. */
     long get(int left, int right) {
         final long key = key(left, right);
         int at = slot(key);

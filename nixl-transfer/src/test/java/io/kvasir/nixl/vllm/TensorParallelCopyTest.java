@@ -31,13 +31,13 @@ class TensorParallelCopyTest {
     private static final int[] PULLED = {3, 1}; // of the engine, into blocks 0 and 1 here
 
     /** A rank's cache in memory that other ends reach. */
-    private static final class Rank implements AutoCloseable {
+    private static final class RankScheduler implements AutoCloseable {
         private final TensorRank rank;
         private final LoopbackTransport transport;
         private final MemorySegment memory;
         private final List<KvRegion> regions = new ArrayList<>();
 
-        private Rank(String name, TensorRank rank, Path folder, Arena arena) {
+        private RankScheduler(String name, TensorRank rank, Path folder, Arena arena) {
             this.rank = rank;
             transport =
                     new LoopbackTransport(
@@ -104,10 +104,10 @@ class TensorParallelCopyTest {
         return (byte) (1 + layer * 100 + block * 20 + head);
     }
 
-    private static List<Rank> ranks(String name, int size, int heads, Path folder, Arena arena) {
-        final List<Rank> ranks = new ArrayList<>();
+    private static List<RankScheduler> ranks(String name, int size, int heads, Path folder, Arena arena) {
+        final List<RankScheduler> ranks = new ArrayList<>();
         for (int rank = 0; rank < size; rank++) {
-            ranks.add(new Rank(name, new TensorRank(rank, size, heads), folder, arena));
+            ranks.add(new RankScheduler(name, new TensorRank(rank, size, heads), folder, arena));
         }
         return ranks;
     }
@@ -116,9 +116,9 @@ class TensorParallelCopyTest {
     @CsvSource({"1,1,2", "1,2,2", "2,1,2", "4,2,8", "2,4,8", "1,4,2", "4,1,2", "2,4,1"})
     void headsArriveWhereTheyBelong(int here, int there, int heads, @TempDir Path folder) {
         try (Arena arena = Arena.ofConfined()) {
-            final List<Rank> engine = ranks("engine ", there, heads, folder, arena);
-            engine.forEach(Rank::fill);
-            final List<Rank> own = ranks("own ", here, heads, folder, arena);
+            final List<RankScheduler> engine = ranks("engine ", there, heads, folder, arena);
+            engine.forEach(RankScheduler::fill);
+            final List<RankScheduler> own = ranks("own ", here, heads, folder, arena);
             own.forEach(rank -> pull(rank, engine));
             final List<String> told = new ArrayList<>();
             engine.forEach(
@@ -132,8 +132,8 @@ class TensorParallelCopyTest {
                 final long times = told.stream().filter(expected::equals).count();
                 assertEquals(Math.max(1, here / there), times, told.toString());
             }
-            own.forEach(Rank::close);
-            engine.forEach(Rank::close);
+            own.forEach(RankScheduler::close);
+            engine.forEach(RankScheduler::close);
         }
     }
 
@@ -141,12 +141,12 @@ class TensorParallelCopyTest {
         return new String(message.toArray(ValueLayout.JAVA_BYTE), StandardCharsets.UTF_8);
     }
 
-    private static void pull(Rank own, List<Rank> engine) {
+    private static void pull(RankScheduler own, List<RankScheduler> engine) {
         final VllmCache cache = new VllmCache(own.regions, layout(), own.rank);
         try (VllmPrefillPeer peer =
                 new VllmPrefillPeer(own.transport, cache, VllmPrefillPeer.Options.DEFAULT)) {
             peer.connect(
-                    new VllmEngine("e", engine.size(), engine.stream().map(Rank::agent).toList()));
+                    new VllmEngine("e", engine.size(), engine.stream().map(RankScheduler::agent).toList()));
             peer.hold(
                     new KvTransferParams(
                             Golden.params("e", "r", "[[3,1]]", "")

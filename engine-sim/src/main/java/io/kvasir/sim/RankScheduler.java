@@ -15,7 +15,7 @@ import java.util.TreeMap;
  * when it ends, before anyone sees its tokens. Time is virtual and comes in as data. Owned by the
  * thread of the step loop.
  */
-final class Rank {
+final class RankScheduler {
     /** Where event messages go. */
     interface Publisher {
         /** Takes a message; one that is lost is kept for replay but not sent. */
@@ -49,7 +49,7 @@ final class Rank {
      *
      * @param touched receives the gates of requests that made progress
      */
-    Rank(int index, SimConfig config, List<Gate> touched) {
+    RankScheduler(int index, SimConfig config, List<Gate> touched) {
         this.index = index;
         this.config = config;
         this.touched = touched;
