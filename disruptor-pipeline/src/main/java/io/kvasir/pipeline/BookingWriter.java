@@ -29,7 +29,8 @@ import java.util.function.LongConsumer;
  * only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
  * error while applying is counted and never ends the thread.
  */
-final class BookingWriter implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
+final class BookingWriter
+        implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
     private static final Logger LOG = LoggerFactory.getLogger(BookingWriter.class);
 
     /** Slots whose load is compared with what is booked on them, at each tick. */

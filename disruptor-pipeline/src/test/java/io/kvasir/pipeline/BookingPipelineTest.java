@@ -290,7 +290,8 @@ class BookingPipelineTest {
             assertEquals(0, table.refusals() + table.duplicates() + table.corrections());
             final long[] all = new long[640];
             for (int i = 0; i < 6; i++) {
-                assertNotEquals(BookingPipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
+                assertNotEquals(
+                        BookingPipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
             }
             await(() -> table.activeBlocks() == 640); // no chunk of the pool was lost
         }

@@ -60,7 +60,9 @@ class SchedulingTest {
                 if (request.generated >= generated) {
                     return ns / 1e6;
                 }
-                assertTrue(next != RankScheduler.NOTHING_TO_DO, "idle before " + generated + " tokens");
+                assertTrue(
+                        next != RankScheduler.NOTHING_TO_DO,
+                        "idle before " + generated + " tokens");
                 ns = next;
             }
             throw new AssertionError("never");

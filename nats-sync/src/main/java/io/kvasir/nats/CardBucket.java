@@ -1,9 +1,9 @@
 package io.kvasir.nats;
 
-import io.kvasir.nixl.exchange.PeerRecord;
-import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.PeerDirectory;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamOptions;

@@ -1,8 +1,8 @@
 package io.kvasir.nats;
 
-import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.PublishedRecords;
 import io.kvasir.nixl.exchange.ViewedExchange;
 import io.nats.client.Connection;

@@ -3,12 +3,12 @@ package io.kvasir.nixl;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.PeerRecord;
-import io.kvasir.nixl.exchange.ManagedLink;
 import io.kvasir.nixl.exchange.LinkConfig;
 import io.kvasir.nixl.exchange.LinkManager;
+import io.kvasir.nixl.exchange.ManagedLink;
 import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.PeerMemory;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.SideChannelConfig;
 import io.kvasir.nixl.exchange.SideChannelExchange;
 import io.kvasir.nixl.transfer.KvLayout;

@@ -106,7 +106,8 @@ public final class NixlProbe {
                     "run on Linux");
         }
         synchronized (NixlProbe.class) {
-            return new NixlProbe(new NixlSearchPath(properties, environment, commonPrefixes)).search();
+            return new NixlProbe(new NixlSearchPath(properties, environment, commonPrefixes))
+                    .search();
         }
     }
 

@@ -139,8 +139,7 @@ final class ListedCosts {
         return lowest;
     }
 
-    private double lowestOfChunk(
-            LoadSnapshot loads, int chunk, long[] candidates, double lowest) {
+    private double lowestOfChunk(LoadSnapshot loads, int chunk, long[] candidates, double lowest) {
         final int from = chunk * CHUNK_GROUPS;
         return lowest(loads, from, Math.min(from + CHUNK_GROUPS, count), candidates, lowest);
     }

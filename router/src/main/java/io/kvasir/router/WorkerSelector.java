@@ -22,7 +22,8 @@ final class WorkerSelector {
     private final double degradedCredit;
     private final AtomicLong turn = new AtomicLong();
 
-    WorkerSelector(CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
+    WorkerSelector(
+            CostModel costModel, RandomSource random, LoadBoard board, double degradedCredit) {
         this.costModel = costModel;
         this.linear = costModel.equals(CostModel.LINEAR);
         this.picker = new CostSampler(random);

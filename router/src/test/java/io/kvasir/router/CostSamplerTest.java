@@ -11,7 +11,8 @@ class CostSamplerTest {
     private static final int SAMPLES = 20_000;
     private static final double NOT_ELIGIBLE = Double.NaN;
 
-    private final CostSampler picker = new CostSampler(RandomSource.seeded(Seeds.next("CostSamplerTest")));
+    private final CostSampler picker =
+            new CostSampler(RandomSource.seeded(Seeds.next("CostSamplerTest")));
 
     private int pick(double temperature, double... costs) {
         return picker.cheapest(costs, costs.length, temperature);

@@ -30,8 +30,7 @@ final class ExchangedRemoteSide implements RemoteSide {
      * @throws BenchFailure if it does not come, or says that it failed
      */
     static ExchangedRemoteSide meet(Exchange exchange, NixlEnd end) {
-        final TargetInfo target =
-                TargetInfo.parse(await(exchange, TargetInfo.NAME, START, 0));
+        final TargetInfo target = TargetInfo.parse(await(exchange, TargetInfo.NAME, START, 0));
         final String name = end.transfers().load(target.metadataBytes());
         return new ExchangedRemoteSide(exchange, target, name);
     }
@@ -87,7 +86,8 @@ final class ExchangedRemoteSide implements RemoteSide {
     private void ask(TargetCommand errand) {
         final int number = ++errands;
         exchange.put(TargetCommand.requestName(number), errand.text());
-        final String answer = await(exchange, TargetCommand.answerName(number), ANSWER, target.pid());
+        final String answer =
+                await(exchange, TargetCommand.answerName(number), ANSWER, target.pid());
         if (!answer.equals(TargetCommand.DONE)) {
             throw new BenchFailure("the target says: " + answer);
         }

@@ -26,7 +26,9 @@ final class TargetServer {
         while (!stopped) {
             final Optional<String> request = exchange.poll(TargetCommand.requestName(number));
             if (request.isPresent()) {
-                exchange.put(TargetCommand.answerName(number), answer(TargetCommand.parse(request.get())));
+                exchange.put(
+                        TargetCommand.answerName(number),
+                        answer(TargetCommand.parse(request.get())));
                 number++;
             } else {
                 Exchange.pause();

@@ -47,7 +47,8 @@ class MessagesTest {
     @Test
     void anErrandReadsAsItWasWritten() {
         final TargetCommand errand =
-                new TargetCommand(TargetCommand.Task.VERIFY, NixlMemory.VRAM, new Cell(4096, 64), 9);
+                new TargetCommand(
+                        TargetCommand.Task.VERIFY, NixlMemory.VRAM, new Cell(4096, 64), 9);
         assertEquals(errand, TargetCommand.parse(errand.text()));
     }
 
@@ -55,11 +56,13 @@ class MessagesTest {
     void anErrandBeyondThePoolIsRefused() {
         try (Pools pools = new Pools(EnumSet.of(NixlMemory.DRAM), null, 4096)) {
             final TargetCommand errand =
-                    new TargetCommand(TargetCommand.Task.FILL, NixlMemory.DRAM, new Cell(4096, 2), 1);
+                    new TargetCommand(
+                            TargetCommand.Task.FILL, NixlMemory.DRAM, new Cell(4096, 2), 1);
             final BenchFailure e = assertThrows(BenchFailure.class, () -> errand.run(pools));
             assertTrue(e.getMessage().contains("8192 bytes are more"), e.getMessage());
             final TargetCommand elsewhere =
-                    new TargetCommand(TargetCommand.Task.FILL, NixlMemory.VRAM, new Cell(4096, 1), 1);
+                    new TargetCommand(
+                            TargetCommand.Task.FILL, NixlMemory.VRAM, new Cell(4096, 1), 1);
             assertThrows(BenchFailure.class, () -> elsewhere.run(pools));
         }
     }

@@ -35,7 +35,11 @@ final class Evictor {
     private final long[] evicted = new long[MOST];
     private long steps;
 
-    Evictor(RadixTree tree, HolderConsistency covers, HeldRuns[] slots, EngineHashLookup[] slotNames) {
+    Evictor(
+            RadixTree tree,
+            HolderConsistency covers,
+            HeldRuns[] slots,
+            EngineHashLookup[] slotNames) {
         this.tree = tree;
         this.covers = covers;
         this.slots = slots;

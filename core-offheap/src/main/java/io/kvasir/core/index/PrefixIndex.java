@@ -19,11 +19,11 @@ import java.util.Objects;
 /**
  * Which worker slot holds which block of which prefix, learned from engine events.
  *
- * <p>Prompts are paths in a {@link RadixTree} of local hashes, which workers share; an engine hash is
- * only a worker's own name for a block, needed for parents and removals. A worker may have several
- * names for one block and several physical copies under one name: it holds the block until the last
- * of them goes. A removed middle block leaves a hole that ends a match there; what is behind it is
- * remembered, and stored again the block restores the match of everything behind it.
+ * <p>Prompts are paths in a {@link RadixTree} of local hashes, which workers share; an engine hash
+ * is only a worker's own name for a block, needed for parents and removals. A worker may have
+ * several names for one block and several physical copies under one name: it holds the block until
+ * the last of them goes. A removed middle block leaves a hole that ends a match there; what is
+ * behind it is remembered, and stored again the block restores the match of everything behind it.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, wait for nobody and allocate nothing. Memory is taken once, off-heap; what is freed can

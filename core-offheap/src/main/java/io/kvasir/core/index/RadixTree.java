@@ -15,8 +15,8 @@ import java.security.SecureRandom;
  * last piece of an array may grow in place while it has no children and few slots cover it.
  *
  * <p>One writer thread calls everything but {@link #match}; what a reader needs to stay right is
- * the order of the stores here and the checks in {@link RadixMatcher}: whatever a reader may still be
- * reading is given back only after the version of its run has changed.
+ * the order of the stores here and the checks in {@link RadixMatcher}: whatever a reader may still
+ * be reading is given back only after the version of its run has changed.
  */
 public final class RadixTree {
     /** No run. */

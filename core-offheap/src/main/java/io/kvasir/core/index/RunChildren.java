@@ -6,8 +6,8 @@ import io.kvasir.core.memory.OffHeap;
 import java.util.Arrays;
 
 /**
- * The children of runs, by their first local hash. Writer thread only; {@link RadixMatcher} finds them
- * without a lock.
+ * The children of runs, by their first local hash. Writer thread only; {@link RadixMatcher} finds
+ * them without a lock.
  *
  * <p>A <em>link</em>, one word, says where children are: none, one child, a table, or a node of 16
  * links. The header of a run has the first link. A table is open-addressed and grows to 64 entries;

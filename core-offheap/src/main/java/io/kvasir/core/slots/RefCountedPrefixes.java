@@ -146,7 +146,8 @@ final class RefCountedPrefixes implements AutoCloseable {
                 cover != RadixTree.NO_COVER;
                 cover = tree.previousCover(run, cover)) {
             final int slot = tree.coverSlot(run, cover);
-            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover)) == RadixTree.NO_COVER) {
+            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover))
+                    == RadixTree.NO_COVER) {
                 tree.cancelSplit(lower);
                 return false;
             }

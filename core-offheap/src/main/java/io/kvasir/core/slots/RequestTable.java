@@ -20,7 +20,8 @@ final class RequestTable implements AutoCloseable {
     private final DeadlineWheel wheel;
 
     RequestTable(int workerSlots, int maxRequests) {
-        this.chains = new ChainedHashEntries("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
+        this.chains =
+                new ChainedHashEntries("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(

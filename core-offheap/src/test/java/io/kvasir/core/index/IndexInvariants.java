@@ -243,7 +243,9 @@ final class IndexInvariants {
         final int groups = RunDescriptor.mapGroups(index.config().maxWorkerSlots());
         final long offset = BuddyArena.offset(line);
         assertEquals(
-                BuddyArena.orderFor(RunDescriptor.mapLength(groups)), arena.order(line), "map size");
+                BuddyArena.orderFor(RunDescriptor.mapLength(groups)),
+                arena.order(line),
+                "map size");
         assertTrue(count > RunDescriptor.INLINE_COVERS, "map for few");
         for (int slot = 0; slot < groups * Long.SIZE; slot++) {
             final long group = offset + (long) (slot / Long.SIZE) * RunDescriptor.MAP_GROUP_LENGTH;

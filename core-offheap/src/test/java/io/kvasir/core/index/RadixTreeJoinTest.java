@@ -97,7 +97,8 @@ class RadixTreeJoinTest {
             final int moment = moments++;
             final boolean[] done = {false};
             final RadixMatcher reader =
-                    new RadixMatcher(arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
+                    new RadixMatcher(
+                            arena.memory(), tree.root(), SLOTS, tree.runChildren().secret()) {
                         private int seen;
 
                         @Override

@@ -68,7 +68,8 @@ class ChainedHashEntriesTest {
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 1_000, 1_024})
     void keysSpreadOverAsManyBucketsAsEntriesOrMore(long capacity) {
-        try (ChainedHashEntries chains = new ChainedHashEntries("entries", capacity, ENTRY_LENGTH)) {
+        try (ChainedHashEntries chains =
+                new ChainedHashEntries("entries", capacity, ENTRY_LENGTH)) {
             final long buckets = (chains.bytes() - (capacity + 1) * ENTRY_LENGTH) / 4;
             assertTrue(buckets >= capacity && buckets <= 2 * Math.max(1, capacity));
             for (long key = -50; key < 50; key++) {
@@ -99,12 +100,15 @@ class ChainedHashEntriesTest {
                         IllegalArgumentException.class,
                         () -> new ChainedHashEntries("maxBlocks", 0, ENTRY_LENGTH));
         assertEquals("maxBlocks out of range: value=0, limits=1..1073741824", refused.getMessage());
-        assertThrows(IllegalArgumentException.class, () -> new ChainedHashEntries("maxBlocks", 1, 12));
+        assertThrows(
+                IllegalArgumentException.class, () -> new ChainedHashEntries("maxBlocks", 1, 12));
     }
 
     private static List<Integer> walk(ChainedHashEntries chains, int bucket) {
         final List<Integer> walked = new ArrayList<>();
-        for (int e = chains.firstAcquire(bucket); e != ChainedHashEntries.NONE; e = chains.nextOpaque(e)) {
+        for (int e = chains.firstAcquire(bucket);
+                e != ChainedHashEntries.NONE;
+                e = chains.nextOpaque(e)) {
             walked.add(e);
         }
         return walked;

@@ -49,8 +49,7 @@ class LoadSnapshotTest {
         }
     }
 
-    private static void check(
-            LoadBoard board, LoadSnapshot mirror, double weight, Random random) {
+    private static void check(LoadBoard board, LoadSnapshot mirror, double weight, Random random) {
         for (int group = 0; group < mirror.groups(); group++) {
             final long among = random.nextLong();
             double least = Double.POSITIVE_INFINITY;

@@ -97,7 +97,8 @@ public final class LinkManager implements AutoCloseable {
      * @throws ExchangeException of kind {@code CAPACITY} if {@code maxLinks} are kept; {@code
      *     UNAVAILABLE} if this is closed
      */
-    public synchronized ManagedLink keep(String peer, String digest, ManagedLink.Listener listener) {
+    public synchronized ManagedLink keep(
+            String peer, String digest, ManagedLink.Listener listener) {
         if (closed) {
             throw new ExchangeException(Kind.UNAVAILABLE, "the link keeper is closed");
         }

@@ -67,7 +67,8 @@ final class Inbox implements AutoCloseable {
         }
 
         boolean isEmpty() {
-            return OrderedMemory.getLongAcquire(memory, TAIL_OFFSET) == OrderedMemory.getLong(memory, HEAD_OFFSET);
+            return OrderedMemory.getLongAcquire(memory, TAIL_OFFSET)
+                    == OrderedMemory.getLong(memory, HEAD_OFFSET);
         }
 
         /** Reads who sends here, if that is not known yet; allocates once for each sender. */
@@ -156,7 +157,8 @@ final class Inbox implements AutoCloseable {
     int take(NotificationHandler handler) {
         final long now = System.nanoTime();
         OrderedMemory.setLongOpaque(file, POLLED_OFFSET, now);
-        final int used = Math.clamp(OrderedMemory.getLongAcquire(file, USED_OFFSET), 0, lanes.length);
+        final int used =
+                Math.clamp(OrderedMemory.getLongAcquire(file, USED_OFFSET), 0, lanes.length);
         int count = 0;
         for (int i = 0; i < used; i++) {
             final Lane lane = lanes[i];

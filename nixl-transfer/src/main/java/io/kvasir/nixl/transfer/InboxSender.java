@@ -123,7 +123,8 @@ final class InboxSender {
         MemorySegment.copy(name, 0, lane, ValueLayout.JAVA_BYTE, NAME_OFFSET, name.length);
         OrderedMemory.setIntRelease(lane, STATE_OFFSET, OPEN);
         long used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
-        while (used <= place && !OrderedMemory.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
+        while (used <= place
+                && !OrderedMemory.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
             used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
         }
         return true;

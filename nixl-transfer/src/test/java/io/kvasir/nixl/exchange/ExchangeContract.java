@@ -69,7 +69,8 @@ public abstract class ExchangeContract {
         final MetadataExchange b = open();
         final byte[] metadata = new byte[PeerRecord.MAX_BYTES - 200];
         final PeerRecord card =
-                new PeerRecord("large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+                new PeerRecord(
+                        "large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
         a.publish(card);
         assertEquals(card, b.find("large", PATIENCE));
     }

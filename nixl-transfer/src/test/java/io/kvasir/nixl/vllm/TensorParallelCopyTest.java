@@ -104,7 +104,8 @@ class TensorParallelCopyTest {
         return (byte) (1 + layer * 100 + block * 20 + head);
     }
 
-    private static List<RankScheduler> ranks(String name, int size, int heads, Path folder, Arena arena) {
+    private static List<RankScheduler> ranks(
+            String name, int size, int heads, Path folder, Arena arena) {
         final List<RankScheduler> ranks = new ArrayList<>();
         for (int rank = 0; rank < size; rank++) {
             ranks.add(new RankScheduler(name, new TensorRank(rank, size, heads), folder, arena));
@@ -146,7 +147,10 @@ class TensorParallelCopyTest {
         try (VllmPrefillPeer peer =
                 new VllmPrefillPeer(own.transport, cache, VllmPrefillPeer.Options.DEFAULT)) {
             peer.connect(
-                    new VllmEngine("e", engine.size(), engine.stream().map(RankScheduler::agent).toList()));
+                    new VllmEngine(
+                            "e",
+                            engine.size(),
+                            engine.stream().map(RankScheduler::agent).toList()));
             peer.hold(
                     new KvTransferParams(
                             Golden.params("e", "r", "[[3,1]]", "")

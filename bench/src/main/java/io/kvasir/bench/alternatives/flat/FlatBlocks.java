@@ -38,7 +38,8 @@ final class FlatBlocks implements AutoCloseable {
         this.workerSlots = workerSlots;
         this.holderWords = BlockEntryDescriptor.holderWords(workerSlots);
         this.chains =
-                new ChainedHashEntries(name, maxBlocks, BlockEntryDescriptor.entryLength(workerSlots));
+                new ChainedHashEntries(
+                        name, maxBlocks, BlockEntryDescriptor.entryLength(workerSlots));
         this.memory = chains.memory();
     }
 

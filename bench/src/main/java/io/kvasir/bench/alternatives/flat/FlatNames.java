@@ -19,7 +19,8 @@ final class FlatNames implements AutoCloseable {
 
     FlatNames(int workerSlots, long maxHeldBlocks) {
         this.chains =
-                new ChainedHashEntries("maxHeldBlocks", maxHeldBlocks, FlatNameDescriptor.ENTRY_LENGTH);
+                new ChainedHashEntries(
+                        "maxHeldBlocks", maxHeldBlocks, FlatNameDescriptor.ENTRY_LENGTH);
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(
