@@ -27,7 +27,7 @@ public final class BookingPipeline implements AutoCloseable {
     /** The number of no booking. */
     public static final long NONE = 0;
 
-    private final LifePipelineConfig config;
+    private final BookingPipelineConfig config;
     private final SlotTable table;
     private final boolean predicts;
     private final BookingTable bookings;
@@ -45,7 +45,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @param config sizes
      * @param table the table to write; not closed by this class
      */
-    public BookingPipeline(LifePipelineConfig config, SlotTable table) {
+    public BookingPipeline(BookingPipelineConfig config, SlotTable table) {
         this(config, table, null);
     }
 
@@ -60,7 +60,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      * @throws IllegalStateException if another pipeline writes one of them
      */
-    public BookingPipeline(LifePipelineConfig config, SlotTable table, RoutedPrefixes routed) {
+    public BookingPipeline(BookingPipelineConfig config, SlotTable table, RoutedPrefixes routed) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
                     "slot table is too small: its maxRequests="
@@ -239,7 +239,7 @@ public final class BookingPipeline implements AutoCloseable {
         bookings.recycle(index);
     }
 
-    /** Publishes a record, for which there is always room: see {@link LifePipelineConfig}. */
+    /** Publishes a record, for which there is always room: see {@link BookingPipelineConfig}. */
     private void publish(BookingCommand.Kind kind, int index) {
         final long sequence = ring.next();
         ring.get(sequence).set(kind, index);

@@ -48,11 +48,11 @@ class BookingPipelineTest {
     }
 
     private BookingPipeline pipeline() {
-        return new BookingPipeline(LifePipelineConfig.of(REQUESTS), table);
+        return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table);
     }
 
     private BookingPipeline pipeline(RoutedPrefixes routed) {
-        return new BookingPipeline(LifePipelineConfig.of(REQUESTS), table, routed);
+        return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table, routed);
     }
 
     private static void await(BooleanSupplier condition) {
@@ -91,7 +91,7 @@ class BookingPipelineTest {
     @ParameterizedTest
     @CsvSource({"1, 256", "64, 256", "128, 512", "8192, 16384"})
     void theRingHoldsOneRecordOfEachEntry(int requests, int ringSize) {
-        final LifePipelineConfig config = LifePipelineConfig.of(requests);
+        final BookingPipelineConfig config = BookingPipelineConfig.of(requests);
         assertEquals(ringSize, config.ringSize());
         assertTrue(config.entries() + config.maxForgets() + 2 <= ringSize);
     }
@@ -232,7 +232,7 @@ class BookingPipelineTest {
 
     @Test
     void aPromptBeyondThePendingHashesIsBookedWithoutAPath() {
-        final LifePipelineConfig config = new LifePipelineConfig(4, WaitMode.BLOCKING, 128);
+        final BookingPipelineConfig config = new BookingPipelineConfig(4, WaitMode.BLOCKING, 128);
         final long[] prompt = new long[129];
         Arrays.setAll(prompt, i -> i);
         try (BookingPipeline pipeline = new BookingPipeline(config, table)) {
@@ -254,7 +254,7 @@ class BookingPipelineTest {
         final long seed = Seeds.next("BookingPipelineTest.threads");
         final AtomicInteger booked = new AtomicInteger();
         final AtomicBoolean over = new AtomicBoolean();
-        final LifePipelineConfig config = new LifePipelineConfig(6, WaitMode.BLOCKING, 640);
+        final BookingPipelineConfig config = new BookingPipelineConfig(6, WaitMode.BLOCKING, 640);
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000L));
                 BookingPipeline pipeline = new BookingPipeline(config, table, routed);
@@ -393,7 +393,7 @@ class BookingPipelineTest {
     void aRequestWhoseBlocksDoNotFitStaysBooked() {
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
-                BookingPipeline pipeline = new BookingPipeline(LifePipelineConfig.of(4), small)) {
+                BookingPipeline pipeline = new BookingPipeline(BookingPipelineConfig.of(4), small)) {
             final long number = pipeline.book(0, PROMPT, 3, 48, 3);
             await(() -> small.pathlessBookings() == 1);
             assertEquals(3, own.activeBlocks(0));
@@ -508,7 +508,7 @@ class BookingPipelineTest {
             while (pipeline.forgetPredicted(2)) {
                 accepted++;
             }
-            assertEquals(LifePipelineConfig.of(REQUESTS).maxForgets(), accepted);
+            assertEquals(BookingPipelineConfig.of(REQUESTS).maxForgets(), accepted);
             assertFalse(pipeline.forgetPredicted(2));
             assertNotEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             go.countDown();
@@ -577,13 +577,13 @@ class BookingPipelineTest {
 
     @Test
     void valuesOutOfRangeAreRefused() {
-        assertThrows(IllegalArgumentException.class, () -> LifePipelineConfig.of(0));
+        assertThrows(IllegalArgumentException.class, () -> BookingPipelineConfig.of(0));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new LifePipelineConfig(1, WaitMode.BLOCKING, -1));
+                () -> new BookingPipelineConfig(1, WaitMode.BLOCKING, -1));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new BookingPipeline(LifePipelineConfig.of(REQUESTS + 1), table));
+                () -> new BookingPipeline(BookingPipelineConfig.of(REQUESTS + 1), table));
         try (BookingPipeline pipeline = pipeline()) {
             assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(8, PROMPT, 3, 48, 3));
             assertThrows(IndexOutOfBoundsException.class, () -> pipeline.book(1, PROMPT, 4, 48, 3));

@@ -16,7 +16,7 @@ import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexPipeline;
 import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.LifePipelineConfig;
+import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.pipeline.WaitMode;
 
@@ -127,7 +127,7 @@ public final class KvRouter implements AutoCloseable {
             started = new IndexPipeline(RouterSettings.events(settings), index);
             life =
                     new BookingPipeline(
-                            LifePipelineConfig.of(maxActiveRequests)
+                            BookingPipelineConfig.of(maxActiveRequests)
                                     .withWaitMode(settings.get(RouterSettings.BOOKING_WAIT)),
                             slotTable,
                             routed);

@@ -10,7 +10,7 @@ import java.util.Objects;
  * @param pendingHashes block hashes that may be on their way to the writer; a booking beyond them
  *     is made without a path, which counts all its blocks as its own
  */
-public record LifePipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
+public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
     private static final int MAX_REQUESTS = 1 << 27;
     private static final int MAX_PENDING_HASHES = 1 << 29;
     private static final int USUAL_PENDING_HASHES = 1 << 18;
@@ -21,7 +21,7 @@ public record LifePipelineConfig(int maxRequests, WaitMode waitMode, int pending
      *
      * @throws IllegalArgumentException if one is out of range
      */
-    public LifePipelineConfig {
+    public BookingPipelineConfig {
         Objects.requireNonNull(waitMode, "waitMode");
         check("maxRequests", maxRequests, 1, MAX_REQUESTS);
         check("pendingHashes", pendingHashes, 0, MAX_PENDING_HASHES);
@@ -40,13 +40,13 @@ public record LifePipelineConfig(int maxRequests, WaitMode waitMode, int pending
      *
      * @param maxRequests requests that may be booked at the same time
      */
-    public static LifePipelineConfig of(int maxRequests) {
-        return new LifePipelineConfig(maxRequests, WaitMode.BLOCKING, USUAL_PENDING_HASHES);
+    public static BookingPipelineConfig of(int maxRequests) {
+        return new BookingPipelineConfig(maxRequests, WaitMode.BLOCKING, USUAL_PENDING_HASHES);
     }
 
     /** The same with another way to wait. */
-    public LifePipelineConfig withWaitMode(WaitMode mode) {
-        return new LifePipelineConfig(maxRequests, mode, pendingHashes);
+    public BookingPipelineConfig withWaitMode(WaitMode mode) {
+        return new BookingPipelineConfig(maxRequests, mode, pendingHashes);
     }
 
     /**
