@@ -29,7 +29,7 @@ import java.util.function.Predicate;
 public final class IndexPipeline implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
-    private final EventPipelineConfig config;
+    private final IndexPipelineConfig config;
     private final PrefixIndex index;
     private final SpareBatches spares;
     private final WriterThread thread;
@@ -57,7 +57,7 @@ public final class IndexPipeline implements AutoCloseable {
      * @throws io.kvasir.core.memory.ClosedException if the index is closed
      * @throws IllegalStateException if another pipeline writes the index
      */
-    public IndexPipeline(EventPipelineConfig config, PrefixIndex index) {
+    public IndexPipeline(IndexPipelineConfig config, PrefixIndex index) {
         this.config = Objects.requireNonNull(config);
         this.index = index;
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());

@@ -41,8 +41,8 @@ class IndexPipelineTest {
         index.close();
     }
 
-    private static EventPipelineConfig small(int ringSize) {
-        return EventPipelineConfig.defaults().withRingSize(ringSize);
+    private static IndexPipelineConfig small(int ringSize) {
+        return IndexPipelineConfig.defaults().withRingSize(ringSize);
     }
 
     private static byte[] store(int hash) {

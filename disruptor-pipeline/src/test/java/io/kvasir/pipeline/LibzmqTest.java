@@ -40,7 +40,7 @@ class LibzmqTest {
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
     private final IndexPipeline pipeline =
-            new IndexPipeline(EventPipelineConfig.defaults().withReplay(2_000, 3, 200), index);
+            new IndexPipeline(IndexPipelineConfig.defaults().withReplay(2_000, 3, 200), index);
     private Process process;
     private PrintStream commands;
     private String endpoint;

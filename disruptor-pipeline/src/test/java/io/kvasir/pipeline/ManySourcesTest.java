@@ -29,7 +29,7 @@ class ManySourcesTest {
             new PrefixIndex(new PrefixIndexConfig(SOURCES, 4 * SOURCES, 4 * SOURCES));
     private final IndexPipeline pipeline =
             new IndexPipeline(
-                    EventPipelineConfig.defaults()
+                    IndexPipelineConfig.defaults()
                             .withZmq(ZmqConfig.defaults().withConnects(10_000, 20, 200)),
                     index);
     private final RawPublisher publisher = new RawPublisher();

@@ -177,7 +177,7 @@ class RefillTest {
         try (Publisher engine = new Publisher();
                 IndexPipeline pipeline =
                         new IndexPipeline(
-                                EventPipelineConfig.defaults()
+                                IndexPipelineConfig.defaults()
                                         .withZmq(
                                                 ZmqConfig.defaults().withReplays(4, 2_000, 3, 100)),
                                 index)) {

@@ -38,7 +38,7 @@ class ReplayTurnsTest {
     private void pipeline(int ringSize, ZmqConfig zmq) {
         pipeline =
                 new IndexPipeline(
-                        EventPipelineConfig.defaults()
+                        IndexPipelineConfig.defaults()
                                 .withRingSize(ringSize)
                                 .withZmq(zmq.withPollers(1)),
                         index);

@@ -29,7 +29,7 @@ class SharedEndpointTest {
     private static final int BLOCK = 4;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
-    private final IndexPipeline pipeline = new IndexPipeline(EventPipelineConfig.defaults(), index);
+    private final IndexPipeline pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
     private final ZContext context = new ZContext(1);
 
     @AfterEach

@@ -39,7 +39,7 @@ class ZmqFaultsTest {
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
     private final IndexPipeline pipeline =
             new IndexPipeline(
-                    EventPipelineConfig.defaults()
+                    IndexPipelineConfig.defaults()
                             .withZmq(
                                     ZmqConfig.defaults()
                                             .withConnects(1_500, 20, 100)

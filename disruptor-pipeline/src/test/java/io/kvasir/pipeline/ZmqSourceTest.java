@@ -47,7 +47,7 @@ class ZmqSourceTest {
 
     private IndexPipeline pipeline(int ringSize, int replayTimeoutMs, int replayAttempts) {
         return new IndexPipeline(
-                EventPipelineConfig.defaults()
+                IndexPipelineConfig.defaults()
                         .withRingSize(ringSize)
                         .withReplay(replayTimeoutMs, replayAttempts, 200),
                 index);

@@ -6,7 +6,7 @@ import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
-import io.kvasir.pipeline.EventPipelineConfig;
+import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.WaitMode;
 import io.kvasir.pipeline.ZmqConfig;
@@ -478,7 +478,7 @@ public final class RouterSettings {
     }
 
     /** Sizes and times of the event pipeline. */
-    static EventPipelineConfig events(Settings s) {
+    static IndexPipelineConfig events(Settings s) {
         final ZmqConfig usual = ZmqConfig.defaults();
         final int pollers = s.get(EVENT_POLLERS);
         final long receiveBytes = s.get(EVENT_RECEIVE_BYTES);
@@ -495,7 +495,7 @@ public final class RouterSettings {
                             + reconnectMs
                             + " or more");
         }
-        return EventPipelineConfig.defaults()
+        return IndexPipelineConfig.defaults()
                 .withRingSize(s.get(EVENT_RING_SIZE))
                 .withZmq(
                         new ZmqConfig(

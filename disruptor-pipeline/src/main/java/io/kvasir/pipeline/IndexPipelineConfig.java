@@ -11,17 +11,17 @@ import java.util.Objects;
  * @param retainedWords most 8-byte words that a batch keeps after a large message
  * @param zmq connections to publishers
  */
-public record EventPipelineConfig(
+public record IndexPipelineConfig(
         int ringSize, WaitMode waitMode, int initialWords, int retainedWords, ZmqConfig zmq) {
-    private static final EventPipelineConfig DEFAULTS =
-            new EventPipelineConfig(16_384, WaitMode.BLOCKING, 128, 1_024, ZmqConfig.defaults());
+    private static final IndexPipelineConfig DEFAULTS =
+            new IndexPipelineConfig(16_384, WaitMode.BLOCKING, 128, 1_024, ZmqConfig.defaults());
 
     /**
      * Checks the values.
      *
      * @throws IllegalArgumentException if one is out of range
      */
-    public EventPipelineConfig {
+    public IndexPipelineConfig {
         Objects.requireNonNull(waitMode, "waitMode");
         Objects.requireNonNull(zmq, "zmq");
         if (Integer.bitCount(ringSize) != 1 || ringSize < 2) {
@@ -38,28 +38,28 @@ public record EventPipelineConfig(
     }
 
     /** Sizes for a router with some hundred workers: less than 1 MiB of rings when idle. */
-    public static EventPipelineConfig defaults() {
+    public static IndexPipelineConfig defaults() {
         return DEFAULTS;
     }
 
     /** The same with another ring size. */
-    public EventPipelineConfig withRingSize(int messages) {
-        return new EventPipelineConfig(messages, waitMode, initialWords, retainedWords, zmq);
+    public IndexPipelineConfig withRingSize(int messages) {
+        return new IndexPipelineConfig(messages, waitMode, initialWords, retainedWords, zmq);
     }
 
     /** The same with another way to wait. */
-    public EventPipelineConfig withWaitMode(WaitMode mode) {
-        return new EventPipelineConfig(ringSize, mode, initialWords, retainedWords, zmq);
+    public IndexPipelineConfig withWaitMode(WaitMode mode) {
+        return new IndexPipelineConfig(ringSize, mode, initialWords, retainedWords, zmq);
     }
 
     /** The same with other connections to publishers. */
-    public EventPipelineConfig withZmq(ZmqConfig connections) {
-        return new EventPipelineConfig(
+    public IndexPipelineConfig withZmq(ZmqConfig connections) {
+        return new IndexPipelineConfig(
                 ringSize, waitMode, initialWords, retainedWords, connections);
     }
 
     /** The same with other replay times. */
-    public EventPipelineConfig withReplay(int timeoutMs, int attempts, int tailMs) {
+    public IndexPipelineConfig withReplay(int timeoutMs, int attempts, int tailMs) {
         return withZmq(zmq.withReplays(zmq.replays(), timeoutMs, attempts, tailMs));
     }
 }
