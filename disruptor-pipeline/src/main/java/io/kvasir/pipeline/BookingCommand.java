@@ -1,6 +1,6 @@
 package io.kvasir.pipeline;
 
-/** One record of the life ring: where the slot writer has to look. */
+/** One record of the booking ring: where the booking writer has to look. */
 final class BookingCommand {
     /** What is to be done. */
     enum Kind {

@@ -6,7 +6,7 @@ import java.util.Objects;
  * Sizes of a {@link BookingPipeline}.
  *
  * @param maxRequests requests that may be booked at the same time
- * @param waitMode how the slot writer waits
+ * @param waitMode how the booking writer waits
  * @param pendingHashes block hashes that may be on their way to the writer; a booking beyond them
  *     is made without a path, which counts all its blocks as its own
  */

@@ -25,8 +25,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /**
- * Applies the life ring to the slot table and to the prefixes that are predicted from bookings. The
- * only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
+ * Applies the booking ring to the slot table and to the prefixes that are predicted from bookings.
+ * The only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
  * error while applying is counted and never ends the thread.
  */
 final class BookingWriter
@@ -252,12 +252,12 @@ final class BookingWriter
 
     @Override
     public void handleOnStartException(Throwable error) {
-        LOG.error("slot writer did not start cleanly", error);
+        LOG.error("booking writer did not start cleanly", error);
     }
 
     @Override
     public void handleOnShutdownException(Throwable error) {
-        LOG.error("slot writer did not stop cleanly", error);
+        LOG.error("booking writer did not stop cleanly", error);
     }
 
     long failures() {

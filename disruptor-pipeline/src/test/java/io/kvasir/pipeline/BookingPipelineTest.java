@@ -393,7 +393,8 @@ class BookingPipelineTest {
     void aRequestWhoseBlocksDoNotFitStaysBooked() {
         try (LoadBoard own = new LoadBoard(1);
                 SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
-                BookingPipeline pipeline = new BookingPipeline(BookingPipelineConfig.of(4), small)) {
+                BookingPipeline pipeline =
+                        new BookingPipeline(BookingPipelineConfig.of(4), small)) {
             final long number = pipeline.book(0, PROMPT, 3, 48, 3);
             await(() -> small.pathlessBookings() == 1);
             assertEquals(3, own.activeBlocks(0));

@@ -11,12 +11,12 @@ import io.kvasir.core.slots.RoutedPrefixesConfig;
 import io.kvasir.core.slots.SlotTable;
 import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.BookingPipeline;
+import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexPipeline;
 import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.pipeline.WaitMode;
 

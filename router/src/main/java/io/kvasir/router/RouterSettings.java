@@ -6,8 +6,8 @@ import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
-import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.FreshnessLimits;
+import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.WaitMode;
 import io.kvasir.pipeline.ZmqConfig;
 
