@@ -68,7 +68,6 @@ final class GatewayHandler extends Handler.Abstract {
                                     ? InferenceRequest.Route.CHAT
                                     : InferenceRequest.Route.COMPLETIONS;
                     admit(
-                            path,
                             false,
                             request,
                             response,
@@ -77,7 +76,6 @@ final class GatewayHandler extends Handler.Abstract {
                 }
                 case "/tokenize" ->
                         admit(
-                                path,
                                 true,
                                 request,
                                 response,
@@ -87,8 +85,7 @@ final class GatewayHandler extends Handler.Abstract {
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (Throwable e) { // an Error as well must be answered, counted and logged
-            failures.answer(
-                    PATHS.containsKey(path) ? path : "unknown", request, response, callback, e);
+            failures.answer(request, response, callback, e);
         }
         return true;
     }
@@ -100,12 +97,7 @@ final class GatewayHandler extends Handler.Abstract {
 
     /** Lets a request in, reads its body and has it worked on; nothing is spent before. */
     private void admit(
-            String path,
-            boolean answers,
-            Request request,
-            Response response,
-            Callback callback,
-            BodyWork work)
+            boolean answers, Request request, Response response, Callback callback, BodyWork work)
             throws ApiException {
         final AdmissionGate.Admission admission;
         try {
@@ -121,7 +113,6 @@ final class GatewayHandler extends Handler.Abstract {
                             executor,
                             failures,
                             context.metrics(),
-                            path,
                             answers,
                             request,
                             response,
@@ -159,6 +150,8 @@ final class GatewayHandler extends Handler.Abstract {
         final long begin = System.nanoTime();
         final RoutedPrompt prompt = prompts.read(inference, overrides);
         context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
+        final RequestRecord record = RequestRecord.of(request);
+        record.model(prompts.servedModel(inference.model));
         final boolean askUsage =
                 inference.stream
                         && !inference.includeUsage
@@ -175,7 +168,7 @@ final class GatewayHandler extends Handler.Abstract {
                                         : body),
                         askUsage,
                         trusted,
-                        RequestRecord.of(request).id());
+                        record);
         return new ProxyExchange(context, proxied, request, response, callback)::start;
     }
 
@@ -234,7 +227,7 @@ final class GatewayHandler extends Handler.Abstract {
         final ApiException error =
                 code == 503
                         ? ApiException.draining()
-                        : code >= 400 && code < 500
+                        : (code >= 400 && code < 500) || code == 501 || code == 505
                                 ? ApiException.client(
                                         code, null, null, "bad_http", HttpStatus.getMessage(code))
                                 : ApiException.internal("internal error");

@@ -27,6 +27,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -34,8 +35,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.IntSupplier;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
@@ -48,6 +51,10 @@ final class GatewayMetrics {
     private static final double[] LATENCY = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
     };
+    private static final double[] PER_TOKEN = {
+        0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5,
+        1, 2.5
+    };
     private static final double[] ROUTING = {
         0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.05,
         0.25
@@ -57,6 +64,8 @@ final class GatewayMetrics {
     private final ExpositionFormats formats = ExpositionFormats.init();
     private final Set<String> names = new TreeSet<>();
     private final List<StatefulMetric<?, ?>> byWorker = new ArrayList<>();
+    private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
+            new EnumMap<>(InferenceRequest.Route.class);
     private Runnable take = () -> {};
     private volatile Snapshot snapshot;
     private final Counter requests;
@@ -64,25 +73,32 @@ final class GatewayMetrics {
     private final Counter disconnects;
     private final Counter tokenMismatches;
     private final Counter promptTokens;
+    private final Counter outputTokens;
     private final Counter predictedTokens;
     private final Counter cachedTokens;
     private final Counter comparisons;
     private final Counter unknownPrompts;
     private final Histogram duration;
     private final Histogram firstToken;
+    private final Histogram perToken;
     private final Histogram tokenize;
     private final Histogram routing;
     private final Histogram dynamoRouting;
     private final Histogram hitRate;
 
     GatewayMetrics() {
+        for (InferenceRequest.Route route : InferenceRequest.Route.values()) {
+            series.put(route, new ConcurrentHashMap<>());
+        }
         requests =
                 counter(
                         "kvasir_requests_total",
-                        "Requests by route, HTTP status (499: the client left) and routing mode",
+                        "Answers by endpoint, HTTP status (499: the client left), routing mode and"
+                                + " model",
                         "route",
                         "status",
-                        "mode");
+                        "mode",
+                        "model");
         attempts =
                 counter(
                         "kvasir_upstream_attempts_total",
@@ -134,7 +150,16 @@ final class GatewayMetrics {
                         "kvasir_time_to_first_token_seconds",
                         "Time from a request's headers to its first output token; streams only",
                         LATENCY,
+                        "worker",
                         "route");
+        perToken =
+                histogram(
+                        "kvasir_time_per_output_token_seconds",
+                        "Mean time between two output tokens of a stream of one answer",
+                        PER_TOKEN,
+                        "worker",
+                        "route");
+        outputTokens = counter("kvasir_output_tokens_total", "Output tokens generated", "worker");
         tokenize =
                 histogram(
                         "kvasir_tokenize_duration_seconds",
@@ -293,10 +318,43 @@ final class GatewayMetrics {
         }
     }
 
+    /** Adds what the gateway itself is busy with. */
+    void watch(
+            AdmissionGate gate,
+            PromptExecutor executor,
+            Set<ProxyExchange> running,
+            IntSupplier connections) {
+        gauge(
+                "kvasir_requests_preparing",
+                "Requests that were let in and are not booked yet",
+                out -> out.call(gate.preparing()));
+        gauge(
+                "kvasir_prompts_waiting",
+                "Requests that wait for one of the prompt-threads",
+                out -> out.call(executor.waiting()));
+        gauge(
+                "kvasir_body_bytes_in_flight",
+                "Bytes of request bodies in memory; max-body-bytes-in-flight limits them",
+                out -> out.call((double) gate.bodyBytes()));
+        gauge(
+                "kvasir_requests_in_flight",
+                "Requests that wait for a worker's answer or get it",
+                out -> out.call(running.size()));
+        gauge(
+                "kvasir_streams_in_flight",
+                "Those of them that are answered as streams",
+                out -> out.call((double) running.stream().filter(ProxyExchange::isStream).count()));
+        gauge(
+                "kvasir_open_connections",
+                "Connections of clients",
+                out -> out.call(connections.getAsInt()));
+    }
+
     /** A request that outlives its worker makes a series anew, until the next page. */
     private void forgetAllBut(List<Upstream> servers) {
         final Set<String> names = new HashSet<>();
         servers.forEach(server -> names.add(server.name()));
+        series.values().forEach(each -> each.keySet().retainAll(servers));
         for (StatefulMetric<?, ?> metric : byWorker) {
             metric.removeIf(labels -> !names.contains(labels.getFirst()));
         }
@@ -529,23 +587,51 @@ final class GatewayMetrics {
         attempts.labelValues(worker, outcome).inc();
     }
 
-    void firstToken(InferenceRequest.Route route, long sinceStartNs) {
-        firstToken.labelValues(route.label).observe(sinceStartNs / NANOS);
+    /** Looked up once for a server: what is recorded by them allocates nothing. */
+    private WorkerSeries of(Upstream upstream, InferenceRequest.Route route) {
+        final Map<Upstream, WorkerSeries> known = series.get(route);
+        final WorkerSeries found = known.get(upstream);
+        return found != null
+                ? found
+                : known.computeIfAbsent(
+                        upstream,
+                        server ->
+                                new WorkerSeries(
+                                        firstToken.labelValues(server.name(), route.label),
+                                        perToken.labelValues(server.name(), route.label),
+                                        outputTokens.labelValues(server.name())));
     }
 
-    void finished(
-            InferenceRequest.Route route,
-            boolean stream,
-            int status,
-            String mode,
-            long durationNs) {
-        requests.labelValues(route.label, Integer.toString(status), mode).inc();
+    void firstToken(Upstream upstream, InferenceRequest.Route route, long sinceStartNs) {
+        of(upstream, route).firstToken().observe(sinceStartNs / NANOS);
+    }
+
+    void timePerToken(Upstream upstream, InferenceRequest.Route route, long ns) {
+        of(upstream, route).timePerToken().observe(ns / NANOS);
+    }
+
+    void generated(Upstream upstream, InferenceRequest.Route route, int tokens) {
+        of(upstream, route).outputTokens().inc(tokens);
+    }
+
+    /** An inference request that a worker was looked for has ended. */
+    void finished(InferenceRequest.Route route, boolean stream, long durationNs) {
         duration.labelValues(route.label, Boolean.toString(stream)).observe(durationNs / NANOS);
     }
 
-    /** A request that was refused before it was routed. */
-    void refused(String route, int status) {
-        requests.labelValues(route, Integer.toString(status), "none").inc();
+    /**
+     * An answer was sent, or could not be.
+     *
+     * @param mode null if it was not routed
+     * @param model one that is served, null for none
+     */
+    void answered(Endpoint endpoint, int status, String mode, String model) {
+        requests.labelValues(
+                        endpoint.label,
+                        Integer.toString(status),
+                        Objects.requireNonNullElse(mode, "none"),
+                        Objects.requireNonNullElse(model, "none"))
+                .inc();
     }
 
     void disconnected(InferenceRequest.Route route) {

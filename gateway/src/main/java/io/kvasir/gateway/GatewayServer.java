@@ -129,17 +129,20 @@ public final class GatewayServer implements AutoCloseable {
                         trusted,
                         workerKey,
                         running);
+        final AdmissionGate gate = newGate();
+        metrics.watch(gate, executor, running, () -> connector.getConnectedEndPoints().size());
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         final ConnectionCap cap = newCap();
+        server.setRequestLog(new CompletedRequests(metrics));
         server.setHandler(
                 new StatusHandler(
                         readiness, true, cap, threads.getVirtualThreadsExecutor(), requests));
         requests.setHandler(
                 new GatewayHandler(
                         context,
-                        newGate(),
+                        gate,
                         executor,
                         new PromptReader(config, encoder, registry::maxModelLength),
                         pages));

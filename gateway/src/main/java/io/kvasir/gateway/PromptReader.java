@@ -67,6 +67,11 @@ final class PromptReader {
                 overrides);
     }
 
+    /** The name of the model that a request asks for, given that it is served. */
+    String servedModel(String nameOrNull) {
+        return nameOrNull == null ? model : nameOrNull;
+    }
+
     /** The adapter that a model name stands for, null for the base model. */
     String adapter(String name) throws ApiException {
         if (name == null || name.equals(model)) {

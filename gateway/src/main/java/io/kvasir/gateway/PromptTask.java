@@ -32,7 +32,6 @@ final class PromptTask {
     private final PromptExecutor executor;
     private final RequestFailures failures;
     private final GatewayMetrics metrics;
-    private final String path;
     private final boolean answers;
     private final Request request;
     private final Response response;
@@ -51,7 +50,6 @@ final class PromptTask {
             PromptExecutor executor,
             RequestFailures failures,
             GatewayMetrics metrics,
-            String path,
             boolean answers,
             Request request,
             Response response,
@@ -59,7 +57,6 @@ final class PromptTask {
         this.executor = executor;
         this.failures = failures;
         this.metrics = metrics;
-        this.path = path;
         this.answers = answers;
         this.request = request;
         this.response = response;
@@ -99,7 +96,7 @@ final class PromptTask {
         try {
             next = work.run();
         } catch (Throwable e) { // an Error too is one request's: the thread and the others go on
-            next = () -> failures.answer(path, request, response, callback, e);
+            next = () -> failures.answer(request, response, callback, e);
         }
         if (end()) {
             goOn(next);
@@ -110,7 +107,7 @@ final class PromptTask {
         try {
             next.run();
         } catch (Throwable e) {
-            failures.answer(path, request, response, callback, e);
+            failures.answer(request, response, callback, e);
         }
     }
 
@@ -133,7 +130,7 @@ final class PromptTask {
         if (underWay != null) {
             underWay.cancel();
         }
-        metrics.refused(path, ProxyExchange.CLIENT_LEFT);
+        var _ = RequestRecord.of(request).count(metrics, ProxyExchange.CLIENT_LEFT);
         callback.failed(cause);
     }
 }

@@ -53,7 +53,6 @@ final class ProxyExchange {
     private BookedAttempt current;
     private boolean ended;
 
-    private final AtomicBoolean counted = new AtomicBoolean();
     private volatile boolean writing;
     private volatile boolean cut;
 
@@ -156,6 +155,7 @@ final class ProxyExchange {
             }
             current = tried;
             retries.begun();
+            proxied.record().routed(booking.decision());
         }
         if (waitNs == 0) {
             tried.send();
@@ -208,7 +208,7 @@ final class ProxyExchange {
             tried.abandon("client_left", CLIENT_LEFT, cause);
         }
         context.metrics().disconnected(proxied.inference().route);
-        finished(CLIENT_LEFT, tried);
+        finished(CLIENT_LEFT);
         callback.failed(cause);
     }
 
@@ -223,7 +223,7 @@ final class ProxyExchange {
         faults.ended();
         endWatch();
         final BookedAttempt tried = current();
-        finished(error.status(), tried);
+        finished(error.status());
         response.reset();
         if (tried != null && proxied.trusted()) {
             ProxyHeaders.putDecision(
@@ -238,17 +238,17 @@ final class ProxyExchange {
         watch.cancel();
     }
 
-    private void finished(int status, BookedAttempt tried) {
-        if (!counted.compareAndSet(false, true)) {
-            return;
+    private void finished(int status) {
+        if (proxied.record().count(context.metrics(), status)) {
+            context.metrics()
+                    .finished(
+                            proxied.inference().route, proxied.inference().stream, sinceStartNs());
         }
-        context.metrics()
-                .finished(
-                        proxied.inference().route,
-                        proxied.inference().stream,
-                        status,
-                        tried == null ? "none" : tried.booking.decision().mode().spelling(),
-                        sinceStartNs());
+    }
+
+    /** Whether its answer is asked for as a stream. */
+    boolean isStream() {
+        return proxied.inference().stream;
     }
 
     /** One attempt with its booking, and what its outcome means for the exchange. */
@@ -259,6 +259,8 @@ final class ProxyExchange {
         private final UpstreamAttempt attempt;
         private final AtomicBoolean over = new AtomicBoolean();
         private volatile ResponsePump pump;
+        private volatile int streamedTokens;
+        private long firstTokenNs = -1; // of the pump's thread
 
         BookedAttempt(RoutingDesk.Booking booking) {
             this.booking = booking;
@@ -456,6 +458,7 @@ final class ProxyExchange {
             if (over.compareAndSet(false, true)) {
                 booking.decision().end(outcome, status, sinceStartNs());
                 context.metrics().attempt(upstream.name(), outcome);
+                generated(AnswerReader.UNKNOWN, streamedTokens);
             }
             if (abortCause != null) {
                 attempt.abort(abortCause);
@@ -470,6 +473,7 @@ final class ProxyExchange {
         @Override
         public void committing(HttpFields.Mutable headers) {
             clientProbe.headFollows(pump);
+            proxied.record().firstByte(sinceStartNs());
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
             }
@@ -478,14 +482,34 @@ final class ProxyExchange {
         @Override
         public void firstToken() {
             lease.prefillComplete();
-            final long ns = sinceStartNs();
-            booking.decision().firstToken(ns);
-            context.metrics().firstToken(proxied.inference().route, ns);
+            firstTokenNs = sinceStartNs();
+            booking.decision().firstToken(firstTokenNs);
+            context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
         }
 
         @Override
         public void outputTokens(int total) {
+            streamedTokens = total;
             lease.outputTokens(total);
+        }
+
+        /** Tokens have come, of an answer that is complete or will never be. */
+        private void generated(int promptTokens, int count) {
+            if (count > 0) {
+                proxied.record().tokens(promptTokens, count);
+                context.metrics().generated(upstream, proxied.inference().route, count);
+            }
+        }
+
+        /** Tokens of several answers come interleaved, which says nothing of one. */
+        private void timeTokens(int count) {
+            if (firstTokenNs >= 0 && count > 1 && proxied.inference().sequences() == 1) {
+                context.metrics()
+                        .timePerToken(
+                                upstream,
+                                proxied.inference().route,
+                                (sinceStartNs() - firstTokenNs) / (count - 1));
+            }
         }
 
         /** All is known before the last byte is written: its reader finds it in the metrics. */
@@ -495,9 +519,12 @@ final class ProxyExchange {
             if (!over.compareAndSet(false, true)) {
                 return;
             }
-            if (usage.completionTokens() > 0) {
-                lease.outputTokens(usage.completionTokens());
+            final int generated = Math.max(usage.completionTokens(), streamedTokens);
+            if (generated > 0) {
+                lease.outputTokens(generated);
             }
+            generated(usage.promptTokens(), generated);
+            timeTokens(generated);
             if (status == 200) {
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
             }
@@ -507,7 +534,7 @@ final class ProxyExchange {
             }
             booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
             context.metrics().attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
-            finished(status, this);
+            finished(status);
         }
 
         @Override
@@ -525,13 +552,13 @@ final class ProxyExchange {
             abandoned(fault, cause);
             logFailure(fault, cause);
             if (progress == ResponsePump.Progress.EVENTS) {
-                finished(fault.status(), this);
+                finished(fault.status());
                 endWatch();
                 return error(fault).event(proxied.requestId());
             }
             if (end()) {
                 endWatch();
-                finished(fault.status(), this);
+                finished(fault.status());
                 callback.failed(new EOFException(describe(fault, cause)));
             }
             return null;
@@ -545,7 +572,7 @@ final class ProxyExchange {
                 return null;
             }
             abandon("draining", 503, null);
-            finished(503, this);
+            finished(503);
             endWatch();
             return ApiException.draining().event(proxied.requestId());
         }

@@ -9,6 +9,7 @@ import java.nio.ByteBuffer;
  * @param body what is sent to the worker; its position is not moved
  * @param dropUsage whether {@code body} asks for usage that the client did not ask for
  * @param trusted whether the client may know what was decided
+ * @param record what is known of the client's request
  */
 record ProxyRequest(
         InferenceRequest inference,
@@ -16,4 +17,8 @@ record ProxyRequest(
         ByteBuffer body,
         boolean dropUsage,
         boolean trusted,
-        String requestId) {}
+        RequestRecord record) {
+    String requestId() {
+        return record.id();
+    }
+}

@@ -22,28 +22,22 @@ final class RequestFailures {
     /**
      * Answers with an error.
      *
-     * @param route path of the endpoint, for the metrics
      * @param failure an {@link ApiException} says what to answer; anything else is ours
      */
-    void answer(
-            String route,
-            Request request,
-            Response response,
-            Callback callback,
-            Throwable failure) {
-        final String requestId = RequestRecord.of(request).id();
+    void answer(Request request, Response response, Callback callback, Throwable failure) {
+        final RequestRecord record = RequestRecord.of(request);
         final ApiException error;
         if (failure instanceof ApiException refusal) {
             error = refusal;
         } else {
-            log(requestId, request, failure);
+            log(record.id(), request, failure);
             error =
                     ApiException.internal(
-                            "internal error; the gateway's log has request " + requestId);
+                            "internal error; the gateway's log has request " + record.id());
         }
-        metrics.refused(route, error.status());
+        var _ = record.count(metrics, error.status());
         response.reset();
-        Answers.error(response, callback, error, requestId);
+        Answers.error(response, callback, error, record.id());
     }
 
     /** An error of the machine's, such as no memory, is one line: its stack says nothing. */

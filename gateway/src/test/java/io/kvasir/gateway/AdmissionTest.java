@@ -208,13 +208,7 @@ class AdmissionTest {
                         public boolean handle(Request request, Response response, Callback callback)
                                 throws Exception {
                             new PromptTask(
-                                            executor,
-                                            failures,
-                                            metrics,
-                                            "/v1/completions",
-                                            true,
-                                            request,
-                                            response,
+                                            executor, failures, metrics, true, request, response,
                                             callback)
                                     .start(
                                             1,
@@ -242,7 +236,7 @@ class AdmissionTest {
                     page.lines()
                             .anyMatch(
                                     line ->
-                                            line.contains("/v1/completions")
+                                            line.contains("route=\"unknown\"")
                                                     && line.contains("status=\"500\"")
                                                     && line.endsWith(" 3.0")),
                     page);

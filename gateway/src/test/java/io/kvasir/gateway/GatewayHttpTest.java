@@ -462,9 +462,10 @@ class GatewayHttpTest {
         final String page = Gateways.get(gateway, "/metrics").body();
         for (String line :
                 new String[] {
-                    "kvasir_requests_total{mode=\"kv\",route=\"completions\",status=\"200\"} 2.0",
-                    "kvasir_requests_total{mode=\"none\",route=\"/v1/completions\",status=\"400\"}"
-                            + " 1.0",
+                    "kvasir_requests_total{mode=\"kv\",model=\"m\",route=\"completions\",status=\"200\"}"
+                        + " 2.0",
+                    "kvasir_requests_total{mode=\"none\",model=\"none\",route=\"completions\",status=\"400\"}"
+                        + " 1.0",
                     "kvasir_upstream_attempts_total{outcome=\"ok\",worker=\"w1\"} 2.0",
                     "kvasir_prompt_token_mismatch_total{worker=\"w1\"} 1.0",
                     "kvasir_cache_prediction_total{result=\"exact\",worker=\"w1\"} 1.0",
