@@ -73,9 +73,9 @@ final class AdminHandler extends Handler.Abstract {
             LOG.error(
                     "{}: admin port: {} {} failed",
                     RequestRecord.of(request).id(),
-                    request.getMethod(),
-                    path,
-                    e);
+                    LogText.of(request.getMethod()),
+                    LogText.of(path),
+                    LogText.of(e));
             Answers.error(
                     response,
                     callback,

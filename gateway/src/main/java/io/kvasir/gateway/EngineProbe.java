@@ -88,7 +88,7 @@ final class EngineProbe {
                 try {
                     probe(upstream);
                 } catch (RuntimeException e) {
-                    LOG.error("probe of worker {} failed", upstream.name(), e);
+                    LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
                 }
                 Thread.sleep(config.get(GatewaySettings.HEALTH_INTERVAL));
             }
@@ -142,7 +142,10 @@ final class EngineProbe {
                         blockSize);
             }
         } catch (ExecutionException | TimeoutException e) {
-            LOG.info("worker {}: cannot read /metrics: {}", upstream.name(), e.toString());
+            LOG.info(
+                    "worker {}: cannot read /metrics: {}",
+                    upstream.name(),
+                    LogText.of(e.toString()));
         }
     }
 
@@ -181,11 +184,14 @@ final class EngineProbe {
                         "worker {} computes other tokens than the gateway, so its cache cannot be"
                                 + " predicted; is tokenizer the model's own? {}",
                         upstream.name(),
-                        difference);
+                        LogText.of(difference));
             }
         } catch (ExecutionException | TimeoutException | IOException | RuntimeException e) {
             upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
-            LOG.info("worker {}: cannot compare tokens: {}", upstream.name(), e.toString());
+            LOG.info(
+                    "worker {}: cannot compare tokens: {}",
+                    upstream.name(),
+                    LogText.of(e.toString()));
         }
     }
 

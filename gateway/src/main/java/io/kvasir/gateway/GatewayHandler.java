@@ -148,9 +148,9 @@ final class GatewayHandler extends Handler.Abstract {
                         : RoutingHeaders.NONE;
         final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();
-        final RoutedPrompt prompt = prompts.read(inference, overrides);
-        context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
         final RequestRecord record = RequestRecord.of(request);
+        final RoutedPrompt prompt = prompts.read(inference, overrides, record.id());
+        context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
         record.model(prompts.servedModel(inference.model));
         final boolean askUsage =
                 inference.stream

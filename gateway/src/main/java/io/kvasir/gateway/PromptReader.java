@@ -48,9 +48,10 @@ final class PromptReader {
      * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens or
      *     with a template that needs more than its limits, or with more tokens than the model takes
      */
-    RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides) throws ApiException {
+    RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides, String requestId)
+            throws ApiException {
         final String lora = adapter(request.model);
-        final int[] tokens = tokens(request);
+        final int[] tokens = tokens(request, requestId);
         if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(
                     request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
@@ -84,7 +85,7 @@ final class PromptReader {
     }
 
     /** Token ids as the engine computes them; null if they cannot be known. */
-    private int[] tokens(InferenceRequest request) throws ApiException {
+    private int[] tokens(InferenceRequest request, String requestId) throws ApiException {
         try {
             final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
             final int[] first = tokens(request, maxTokens);
@@ -102,9 +103,16 @@ final class PromptReader {
             // here
             if (complained.compareAndSet(false, true)) {
                 LOG.warn(
-                        "a prompt could not be tokenized and was routed by load alone ({}); later"
-                                + " ones are counted in kvasir_untokenized_prompts_total",
-                        e.toString());
+                        "{}: the prompt could not be tokenized and is routed by load alone ({});"
+                                + " later ones are counted in kvasir_untokenized_prompts_total, the"
+                                + " reasons are logged at DEBUG",
+                        requestId,
+                        e instanceof PromptException refusal
+                                ? refusal.kind()
+                                : e.getClass().getSimpleName());
+            }
+            if (LOG.isDebugEnabled()) { // the message may have the prompt's text
+                LOG.debug("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
             }
             return null;
         }

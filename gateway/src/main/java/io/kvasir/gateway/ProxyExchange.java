@@ -17,7 +17,6 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.regex.Pattern;
 
 /**
  * One inference request on its way: which worker is tried, whether another one follows, and when
@@ -30,8 +29,6 @@ import java.util.regex.Pattern;
  */
 final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
-
-    private static final Pattern CONTROL = Pattern.compile("\\p{Cntrl}");
 
     /** What the metrics say of a request whose client left. */
     static final int CLIENT_LEFT = 499;
@@ -114,7 +111,7 @@ final class ProxyExchange {
         try {
             step.run();
         } catch (RuntimeException | Error e) {
-            LOG.error("{} failed", proxied.requestId(), e);
+            LOG.error("{} failed", proxied.requestId(), LogText.of(e));
             final BookedAttempt tried = current();
             if (tried != null) {
                 tried.abandon("internal", 500, e);
@@ -340,7 +337,7 @@ final class ProxyExchange {
                         LOG.debug(
                                 "{}: no other worker can take it: {}",
                                 proxied.requestId(),
-                                e.getMessage());
+                                LogText.of(e.getMessage()));
                     }
                 }
             }
@@ -409,15 +406,14 @@ final class ProxyExchange {
         /** Frees the lease of an attempt that failed. */
         private void abandoned(UpstreamFault fault, String cause) {
             abandon(fault.spelling(), 0, null);
-            LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
+            if (LOG.isDebugEnabled()) {
+                LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
+            }
         }
 
         /** The line for operators of a request that failed; its client gets the kind of failure. */
         private void logFailure(UpstreamFault fault, String cause) {
-            LOG.warn(
-                    "{}: {}",
-                    proxied.requestId(),
-                    CONTROL.matcher(describe(fault, cause)).replaceAll("?"));
+            LOG.warn("{}: {}", proxied.requestId(), describe(fault, cause));
         }
 
         private ApiException error(UpstreamFault fault) {
@@ -437,7 +433,9 @@ final class ProxyExchange {
 
         private String describe(UpstreamFault fault, String cause) {
             return failure(
-                    "upstream worker " + upstream.name() + " at " + upstream.url(), fault, cause);
+                    "upstream worker " + upstream.name() + " at " + upstream.url(),
+                    fault,
+                    LogText.of(cause));
         }
 
         private String failure(String worker, UpstreamFault fault, String cause) {

@@ -42,16 +42,13 @@ final class RequestFailures {
 
     /** An error of the machine's, such as no memory, is one line: its stack says nothing. */
     private static void log(String requestId, Request request, Throwable failure) {
-        final String path = Request.getPathInContext(request);
+        final String path = LogText.of(Request.getPathInContext(request));
+        final String method = LogText.of(request.getMethod());
         if (failure instanceof VirtualMachineError) {
             LOG.error(
-                    "{} {} {} failed: {}",
-                    requestId,
-                    request.getMethod(),
-                    path,
-                    failure.toString());
+                    "{} {} {} failed: {}", requestId, method, path, LogText.of(failure.toString()));
         } else {
-            LOG.error("{} {} {} failed", requestId, request.getMethod(), path, failure);
+            LOG.error("{} {} {} failed", requestId, method, path, LogText.of(failure));
         }
     }
 }

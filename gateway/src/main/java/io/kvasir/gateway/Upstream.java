@@ -159,7 +159,7 @@ final class Upstream {
      */
     void faulted(long request, String description) {
         if (health.faulted(request, description, System.nanoTime())) {
-            LOG.warn("worker {} at {} fails requests: {}", name(), url(), description);
+            LOG.warn("worker {} at {} fails requests: {}", name(), url(), LogText.of(description));
             healthChanged.run();
         }
     }
@@ -217,14 +217,18 @@ final class Upstream {
         }
         publish();
         healthChanged.run();
-        LOG.info("worker {} at {} answers", name(), url());
+        if (before == UpstreamHealth.State.DOWN || before == UpstreamHealth.State.EJECTED) {
+            LOG.warn("worker {} at {} is back: it answers probes", name(), url());
+        } else {
+            LOG.info("worker {} at {} answers", name(), url());
+        }
         return before != UpstreamHealth.State.EJECTED;
     }
 
     private void takeOut(String description) {
         healthChanged.run();
         var _ = forgetPredicted(); // where that is refused, it is made up for before the return
-        LOG.warn("worker {} at {} is out of use: {}", name(), url(), description);
+        LOG.warn("worker {} at {} is out of use: {}", name(), url(), LogText.of(description));
     }
 
     /**

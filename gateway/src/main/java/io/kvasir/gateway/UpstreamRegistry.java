@@ -260,7 +260,7 @@ final class UpstreamRegistry {
 
     private void failed(String source, String cause) {
         failures.get(source).incrementAndGet();
-        LOG.warn("workers from {}: {}", source, cause);
+        LOG.warn("workers from {}: {}", source, LogText.of(cause));
     }
 
     /**

@@ -99,8 +99,8 @@ class RequestParserTest {
                         () -> AnswerReader.UNKNOWN);
         final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
         final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
-        reader.read(chat, null);
-        final RoutedPrompt prompt = reader.read(batch, null);
+        reader.read(chat, null, "id");
+        final RoutedPrompt prompt = reader.read(batch, null, "id");
         assertNull(chat.chat);
         assertEquals(2, chat.sequences());
         assertNull(batch.promptIds);
