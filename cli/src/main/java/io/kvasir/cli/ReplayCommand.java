@@ -16,6 +16,7 @@ import picocli.CommandLine.Option;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -64,6 +65,7 @@ import java.util.concurrent.Callable;
                     + " such file, bad trace, could not start; 130/143 ended by ctrl-C/kill."
         })
 final class ReplayCommand implements Callable<Integer> {
+    private static final String MODE = "x-kvasir-mode";
     private static final int WARM_UP_REQUESTS = 300;
     private static final double WARM_UP_SPEED = 2;
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
@@ -188,7 +190,8 @@ final class ReplayCommand implements Callable<Integer> {
             paramLabel = "URL",
             description =
                     "Use a running gateway instead; each mode is asked for with the header"
-                            + " x-kvasir-mode, caches are not emptied between modes, and"
+                            + " x-kvasir-mode, which it must trust this machine for"
+                            + " (--trusted-network), caches are not emptied between modes, and"
                             + " engine and gateway options above have no effect.")
     private URI url;
 
@@ -212,6 +215,9 @@ final class ReplayCommand implements Callable<Integer> {
         if (url == null) {
             final int count = Math.min(WARM_UP_REQUESTS, requests.size());
             playInside(modes.getFirst(), requests.subList(0, count), "warm-up", WARM_UP_SPEED);
+        }
+        if (url != null) {
+            checkTrust();
         }
         final List<RunStats.Result> results = new ArrayList<>();
         for (RoutingMode mode : modes) {
@@ -254,9 +260,36 @@ final class ReplayCommand implements Callable<Integer> {
                 cluster -> play(cluster.url(), Map.of(), requests, name, speed));
     }
 
+    /**
+     * Asks once, as a gateway that does not trust this client routes all modes alike and answers.
+     *
+     * @throws CommandFailure if the answer does not say which worker was chosen
+     */
+    private void checkTrust() {
+        final byte[] body =
+                ("{\"model\":"
+                                + Json.MAPPER.valueToTree(model)
+                                + ",\"prompt\":[1],\"max_tokens\":1,\"stream\":true,"
+                                + "\"stream_options\":{\"include_usage\":true}}")
+                        .getBytes(StandardCharsets.UTF_8);
+        final Map<String, String> headers = Map.of(MODE, modes.getFirst().spelling());
+        try (LoadClient client = new LoadClient(url, TIMEOUT, headers)) {
+            final Outcome outcome =
+                    client.send("/v1/completions", body, System.nanoTime(), false).join();
+            if (!outcome.failed() && outcome.worker().isEmpty()) {
+                throw new CommandFailure(
+                        url
+                                + " does not say which worker it chose, so it would not follow "
+                                + MODE
+                                + " either: start the gateway with --trusted-network and the"
+                                + " address of this machine");
+            }
+        }
+    }
+
     private RunStats.Result playOutside(List<MooncakeTrace.Request> requests, String name)
             throws InterruptedException {
-        return play(url, Map.of("x-kvasir-mode", name), requests, name, speedUp);
+        return play(url, Map.of(MODE, name), requests, name, speedUp);
     }
 
     private RunStats.Result play(

@@ -6,8 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.GatewayConfig;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.SimModel;
+import io.kvasir.gateway.WorkerConfig;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -101,6 +106,25 @@ class ReplayCommandTest {
             final JsonNode workers = json.at("/modes/0/workers");
             assertEquals(REQUESTS / 2, workers.at("/sim-0/requests").asInt(), workers.toString());
             assertEquals(REQUESTS / 2, workers.at("/sim-1/requests").asInt(), workers.toString());
+        }
+    }
+
+    @Test
+    void aGatewayThatDoesNotTrustThisClientIsNotMeasured() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().speedUp(40).build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.HOST, "127.0.0.1")
+                                        .set(GatewaySettings.PORT, 0)
+                                        .set(GatewaySettings.ADMIN_PORT, 0L)
+                                        .set(GatewaySettings.MODEL, SimModel.NAME)
+                                        .worker(WorkerConfig.parse(engine.url().toString()))
+                                        .build())) {
+            final CommandRun run = replay("--url=http://127.0.0.1:" + gateway.port());
+            assertEquals(3, run.exitCode(), run.out() + run.err());
+            assertTrue(run.err().contains("--trusted-network"), run.err());
+            assertEquals("", run.out());
         }
     }
 
