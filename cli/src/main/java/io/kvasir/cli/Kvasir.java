@@ -115,7 +115,8 @@ public final class Kvasir implements Runnable {
         return ExitCode.FAILED;
     }
 
-    private static boolean isDebug(CommandLine.ParseResult parsed) {
+    /** Whether any part of the command line asks for the debug log. */
+    static boolean isDebug(CommandLine.ParseResult parsed) {
         for (CommandLine.ParseResult r = parsed; r != null; r = r.subcommand()) {
             if (r.hasMatchedOption("--debug")) {
                 return true;

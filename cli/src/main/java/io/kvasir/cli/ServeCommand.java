@@ -9,6 +9,7 @@ import io.kvasir.gateway.GatewaySettings;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Settings;
 
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -64,6 +65,7 @@ final class ServeCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         final GatewayConfig effective = effectiveConfig();
+        LogSetup.apply(effective, Kvasir.isDebug(parsed()));
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
@@ -102,6 +104,10 @@ final class ServeCommand implements Callable<Integer> {
         return ProcessSignals.on("TERM", signalled) && ProcessSignals.on("INT", signalled)
                 ? end
                 : null;
+    }
+
+    private CommandLine.ParseResult parsed() {
+        return common.command.root().commandLine().getParseResult();
     }
 
     private GatewayConfig effectiveConfig() throws IOException {

@@ -70,12 +70,14 @@ final class AdminHandler extends Handler.Abstract {
         } catch (ApiException e) {
             Answers.error(response, callback, e, RequestRecord.of(request).id());
         } catch (IOException | RuntimeException e) {
-            LOG.error(
-                    "{}: admin port: {} {} failed",
-                    RequestRecord.of(request).id(),
-                    LogText.of(request.getMethod()),
-                    LogText.of(path),
-                    LogText.of(e));
+            LOG.atError()
+                    .addKeyValue(RequestRecord.LOG_KEY, RequestRecord.of(request).id())
+                    .setCause(LogText.of(e))
+                    .log(
+                            "{}: admin port: {} {} failed",
+                            RequestRecord.of(request).id(),
+                            LogText.of(request.getMethod()),
+                            LogText.of(path));
             Answers.error(
                     response,
                     callback,

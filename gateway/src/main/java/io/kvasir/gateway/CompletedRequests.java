@@ -6,17 +6,26 @@ import org.eclipse.jetty.server.Response;
 
 /**
  * Is called by the server at the end of each request, also of those that it answered itself: counts
- * the answer unless that was done before its last byte.
+ * the answer unless that was done before its last byte, and has it written into the access log.
  */
 final class CompletedRequests implements RequestLog {
     private final GatewayMetrics metrics;
+    private final AccessLog accessLog;
 
-    CompletedRequests(GatewayMetrics metrics) {
+    /**
+     * @param accessLog null for none
+     */
+    CompletedRequests(GatewayMetrics metrics, AccessLog accessLog) {
         this.metrics = metrics;
+        this.accessLog = accessLog;
     }
 
     @Override
     public void log(Request request, Response response) {
-        var _ = RequestRecord.of(request).count(metrics, response.getStatus());
+        final RequestRecord record = RequestRecord.of(request);
+        var _ = record.count(metrics, response.getStatus());
+        if (accessLog != null) {
+            accessLog.add(AccessEntry.of(record, request, response));
+        }
     }
 }

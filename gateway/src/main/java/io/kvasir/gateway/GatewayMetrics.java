@@ -39,6 +39,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
@@ -323,7 +324,8 @@ final class GatewayMetrics {
             AdmissionGate gate,
             PromptExecutor executor,
             Set<ProxyExchange> running,
-            IntSupplier connections) {
+            IntSupplier connections,
+            LongSupplier droppedLines) {
         gauge(
                 "kvasir_requests_preparing",
                 "Requests that were let in and are not booked yet",
@@ -348,6 +350,10 @@ final class GatewayMetrics {
                 "kvasir_open_connections",
                 "Connections of clients",
                 out -> out.call(connections.getAsInt()));
+        count(
+                "kvasir_access_log_dropped_total",
+                "Lines of the access log that were not written",
+                out -> out.call((double) droppedLines.getAsLong()));
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */

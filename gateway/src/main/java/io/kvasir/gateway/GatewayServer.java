@@ -73,6 +73,7 @@ public final class GatewayServer implements AutoCloseable {
     private final BearerTokens adminTokens;
     private final TrustedCallers trusted;
     private final WorkerKey workerKey;
+    private final AccessLog accessLog; // null for none
     private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
@@ -91,6 +92,7 @@ public final class GatewayServer implements AutoCloseable {
                 BearerTokens.of(
                         config.get(GatewaySettings.ADMIN_TOKEN),
                         config.get(GatewaySettings.ADMIN_TOKEN_FILE));
+        accessLog = AccessLog.of(config);
         this.executor = newExecutor();
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
@@ -130,12 +132,17 @@ public final class GatewayServer implements AutoCloseable {
                         workerKey,
                         running);
         final AdmissionGate gate = newGate();
-        metrics.watch(gate, executor, running, () -> connector.getConnectedEndPoints().size());
+        metrics.watch(
+                gate,
+                executor,
+                running,
+                () -> connector.getConnectedEndPoints().size(),
+                () -> accessLog == null ? 0 : accessLog.dropped());
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         final ConnectionCap cap = newCap();
-        server.setRequestLog(new CompletedRequests(metrics));
+        server.setRequestLog(new CompletedRequests(metrics, accessLog));
         server.setHandler(
                 new StatusHandler(
                         readiness, true, cap, threads.getVirtualThreadsExecutor(), requests));
@@ -345,6 +352,9 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private void listen() throws Exception {
+        if (accessLog != null) {
+            accessLog.start();
+        }
         admin.start();
         server.start();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
@@ -439,8 +449,8 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Reads again what may have changed: the file of workers, files of tokens. What cannot be read
-     * stays as it is, and the log says so.
+     * Reads again what may have changed: the file of workers, files of tokens; opens the access log
+     * anew. What cannot be read stays as it is, and the log says so.
      */
     public void reload() {
         for (Runnable secrets :
@@ -452,6 +462,9 @@ public final class GatewayServer implements AutoCloseable {
             }
         }
         discoveries.forEach(Discovery::reload);
+        if (accessLog != null) {
+            accessLog.reopen();
+        }
     }
 
     /**
@@ -562,6 +575,9 @@ public final class GatewayServer implements AutoCloseable {
             LOG.warn("requests were cut off: {}", e.toString());
         }
         executor.close();
+        if (accessLog != null) {
+            accessLog.close();
+        }
         awaitLeases();
         try {
             admin.stop();

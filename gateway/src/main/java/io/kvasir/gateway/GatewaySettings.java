@@ -680,6 +680,46 @@ public final class GatewaySettings {
                             Integer.MAX_VALUE,
                             "Decisions kept for GET /debug/decisions."));
 
+    /** Where a line for each request goes. */
+    public static final Setting<String> ACCESS_LOG =
+            row(
+                    Setting.text(
+                            "access-log",
+                            "TARGET",
+                            Function.identity(),
+                            AccessLog.OFF,
+                            "A line for each request: off, stdout, or a file, which is opened anew"
+                                    + " on SIGHUP. No prompts, queries or headers are in it; what"
+                                    + " cannot be written in time is dropped and counted."));
+
+    /** How these lines are written. */
+    public static final Setting<LogFormat> ACCESS_LOG_FORMAT =
+            row(
+                    Setting.choice(
+                            "access-log-format",
+                            LogFormat.TEXT,
+                            "Lines of the access log: text = the common log format and name=value"
+                                    + " fields, json = one object a line."));
+
+    /** How {@code kvasir serve} writes its log; embedders have their own. */
+    public static final Setting<LogFormat> LOG_FORMAT =
+            row(
+                    Setting.choice(
+                            "log-format",
+                            LogFormat.TEXT,
+                            "Lines of the log of kvasir serve on standard error; json has one"
+                                    + " object a line with the request's id as request_id."));
+
+    /** What {@code kvasir serve} logs; embedders have their own. */
+    public static final Setting<LogLevel> LOG_LEVEL =
+            row(
+                    Setting.choice(
+                                    "log-level",
+                                    LogLevel.WARN,
+                                    "What of Kvasir's own kvasir serve logs; libraries stay at"
+                                            + " warn.")
+                            .variable("KVASIR_LOG"));
+
     /** All of them, those of the router too. */
     public static final SettingTable TABLE =
             new SettingTable(ROWS).with(RouterSettings.TABLE.rows());

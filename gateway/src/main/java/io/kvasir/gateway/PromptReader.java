@@ -102,17 +102,22 @@ final class PromptReader {
             // the engine has the last word: it may well know a template feature that is unknown
             // here
             if (complained.compareAndSet(false, true)) {
-                LOG.warn(
-                        "{}: the prompt could not be tokenized and is routed by load alone ({});"
-                                + " later ones are counted in kvasir_untokenized_prompts_total, the"
-                                + " reasons are logged at DEBUG",
-                        requestId,
-                        e instanceof PromptException refusal
-                                ? refusal.kind()
-                                : e.getClass().getSimpleName());
+                LOG.atWarn()
+                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                        .log(
+                                "{}: the prompt could not be tokenized and is routed by load alone"
+                                    + " ({}); later ones are counted in"
+                                    + " kvasir_untokenized_prompts_total, the reasons are logged at"
+                                    + " DEBUG",
+                                requestId,
+                                e instanceof PromptException refusal
+                                        ? refusal.kind()
+                                        : e.getClass().getSimpleName());
             }
             if (LOG.isDebugEnabled()) { // the message may have the prompt's text
-                LOG.debug("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
+                LOG.atDebug()
+                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                        .log("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
             }
             return null;
         }

@@ -10,6 +10,8 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+import org.slf4j.spi.LoggingEventBuilder;
 
 import java.io.EOFException;
 import java.util.ArrayList;
@@ -111,7 +113,7 @@ final class ProxyExchange {
         try {
             step.run();
         } catch (RuntimeException | Error e) {
-            LOG.error("{} failed", proxied.requestId(), LogText.of(e));
+            log(Level.ERROR).setCause(LogText.of(e)).log("{} failed", proxied.requestId());
             final BookedAttempt tried = current();
             if (tried != null) {
                 tried.abandon("internal", 500, e);
@@ -167,6 +169,10 @@ final class ProxyExchange {
                             waitNs,
                             TimeUnit.NANOSECONDS);
         }
+    }
+
+    private LoggingEventBuilder log(Level level) {
+        return LOG.atLevel(level).addKeyValue(RequestRecord.LOG_KEY, proxied.requestId());
     }
 
     private long sinceStartNs() {
@@ -334,10 +340,11 @@ final class ProxyExchange {
                         attempt.abort(new EOFException("tried elsewhere"));
                         return;
                     } catch (ApiException e) {
-                        LOG.debug(
-                                "{}: no other worker can take it: {}",
-                                proxied.requestId(),
-                                LogText.of(e.getMessage()));
+                        log(Level.DEBUG)
+                                .log(
+                                        "{}: no other worker can take it: {}",
+                                        proxied.requestId(),
+                                        LogText.of(e.getMessage()));
                     }
                 }
             }
@@ -407,13 +414,13 @@ final class ProxyExchange {
         private void abandoned(UpstreamFault fault, String cause) {
             abandon(fault.spelling(), 0, null);
             if (LOG.isDebugEnabled()) {
-                LOG.debug("{}: {}", proxied.requestId(), describe(fault, cause));
+                log(Level.DEBUG).log("{}: {}", proxied.requestId(), describe(fault, cause));
             }
         }
 
         /** The line for operators of a request that failed; its client gets the kind of failure. */
         private void logFailure(UpstreamFault fault, String cause) {
-            LOG.warn("{}: {}", proxied.requestId(), describe(fault, cause));
+            log(Level.WARN).log("{}: {}", proxied.requestId(), describe(fault, cause));
         }
 
         private ApiException error(UpstreamFault fault) {

@@ -5,6 +5,7 @@ import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /**
  * Answers requests that failed before they were routed, and counts them: whatever it was, an {@link
@@ -44,11 +45,11 @@ final class RequestFailures {
     private static void log(String requestId, Request request, Throwable failure) {
         final String path = LogText.of(Request.getPathInContext(request));
         final String method = LogText.of(request.getMethod());
+        final LoggingEventBuilder log = LOG.atError().addKeyValue(RequestRecord.LOG_KEY, requestId);
         if (failure instanceof VirtualMachineError) {
-            LOG.error(
-                    "{} {} {} failed: {}", requestId, method, path, LogText.of(failure.toString()));
+            log.log("{} {} {} failed: {}", requestId, method, path, LogText.of(failure.toString()));
         } else {
-            LOG.error("{} {} {} failed", requestId, method, path, LogText.of(failure));
+            log.setCause(LogText.of(failure)).log("{} {} {} failed", requestId, method, path);
         }
     }
 }

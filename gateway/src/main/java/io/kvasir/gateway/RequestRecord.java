@@ -14,6 +14,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * time; counted once.
  */
 final class RequestRecord {
+    /** Key of the id beside messages of the log. */
+    static final String LOG_KEY = "request_id";
+
     private static final String ATTRIBUTE = RequestRecord.class.getName();
     private static final int MAX_ID_LENGTH = 128;
 

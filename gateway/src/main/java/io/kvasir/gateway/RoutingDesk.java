@@ -80,7 +80,9 @@ final class RoutingDesk {
             metrics.routed(decision, System.nanoTime() - begin);
             return new Booking(lease, decision, upstream);
         } catch (RouteException e) {
-            LOG.debug("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
+            LOG.atDebug()
+                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                    .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
             throw ApiException.route(e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();

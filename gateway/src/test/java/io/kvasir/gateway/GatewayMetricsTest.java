@@ -43,7 +43,7 @@ class GatewayMetricsTest {
         router.openDirect(
                 registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
         metrics.watch(router, registry);
-        metrics.watch(new AdmissionGate(1, 1, () -> 0), executor, Set.of(), () -> 0);
+        metrics.watch(new AdmissionGate(1, 1, () -> 0), executor, Set.of(), () -> 0, () -> 0);
     }
 
     @AfterEach

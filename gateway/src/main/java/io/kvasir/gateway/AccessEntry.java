@@ -1,0 +1,41 @@
+package io.kvasir.gateway;
+
+import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+
+/**
+ * What the access log says of one request. Nothing of it is the client's text but the id, which was
+ * checked: no path beyond the endpoint's own, no query, no header, no body.
+ *
+ * @param timeMs when its head came, since the epoch
+ * @param remote address that the connection comes from
+ * @param method "-" if HTTP has none of this name, or it could not be read
+ * @param firstByteNs from the head of the request to that of the answer
+ * @param durationNs from the head of the request to the end of the answer
+ */
+record AccessEntry(
+        long timeMs,
+        String remote,
+        String method,
+        String protocol,
+        RequestRecord request,
+        int status,
+        long bytes,
+        long firstByteNs,
+        long durationNs) {
+    static AccessEntry of(RequestRecord record, Request request, Response response) {
+        final long durationNs = System.nanoTime() - request.getHeadersNanoTime();
+        final HttpMethod method = HttpMethod.fromString(request.getMethod());
+        return new AccessEntry(
+                Request.getTimeStamp(request),
+                Request.getRemoteAddr(request),
+                method == null ? "-" : method.asString(),
+                request.getConnectionMetaData().getProtocol(),
+                record,
+                record.status(),
+                Response.getContentBytesWritten(response),
+                record.firstByteNs() < 0 ? durationNs : record.firstByteNs(),
+                durationNs);
+    }
+}
