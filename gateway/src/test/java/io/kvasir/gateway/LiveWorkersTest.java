@@ -20,17 +20,21 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Workers that come and go while the gateway runs. */
 class LiveWorkersTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
+    private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
 
     private final FakeEngine first = new FakeEngine(call -> call.json(200, ANSWER));
     private final FakeEngine second = new FakeEngine(call -> call.json(200, ANSWER));
@@ -314,6 +318,68 @@ class LiveWorkersTest {
         assertEquals(List.of(), List.copyOf(failures));
         assertTrue(first.calls.size() > 0 && second.calls.size() > 0);
         assertEquals(0, gateway.router().activeLeases());
+    }
+
+    /** Three workers, a hundred streams at once, changes by the admin port and the file. */
+    @Test
+    void noStreamBreaksWhileWorkersAreAddedDrainedReplacedAndRemoved(@TempDir Path dir)
+            throws Exception {
+        final Path file = dir.resolve("w");
+        final ConcurrentLinkedQueue<String> failures = new ConcurrentLinkedQueue<>();
+        final AtomicBoolean go = new AtomicBoolean(true);
+        try (FakeEngine third = new FakeEngine(null);
+                ExecutorService clients = Executors.newVirtualThreadPerTaskExecutor()) {
+            final List<FakeEngine> engines = List.of(first, second, third);
+            engines.forEach(engine -> engine.script = FakeEngine.chatStream(8, 15));
+            Files.writeString(file, "- " + first.url() + ",name=of-file-0\n");
+            start(
+                    Gateways.config(second.worker("kept"))
+                            .set(GatewaySettings.WORKERS_FILE, file)
+                            .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofDays(1)));
+            for (int i = 0; i < 100; i++) {
+                clients.execute(() -> streamWhile(go, failures));
+            }
+            Eventually.holds("all stream", () -> gateway.router().activeLeases() >= 90);
+            for (int i = 1; i <= 12; i++) {
+                final FakeEngine engine = engines.get(i % 3);
+                FileDiscoveryTest.replace(file, "- " + engine.url() + ",name=of-file-" + i + "\n");
+                gateway.reload();
+                final String name = "by-admin-" + i % 2;
+                admin("POST", "", json(engine, name)); // every other time in place of another one
+                awaitInUse(name);
+                awaitInUse("of-file-" + i);
+                admin("POST", "/kept/drain", "");
+                admin("POST", "/" + name + "/drain", "");
+                admin("POST", "/kept/resume", "");
+                if (i % 3 == 0) {
+                    admin("DELETE", "/" + name, "");
+                }
+            }
+            go.set(false);
+            clients.shutdown();
+            assertTrue(clients.awaitTermination(60, TimeUnit.SECONDS));
+            assertEquals(List.of(), List.copyOf(failures));
+            for (FakeEngine engine : engines) {
+                assertTrue(engine.calls.size() > 100, "of one engine: " + engine.calls.size());
+            }
+        } finally {
+            go.set(false);
+        }
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    private void streamWhile(AtomicBoolean go, Queue<String> failures) {
+        while (go.get()) {
+            try {
+                final HttpResponse<String> answer =
+                        Gateways.post(gateway, "/v1/completions", STREAM);
+                if (answer.statusCode() != 200 || !answer.body().endsWith("data: [DONE]\n\n")) {
+                    failures.add(answer.statusCode() + " " + answer.body());
+                }
+            } catch (Exception e) {
+                failures.add(e.toString());
+            }
+        }
     }
 
     @Test
