@@ -78,7 +78,8 @@ public final class ChatTemplate {
     /**
      * Renders the template with the system's clock.
      *
-     * @param variables by name: null, Boolean, numbers, String, and List and Map of such; copied
+     * @param variables by name: null, Boolean, numbers, String, and List and Map of such; not
+     *     changed
      * @return the text
      * @throws TemplateException of kind RAISED or RUNTIME, with the line, or LIMIT
      * @throws IllegalArgumentException for a value of another type

@@ -18,7 +18,10 @@ final class Values {
 
     private Values() {}
 
-    /** Brings what a caller passed into the types that templates work with; copies containers. */
+    /**
+     * Brings what a caller passed into the types that templates work with. Containers are shared
+     * with the caller as long as nothing in them has another type: templates change none.
+     */
     static Object imported(Object value) {
         return switch (value) {
             case Integer i -> i.longValue();
@@ -28,16 +31,12 @@ final class Values {
             case java.math.BigInteger big -> Numbers.of(big);
             case java.math.BigDecimal decimal -> decimal.doubleValue();
             case List<?> list -> {
-                final List<Object> copy = new ArrayList<>(list.size());
                 Budget.current().given(VALUE_CHARS * list.size());
-                list.forEach(item -> copy.add(imported(item)));
-                yield copy;
+                yield importedItems(list);
             }
             case Map<?, ?> map -> {
-                final Map<Object, Object> copy = LinkedHashMap.newLinkedHashMap(map.size());
                 Budget.current().given(VALUE_CHARS * map.size());
-                map.forEach((key, item) -> copy.put(imported(key), imported(item)));
-                yield copy;
+                yield importedEntries(map);
             }
             case String s -> {
                 Budget.current().given(s.length());
@@ -51,6 +50,52 @@ final class Values {
                     throw new IllegalArgumentException(
                             "template variable of type " + value.getClass().getName());
         };
+    }
+
+    @SuppressWarnings("ReferenceEquality")
+    private static List<?> importedItems(List<?> list) {
+        List<Object> copy = list instanceof ArrayList ? null : new ArrayList<>(list.size());
+        int index = 0;
+        for (Object item : list) {
+            final Object imported = imported(item);
+            if (copy == null && imported != item) {
+                copy = new ArrayList<>(list.subList(0, index));
+            }
+            if (copy != null) {
+                copy.add(imported);
+            }
+            index++;
+        }
+        return copy == null ? list : copy;
+    }
+
+    @SuppressWarnings("ReferenceEquality")
+    private static Map<?, ?> importedEntries(Map<?, ?> map) {
+        Map<Object, Object> copy =
+                map instanceof LinkedHashMap ? null : LinkedHashMap.newLinkedHashMap(map.size());
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+            final Object key = imported(entry.getKey());
+            final Object value = imported(entry.getValue());
+            if (copy == null && (key != entry.getKey() || value != entry.getValue())) {
+                copy = entriesBefore(map, entry.getKey());
+            }
+            if (copy != null) {
+                copy.put(key, value);
+            }
+        }
+        return copy == null ? map : copy;
+    }
+
+    @SuppressWarnings("ReferenceEquality")
+    private static Map<Object, Object> entriesBefore(Map<?, ?> map, Object end) {
+        final Map<Object, Object> entries = LinkedHashMap.newLinkedHashMap(map.size());
+        for (Map.Entry<?, ?> entry : map.entrySet()) {
+            if (entry.getKey() == end) {
+                break;
+            }
+            entries.put(entry.getKey(), entry.getValue());
+        }
+        return entries;
     }
 
     static String typeName(Object value) {

@@ -41,6 +41,11 @@ final class ChatMessages {
     /** Line that some clients put before system text; engines leave it out, as it never repeats. */
     private static final String ATTRIBUTION = "x-anthropic-billing-header";
 
+    private static final List<String> FURTHER_MEMBERS = List.of("name", "task");
+
+    /** Most messages have no more than role and content. */
+    private static final int USUAL_MEMBERS = 2;
+
     private ChatMessages() {}
 
     /**
@@ -66,12 +71,9 @@ final class ChatMessages {
         if (role == null) {
             throw PromptException.invalid("messages: a message without role");
         }
-        final List<Map<String, Object>> parts = parts(role, message.path("content"));
-        final boolean onlyText = parts.stream().allMatch(part -> "text".equals(part.get("type")));
-        final Map<String, Object> result = new LinkedHashMap<>();
+        final Map<String, Object> result = LinkedHashMap.newLinkedHashMap(USUAL_MEMBERS);
         result.put("role", role);
-        result.put(
-                "content", asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts));
+        result.put("content", content(role, message.path("content"), asParts));
         switch (role) {
             case "assistant" -> {
                 if (JsonValues.has(message, "tool_calls") && !message.get("tool_calls").isEmpty()) {
@@ -95,7 +97,7 @@ final class ChatMessages {
                 // nothing but the content
             }
         }
-        for (String member : new String[] {"name", "task"}) {
+        for (String member : FURTHER_MEMBERS) {
             if (message.path(member).isTextual()) {
                 result.put(member, message.get(member).textValue());
             }
@@ -104,6 +106,16 @@ final class ChatMessages {
             result.put("tools", JsonValues.of(message.path("tools")));
         }
         return result;
+    }
+
+    private static Object content(String role, JsonNode content, boolean asParts) {
+        if (content.isTextual() && (!asParts || role.equals("tool"))) {
+            final String text = withoutAttribution(role, content.textValue());
+            return text == null ? "" : text;
+        }
+        final List<Map<String, Object>> parts = parts(role, content);
+        final boolean onlyText = parts.stream().allMatch(part -> "text".equals(part.get("type")));
+        return asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts);
     }
 
     private static String joined(List<Map<String, Object>> parts) {
@@ -157,13 +169,9 @@ final class ChatMessages {
 
     private static void addText(
             List<Map<String, Object>> parts, String role, String given, JsonNode part) {
-        String text = given;
-        if (role.equals("system") && text.startsWith(ATTRIBUTION)) {
-            final int lineEnd = text.indexOf('\n');
-            text = lineEnd < 0 ? "" : text.substring(lineEnd + 1);
-            if (text.isEmpty()) {
-                return;
-            }
+        final String text = withoutAttribution(role, given);
+        if (text == null) {
+            return;
         }
         final Map<String, Object> result = new LinkedHashMap<>();
         result.put("type", "text");
@@ -178,6 +186,15 @@ final class ChatMessages {
                             });
         }
         parts.add(result);
+    }
+
+    /** Null where there is nothing else. */
+    private static String withoutAttribution(String role, String text) {
+        if (!role.equals("system") || !text.startsWith(ATTRIBUTION)) {
+            return text;
+        }
+        final int lineEnd = text.indexOf('\n');
+        return lineEnd < 0 || lineEnd == text.length() - 1 ? null : text.substring(lineEnd + 1);
     }
 
     private static List<Object> toolCalls(JsonNode calls) {

@@ -33,12 +33,15 @@ final class JsonValues {
             }
             case STRING -> node.textValue();
             case BOOLEAN -> node.booleanValue();
-            case NUMBER ->
-                    node.isIntegralNumber()
-                            ? (Object) node.bigIntegerValue()
-                            : (Object) node.doubleValue();
+            case NUMBER -> node.isIntegralNumber() ? whole(node) : (Object) node.doubleValue();
             default -> null;
         };
+    }
+
+    private static Object whole(JsonNode number) {
+        return number.canConvertToLong()
+                ? (Object) number.longValue()
+                : (Object) number.bigIntegerValue();
     }
 
     static Map<String, Object> dict(JsonNode object) {
