@@ -1,16 +1,19 @@
 package io.kvasir.gateway;
 
 import org.eclipse.jetty.client.Connection;
+import org.eclipse.jetty.client.ConnectionPool;
 import org.eclipse.jetty.client.Request;
 
 import java.util.Collections;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The client's connections that an answer has come over, to a request or to a probe. A worker may
- * close such a one by itself while the next request is on its way: that is no fault, and the
- * request can be sent again. Thread-safe.
+ * What has come over the client's connections. A worker may close one that it has answered over by
+ * itself while the next request is on its way: that is no fault, and the request can be sent again.
+ * It is known by the silence of the connection since then; of HTTP/2 other answers come over it,
+ * too. Thread-safe.
  */
 final class AnsweredConnections {
     /**
@@ -19,19 +22,42 @@ final class AnsweredConnections {
      */
     static final int STALE_RETRIES = 5;
 
-    private final Map<Connection, Boolean> seen = Collections.synchronizedMap(new WeakHashMap<>());
+    private final Map<Connection, AtomicLong> heard =
+            Collections.synchronizedMap(new WeakHashMap<>());
 
-    /** Notes where an answer comes from; at its begin, as its end gives the connection away. */
-    void add(Request answered) {
-        seen.put(answered.getConnection(), Boolean.TRUE);
+    /** A request is about to be sent over its connection. */
+    Sent sent(Request request) {
+        final Connection connection = request.getConnection();
+        return new Sent(connection, heard.computeIfAbsent(connection, _ -> new AtomicLong()));
     }
 
-    /**
-     * Whether a request failed because the worker had closed its connection before.
-     *
-     * @param unanswered a request of which no answer has begun
-     */
-    boolean wasStale(Request unanswered, UpstreamFault fault) {
-        return fault == UpstreamFault.CLOSED && seen.containsKey(unanswered.getConnection());
+    /** A request that is under way on a connection. */
+    static final class Sent {
+        private final Connection connection;
+        private final AtomicLong heard;
+        private final long before;
+
+        private Sent(Connection connection, AtomicLong heard) {
+            this.connection = connection;
+            this.heard = heard;
+            this.before = heard.get();
+        }
+
+        /** A part of the answer has come. */
+        void heard() {
+            heard.incrementAndGet();
+        }
+
+        /** The connection, if it was shared and has ended: what has failed is that; else null. */
+        Object lost() {
+            return connection instanceof ConnectionPool.MaxMultiplexable && connection.isClosed()
+                    ? connection
+                    : null;
+        }
+
+        /** Whether the request failed because the worker had closed its connection before. */
+        boolean wasStale(UpstreamFault fault) {
+            return fault == UpstreamFault.CLOSED && before > 0 && heard.get() == before;
+        }
     }
 }

@@ -58,25 +58,29 @@ final class AttemptTimeout extends CyclicTimeout {
         return setting.name() + "=" + setting.print(context.config().get(setting));
     }
 
-    /** The same content, with the limits running while the worker is waited for. */
-    Content.Source watch(Content.Source content, Upstream upstream) {
-        return new Watched(content, upstream);
+    /**
+     * The same content, with the limits running while the worker is waited for.
+     *
+     * @param whenHeard called for each chunk
+     */
+    Content.Source watch(Content.Source content, Runnable whenHeard) {
+        return new Watched(content, whenHeard);
     }
 
     private final class Watched implements Content.Source {
         private final Content.Source content;
-        private final Upstream upstream;
+        private final Runnable whenHeard;
 
-        Watched(Content.Source content, Upstream upstream) {
+        Watched(Content.Source content, Runnable whenHeard) {
             this.content = content;
-            this.upstream = upstream;
+            this.whenHeard = whenHeard;
         }
 
         @Override
         public Content.Chunk read() {
             final Content.Chunk chunk = content.read();
             if (chunk != null && !Content.Chunk.isFailure(chunk)) {
-                upstream.heard();
+                whenHeard.run();
                 if (stream && chunk.hasRemaining()) {
                     begun = true;
                     cancel();

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.gateway.tokens.ChatModel;
 import io.kvasir.router.RouterSettings;
 
+import org.eclipse.jetty.client.Connection;
 import org.eclipse.jetty.client.ContentResponse;
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
@@ -22,6 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -106,8 +108,8 @@ final class EngineProbe {
                 upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health answered " + status);
                 return;
             }
-        } catch (ExecutionException | TimeoutException e) {
-            final Throwable cause = e instanceof ExecutionException ? e.getCause() : e;
+        } catch (ProbeException e) {
+            final Throwable cause = e.getCause();
             final UpstreamFault fault = UpstreamFault.of(cause);
             if (fault == UpstreamFault.DESCRIPTORS) {
                 Descriptors.reportLack();
@@ -116,6 +118,10 @@ final class EngineProbe {
                     fault,
                     cause instanceof ConnectException,
                     "GET /health: " + UpstreamFault.describe(cause));
+            if (e.connection != null && upstream.health().manyProbesFailed()) {
+                // one of HTTP/2 is still there, and may be what is dead
+                e.connection.close();
+            }
             return;
         }
         if (upstream.probed()) {
@@ -141,11 +147,11 @@ final class EngineProbe {
                         config.get(RouterSettings.BLOCK_SIZE),
                         blockSize);
             }
-        } catch (ExecutionException | TimeoutException e) {
+        } catch (ProbeException e) {
             LOG.info(
                     "worker {}: cannot read /metrics: {}",
                     upstream.name(),
-                    LogText.of(e.toString()));
+                    LogText.of(e.getMessage()));
         }
     }
 
@@ -186,7 +192,7 @@ final class EngineProbe {
                         upstream.name(),
                         LogText.of(difference));
             }
-        } catch (ExecutionException | TimeoutException | IOException | RuntimeException e) {
+        } catch (ProbeException | IOException | RuntimeException e) {
             upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
             LOG.info(
                     "worker {}: cannot compare tokens: {}",
@@ -197,7 +203,7 @@ final class EngineProbe {
 
     /** Null if the engine's tokens are the expected ones. */
     private String difference(Upstream upstream, String what, ObjectNode body, int[] expected)
-            throws InterruptedException, ExecutionException, TimeoutException, IOException {
+            throws InterruptedException, ProbeException, IOException {
         final ContentResponse answer =
                 send(
                         () ->
@@ -230,12 +236,15 @@ final class EngineProbe {
     }
 
     private ContentResponse get(Upstream upstream, String path)
-            throws InterruptedException, ExecutionException, TimeoutException {
+            throws InterruptedException, ProbeException {
         return send(() -> request(upstream, path));
     }
 
     private Request request(Upstream upstream, String path) {
-        final Request request = client.newRequest(upstream.url()).path(upstream.path(path));
+        final Request request =
+                config.get(GatewaySettings.UPSTREAM_HTTP2)
+                        .applyTo(client.newRequest(upstream.url()))
+                        .path(upstream.path(path));
         final String authorization = key.of(upstream);
         return authorization == null
                 ? request
@@ -244,29 +253,51 @@ final class EngineProbe {
 
     /** Asks, and asks again where the worker had closed the connection; within one timeout. */
     private ContentResponse send(Supplier<Request> question)
-            throws InterruptedException, ExecutionException, TimeoutException {
+            throws InterruptedException, ProbeException {
         final long deadline =
                 System.nanoTime() + config.get(GatewaySettings.HEALTH_TIMEOUT).toNanos();
         final AtomicBoolean begun = new AtomicBoolean();
         for (int staleRetries = 0; ; staleRetries++) {
+            final AtomicReference<AnsweredConnections.Sent> over = new AtomicReference<>();
             final Request asked =
                     question.get()
                             .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
                             .idleTimeout(0, TimeUnit.MILLISECONDS) // it has a limit already
+                            .onRequestBegin(request -> over.set(answered.sent(request)))
                             .onResponseBegin(
-                                    answer -> {
+                                    _ -> {
                                         begun.set(true);
-                                        answered.add(answer.getRequest());
+                                        over.get().heard();
                                     });
             try {
                 return asked.send();
             } catch (ExecutionException e) {
                 if (begun.get()
                         || staleRetries == AnsweredConnections.STALE_RETRIES
-                        || !answered.wasStale(asked, UpstreamFault.of(e.getCause()))) {
-                    throw e;
+                        || !wasNotProcessed(e.getCause(), over.get())) {
+                    throw new ProbeException(e.getCause(), asked.getConnection());
                 }
+            } catch (TimeoutException e) {
+                throw new ProbeException(e, asked.getConnection());
             }
+        }
+    }
+
+    private static boolean wasNotProcessed(Throwable failure, AnsweredConnections.Sent overOrNull) {
+        final UpstreamFault fault = UpstreamFault.of(failure);
+        return fault == UpstreamFault.REFUSED
+                || (overOrNull != null && !StreamReset.is(failure) && overOrNull.wasStale(fault));
+    }
+
+    /** There is no answer. */
+    private static final class ProbeException extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Connection connection; // null if there was none
+
+        ProbeException(Throwable cause, Connection connection) {
+            super(cause.toString(), cause, false, false);
+            this.connection = connection;
         }
     }
 

@@ -10,6 +10,7 @@ final class FaultAttribution {
     private final ByteBuffer body;
     private Upstream first;
     private String cause;
+    private int key;
     private boolean several;
     private boolean settled;
 
@@ -20,11 +21,17 @@ final class FaultAttribution {
         this.body = body;
     }
 
-    /** A worker that is there failed the request. */
-    void failed(Upstream worker, String description) {
+    /**
+     * A worker that is there failed the request.
+     *
+     * @param shared what has failed, where that is one fault of all requests that it failed with;
+     *     null for the request itself
+     */
+    void failed(Upstream worker, String description, Object shared) {
         if (first == null) {
             first = worker;
             cause = description;
+            key = shared == null ? body.hashCode() : System.identityHashCode(shared);
         } else if (first != worker) {
             several = true;
         }
@@ -45,7 +52,7 @@ final class FaultAttribution {
     private void settle() {
         if (first != null && !settled) {
             settled = true;
-            first.faulted(body.hashCode(), cause);
+            first.faulted(key, cause);
         }
     }
 }

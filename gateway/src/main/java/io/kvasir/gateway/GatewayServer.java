@@ -9,7 +9,6 @@ import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 
 import org.eclipse.jetty.client.HttpClient;
-import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
 import org.eclipse.jetty.http.HttpCookieStore;
 import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ClientConnector;
@@ -199,7 +198,10 @@ public final class GatewayServer implements AutoCloseable {
         connections.setSelectors(1);
         connections.setExecutor(threads);
         connections.setSslContextFactory(TrustStore.client(config));
-        final HttpClient http = new HttpClient(new HttpClientTransportOverHTTP(connections));
+        final HttpClient http =
+                new HttpClient(
+                        UpstreamTransport.of(
+                                connections, config.get(GatewaySettings.UPSTREAM_HTTP2)));
         http.setExecutor(threads);
         // This client clears a connection's read buffer after having released it when the
         // connection ends

@@ -336,6 +336,17 @@ public final class GatewaySettings {
                             null,
                             "Password of a PKCS12 trust store."));
 
+    /** With which workers HTTP/2 is spoken. */
+    public static final Setting<UpstreamHttp2> UPSTREAM_HTTP2 =
+            row(
+                    Setting.choice(
+                            "upstream-http2",
+                            UpstreamHttp2.AUTO,
+                            "With which workers HTTP/2 is spoken, so that one connection carries"
+                                    + " many requests: auto = https:// workers that offer it;"
+                                    + " prior-knowledge = http:// workers too, which must all know"
+                                    + " it (vLLM and SGLang do not)."));
+
     /** Whether streams are asked for their usage when the client did not. */
     public static final Setting<Boolean> INCLUDE_USAGE =
             row(

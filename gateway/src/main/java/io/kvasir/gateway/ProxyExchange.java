@@ -366,11 +366,14 @@ final class ProxyExchange {
         }
 
         private void failed(UpstreamAttempt.Failed failure) {
-            if (!failure.stale()) {
+            if (!failure.unprocessed()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
                 final ApiException error = error(failure.fault());
-                abandon("stale_connection", 0, null);
+                abandon(
+                        failure.fault() == UpstreamFault.REFUSED ? "refused" : "stale_connection",
+                        0,
+                        null);
                 if (retries.allowsAnother(failure.fault(), failure.sent())) {
                     next(null); // the same worker can take it
                 } else {
@@ -399,14 +402,15 @@ final class ProxyExchange {
         private void attribute(UpstreamFault fault, String cause, boolean sent) {
             switch (fault) {
                 case CONNECT -> upstream.refused(cause);
-                case STATUS, CLOSED, PROTOCOL -> faults.failed(upstream, cause);
+                case STATUS, CLOSED, PROTOCOL ->
+                        faults.failed(upstream, cause, attempt.lostConnection());
                 case TIMEOUT -> {
                     if (!sent) {
-                        faults.failed(upstream, cause); // it takes no requests
+                        faults.failed(upstream, cause, null); // it takes no requests
                     }
                 }
                 case DESCRIPTORS -> Descriptors.reportLack();
-                case DEAD, BUSY, LOCAL -> {}
+                case DEAD, BUSY, REFUSED, LOCAL -> {}
             }
         }
 

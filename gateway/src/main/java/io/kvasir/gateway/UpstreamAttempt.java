@@ -35,10 +35,11 @@ final class UpstreamAttempt {
     /**
      * There is no answer.
      *
-     * @param stale the worker had closed the connection before the request came
+     * @param unprocessed the worker had closed the connection before the request came, or says that
+     *     it has not begun with it
      * @param sent the worker has the whole request
      */
-    record Failed(UpstreamFault fault, String cause, boolean stale, boolean sent)
+    record Failed(UpstreamFault fault, String cause, boolean unprocessed, boolean sent)
             implements Outcome {}
 
     private static final String OWN_CONNECTION = "own connection";
@@ -48,6 +49,7 @@ final class UpstreamAttempt {
     private final AttemptTimeout timeout;
     private final Consumer<Outcome> listener;
     private volatile Request request;
+    private volatile AnsweredConnections.Sent connection; // null before it is known
     private volatile boolean sent;
     private volatile boolean answered;
 
@@ -73,9 +75,9 @@ final class UpstreamAttempt {
      */
     void send(String pathAndQuery, HttpFields headers, ByteBuffer body, boolean ownConnection) {
         final String contentType = headers.get(HttpHeader.CONTENT_TYPE);
+        final UpstreamHttp2 http2 = context.config().get(GatewaySettings.UPSTREAM_HTTP2);
         final Request prepared =
-                context.client()
-                        .newRequest(upstream.url())
+                http2.applyTo(context.client().newRequest(upstream.url()))
                         .path(upstream.path(pathAndQuery))
                         .method("POST")
                         .idleTimeout(0, TimeUnit.MILLISECONDS) // the attempt has limits of its own
@@ -84,11 +86,12 @@ final class UpstreamAttempt {
                                 new ByteBufferRequestContent(
                                         contentType == null ? "application/json" : contentType,
                                         body.duplicate()))
+                        .onRequestBegin(begun -> connection = context.answered().sent(begun))
                         .onRequestSuccess(_ -> sent = true)
                         .onResponseContentSource(this::answered);
         if (ownConnection) {
-            // a pool of its own, which nothing returns to
-            prepared.tag(OWN_CONNECTION)
+            // a pool of its own, which nothing returns to; one of HTTP/2 would be shared
+            prepared.tag(http2.mayShareConnection(upstream.url()) ? new Object() : OWN_CONNECTION)
                     .headers(all -> all.put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE));
         }
         request = prepared;
@@ -103,9 +106,13 @@ final class UpstreamAttempt {
             return;
         }
         answered = true;
-        context.answered().add(head.getRequest());
+        heard();
+        listener.accept(new Answered(head, timeout.watch(content, this::heard)));
+    }
+
+    private void heard() {
+        connection.heard();
         upstream.heard();
-        listener.accept(new Answered(head, timeout.watch(content, upstream)));
     }
 
     private void ended(Result result) {
@@ -123,8 +130,21 @@ final class UpstreamAttempt {
                 new Failed(
                         fault,
                         UpstreamFault.describe(result.getFailure()),
-                        context.answered().wasStale(request, fault),
+                        fault == UpstreamFault.REFUSED || wasStale(result.getFailure(), fault),
                         sent));
+    }
+
+    /**
+     * The connection, if it was shared and has ended; null if the failure is this attempt's own.
+     */
+    Object lostConnection() {
+        final AnsweredConnections.Sent over = connection;
+        return over == null ? null : over.lost();
+    }
+
+    private boolean wasStale(Throwable failure, UpstreamFault fault) {
+        final AnsweredConnections.Sent over = connection;
+        return over != null && !StreamReset.is(failure) && over.wasStale(fault);
     }
 
     /** Ends what is under way; does nothing before {@link #send} and after the answer's end. */

@@ -28,6 +28,8 @@ enum UpstreamFault {
     STATUS(502),
     /** The worker refuses work for now: 429, 503 or 529. No fault. */
     BUSY(503),
+    /** The worker has not begun with the request, and says so (HTTP/2). No fault. */
+    REFUSED(503),
     /** The answer breaks the protocol, e.g. an event stream without an end mark. */
     PROTOCOL(502),
     /** The gateway itself could not: its client is full. */
@@ -69,6 +71,7 @@ enum UpstreamFault {
             case CLOSED -> "the connection was closed before the answer was complete";
             case STATUS -> "it answered with an error of its own";
             case BUSY -> "it has too much to do";
+            case REFUSED -> "it did not take the request";
             case PROTOCOL -> "its answer is not what the protocol says";
             case LOCAL -> "the gateway could not send the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
@@ -96,6 +99,9 @@ enum UpstreamFault {
             if (t instanceof RejectedExecutionException) {
                 return LOCAL;
             }
+            if (StreamReset.isRefusal(t)) {
+                return REFUSED;
+            }
             if (t instanceof TimeoutException) {
                 return TIMEOUT;
             }
@@ -122,6 +128,9 @@ enum UpstreamFault {
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
                 return "the connection was closed before the answer was complete";
+            }
+            if (StreamReset.is(t)) {
+                return "the stream was reset: " + t.getMessage();
             }
             if (t instanceof HttpException wrong) {
                 return "the answer is not valid HTTP: " + wrong.getReason();

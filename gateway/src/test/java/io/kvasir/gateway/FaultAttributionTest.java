@@ -1,7 +1,9 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
@@ -31,7 +33,7 @@ class FaultAttributionTest {
 
     @Test
     void aFailureCountsWhereAnotherWorkerAnswers() {
-        faults.failed(a, "status 500");
+        faults.failed(a, "status 500", null);
         assertNull(errorOf(a), "not before it is known whether the request is at fault");
         faults.answered();
         faults.ended();
@@ -40,7 +42,7 @@ class FaultAttributionTest {
 
     @Test
     void aFailureThatWasTriedNowhereElseCounts() {
-        faults.failed(a, "status 500");
+        faults.failed(a, "status 500", null);
         faults.ended();
         assertEquals("status 500", errorOf(a));
     }
@@ -48,7 +50,7 @@ class FaultAttributionTest {
     @Test
     void aRequestThatFailsEverywhereCountsNowhere() {
         for (Upstream upstream : List.of(a, b, c)) {
-            faults.failed(upstream, "status 500");
+            faults.failed(upstream, "status 500", null);
         }
         faults.ended();
         for (Upstream upstream : List.of(a, b, c)) {
@@ -58,14 +60,36 @@ class FaultAttributionTest {
 
     @Test
     void aRequestCountsOnOneWorkerAtMost() {
-        faults.failed(a, "status 500");
-        faults.failed(b, "status 502");
+        faults.failed(a, "status 500", null);
+        faults.failed(b, "status 502", null);
         faults.answered();
-        faults.failed(c, "closed");
+        faults.failed(c, "closed", null);
         faults.ended();
         assertEquals("status 500", errorOf(a));
         assertNull(errorOf(b));
         assertNull(errorOf(c));
+    }
+
+    @Test
+    void requestsThatFailWithTheirConnectionAreOneFault() {
+        final Upstream strict =
+                new Upstream(
+                        WorkerConfig.parse("http://127.0.0.1:1,name=strict"),
+                        "static",
+                        0,
+                        null,
+                        true,
+                        new BreakerRules(2, 1, 1_000_000_000_000L, 0, 1, 1, 1),
+                        () -> {});
+        for (byte i = 0; i < 10; i++) {
+            final FaultAttribution one = new FaultAttribution(ByteBuffer.wrap(new byte[] {i}));
+            one.failed(strict, "closed", this);
+            one.ended();
+        }
+        assertTrue(strict.inUse());
+        faults.failed(strict, "closed", null);
+        faults.ended();
+        assertFalse(strict.inUse());
     }
 
     @Test

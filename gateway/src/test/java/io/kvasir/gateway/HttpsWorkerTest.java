@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
+import org.eclipse.jetty.http.HttpVersion;
+import org.eclipse.jetty.http2.server.HTTP2ServerConnectionFactory;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -27,6 +30,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** Workers behind TLS, with a certificate that no public authority has signed. */
 class HttpsWorkerTest {
@@ -35,6 +40,8 @@ class HttpsWorkerTest {
     @TempDir private Path dir;
     private final Server worker = new Server();
     private final ServerConnector connector = tls();
+    private final ServerConnector negotiating = alpn();
+    private final Set<HttpVersion> spoken = ConcurrentHashMap.newKeySet();
     private GatewayServer gateway;
 
     private ServerConnector tls() {
@@ -44,18 +51,31 @@ class HttpsWorkerTest {
                 new HttpConnectionFactory(new HttpConfiguration()));
     }
 
+    private ServerConnector alpn() {
+        final HttpConfiguration http = new HttpConfiguration();
+        return new ServerConnector(
+                worker,
+                new SslConnectionFactory(new SslContextFactory.Server(), "alpn"),
+                new ALPNServerConnectionFactory(),
+                new HTTP2ServerConnectionFactory(http),
+                new HttpConnectionFactory(http));
+    }
+
     @BeforeEach
     void start() throws Exception {
         keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=worker", "-ext", "san=dns:localhost");
-        final SslContextFactory.Server keys =
-                connector.getConnectionFactory(SslConnectionFactory.class).getSslContextFactory();
-        keys.setKeyStorePath(store().toUri().toString());
-        keys.setKeyStorePassword(PASSWORD);
-        worker.addConnector(connector);
+        for (ServerConnector port : List.of(connector, negotiating)) {
+            final SslContextFactory.Server keys =
+                    port.getConnectionFactory(SslConnectionFactory.class).getSslContextFactory();
+            keys.setKeyStorePath(store().toUri().toString());
+            keys.setKeyStorePassword(PASSWORD);
+            worker.addConnector(port);
+        }
         worker.setHandler(
                 new Handler.Abstract.NonBlocking() {
                     @Override
                     public boolean handle(Request request, Response response, Callback callback) {
+                        spoken.add(request.getConnectionMetaData().getHttpVersion());
                         Answers.write(
                                 response,
                                 callback,
@@ -102,9 +122,36 @@ class HttpsWorkerTest {
     }
 
     private GatewayConfig.Builder of(String host) {
+        return of(host, connector);
+    }
+
+    private static GatewayConfig.Builder of(String host, ServerConnector port) {
         return Gateways.config(
-                WorkerConfig.parse(
-                        "https://" + host + ":" + connector.getLocalPort() + ",name=one"));
+                WorkerConfig.parse("https://" + host + ":" + port.getLocalPort() + ",name=one"));
+    }
+
+    private void assertSpoken(
+            HttpVersion version, ServerConnector port, UpstreamHttp2 http2, Path pem)
+            throws Exception {
+        spoken.clear();
+        gateway =
+                GatewayServer.start(
+                        of("localhost", port)
+                                .set(GatewaySettings.WORKER_TRUST_STORE, pem)
+                                .set(GatewaySettings.UPSTREAM_HTTP2, http2)
+                                .build());
+        assertEquals(200, complete().statusCode());
+        gateway.close();
+        assertEquals(Set.of(version), spoken);
+    }
+
+    @Test
+    void speaksHttp2WhereItOffersIt() throws Exception {
+        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
+        assertSpoken(HttpVersion.HTTP_2, negotiating, UpstreamHttp2.AUTO, pem);
+        assertSpoken(HttpVersion.HTTP_1_1, negotiating, UpstreamHttp2.OFF, pem);
+        assertSpoken(HttpVersion.HTTP_1_1, connector, UpstreamHttp2.AUTO, pem);
+        assertSpoken(HttpVersion.HTTP_1_1, connector, UpstreamHttp2.PRIOR_KNOWLEDGE, pem);
     }
 
     private HttpResponse<String> complete() throws Exception {
