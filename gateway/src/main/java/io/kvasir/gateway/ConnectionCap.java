@@ -37,6 +37,7 @@ final class ConnectionCap extends NetworkConnectionLimit {
     private final AtomicLong loggedNs = new AtomicLong(System.nanoTime() - LOG_INTERVAL_NS);
     private final AtomicBoolean checking = new AtomicBoolean();
     private volatile boolean full;
+    private boolean ended; // guarded by this
 
     /**
      * @param setting name of what sets the limit
@@ -70,9 +71,17 @@ final class ConnectionCap extends NetworkConnectionLimit {
     }
 
     @Override
-    protected void unlimit() {
+    protected synchronized void unlimit() {
         full = false;
-        super.unlimit();
+        if (!ended) {
+            super.unlimit();
+        }
+    }
+
+    /** Has the port accept nothing from now on, however many connections there are. */
+    synchronized void end() {
+        ended = true;
+        connector.setAccepting(false);
     }
 
     private void next() {

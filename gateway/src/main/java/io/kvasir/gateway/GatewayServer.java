@@ -66,6 +66,7 @@ public final class GatewayServer implements AutoCloseable {
     private final HttpClient client;
     private final Server server;
     private final ServerConnector connector;
+    private final ConnectionCap cap;
     private final UpstreamRegistry registry;
     private final List<Discovery> discoveries = new ArrayList<>();
     private final AdminDiscovery byAdmin = new AdminDiscovery();
@@ -140,7 +141,7 @@ public final class GatewayServer implements AutoCloseable {
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         pages = new Pages(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
-        final ConnectionCap cap = newCap();
+        cap = newCap();
         server.setRequestLog(new CompletedRequests(metrics, accessLog));
         server.setHandler(
                 new StatusHandler(
@@ -500,6 +501,7 @@ public final class GatewayServer implements AutoCloseable {
     @Override
     public void close() {
         readiness.drain();
+        cap.end(); // it would have the port accept again while that is closed
         Connectors.close(connector);
         Http2ConnectionFactory.goAway(connector);
         try {

@@ -1,9 +1,12 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -147,6 +150,18 @@ class ConnectionCapTest {
         } catch (SocketException e) {
             return "";
         }
+    }
+
+    @Test
+    void aPortThatIsBeingClosedAcceptsNothingWhenItHasRoomAgain() {
+        final ServerConnector connector = new ServerConnector(new Server());
+        final ConnectionCap cap = new ConnectionCap(connector, 1, "max-connections");
+        connector.setAccepting(false);
+        cap.unlimit();
+        assertTrue(connector.isAccepting());
+        cap.end();
+        cap.unlimit();
+        assertFalse(connector.isAccepting());
     }
 
     @Test
