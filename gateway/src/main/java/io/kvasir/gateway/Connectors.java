@@ -16,6 +16,9 @@ import java.nio.channels.SocketChannel;
 
 /** The ports of a gateway. */
 final class Connectors {
+    /** Room for what the gateway adds to a head that it passes on. */
+    static final int OWN_HEADERS = 8 << 10;
+
     private static final Logger LOG = LoggerFactory.getLogger(Connectors.class);
 
     private Connectors() {}
@@ -24,6 +27,8 @@ final class Connectors {
     static ServerConnector add(Server server, String host, int port, GatewayConfig config) {
         final HttpConfiguration http = new HttpConfiguration();
         http.setSendServerVersion(false);
+        http.setRequestHeaderSize(config.get(GatewaySettings.MAX_HEAD_BYTES));
+        http.setMaxResponseHeaderSize(config.get(GatewaySettings.MAX_HEAD_BYTES) + OWN_HEADERS);
         final ServerConnector connector =
                 new ServerConnector(
                         server,

@@ -225,12 +225,26 @@ final class GatewayHandler extends Handler.Abstract {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
         final int code = status instanceof Integer number ? number : response.getStatus();
         final ApiException error =
-                code == 503
-                        ? ApiException.draining()
-                        : (code >= 400 && code < 500) || code == 501 || code == 505
-                                ? ApiException.client(
-                                        code, null, null, "bad_http", HttpStatus.getMessage(code))
-                                : ApiException.internal("internal error");
+                switch (code) {
+                    case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
+                    case HttpStatus.URI_TOO_LONG_414,
+                            HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431 ->
+                            ApiException.client(
+                                    code,
+                                    null,
+                                    null,
+                                    "head_too_large",
+                                    "the request's head is longer than max-head-bytes allows");
+                    default ->
+                            HttpStatus.isClientError(code) || code == 501 || code == 505
+                                    ? ApiException.client(
+                                            code,
+                                            null,
+                                            null,
+                                            "bad_http",
+                                            HttpStatus.getMessage(code))
+                                    : ApiException.internal("internal error");
+                };
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }

@@ -213,6 +213,9 @@ public final class GatewayServer implements AutoCloseable {
         http.setUseInputDirectByteBuffers(false);
         http.setUseOutputDirectByteBuffers(false);
         http.setResponseBufferSize(READ_BUFFER_BYTES);
+        http.setMaxResponseHeadersSize(config.get(GatewaySettings.MAX_HEAD_BYTES));
+        http.setMaxRequestHeadersSize(
+                config.get(GatewaySettings.MAX_HEAD_BYTES) + Connectors.OWN_HEADERS);
         http.setConnectTimeout(config.get(GatewaySettings.CONNECT_TIMEOUT).toMillis());
         http.setIdleTimeout(POOLED_IDLE_MS);
         http.setDestinationIdleTimeout(FORGOTTEN_AFTER_MS);

@@ -513,6 +513,17 @@ public final class GatewaySettings {
                             "Connections at once from one address, or one /64 of IPv6; further ones"
                                     + " are closed. 0 = any number, as behind a proxy."));
 
+    /** Longest head of a request or of a worker's answer. */
+    public static final Setting<Integer> MAX_HEAD_BYTES =
+            row(
+                    Setting.integer(
+                            "max-head-bytes",
+                            32 << 10,
+                            1 << 10,
+                            1 << 20,
+                            "Longest head, line and headers together, of a request (beyond it: 431)"
+                                    + " and of a worker's answer (502)."));
+
     /** Longest time of a request's head. */
     public static final Setting<Duration> HEAD_TIMEOUT =
             row(

@@ -402,7 +402,7 @@ final class ProxyExchange {
         private void attribute(UpstreamFault fault, String cause, boolean sent) {
             switch (fault) {
                 case CONNECT -> upstream.refused(cause);
-                case STATUS, CLOSED, PROTOCOL ->
+                case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE ->
                         faults.failed(upstream, cause, attempt.lostConnection());
                 case TIMEOUT -> {
                     if (!sent) {

@@ -32,10 +32,15 @@ enum UpstreamFault {
     REFUSED(503),
     /** The answer breaks the protocol, e.g. an event stream without an end mark. */
     PROTOCOL(502),
+    /** The head of the answer is longer than it may be. */
+    HEAD_TOO_LARGE(502),
     /** The gateway itself could not: its client is full. */
     LOCAL(503),
     /** The gateway itself could not: it has no file descriptor left. */
     DESCRIPTORS(503);
+
+    /** What the HTTP client says; it has no type, and the status is the answer's own. */
+    private static final String LONG_HEAD = "Response Header Bytes Too Large";
 
     private final int status;
 
@@ -73,6 +78,7 @@ enum UpstreamFault {
             case BUSY -> "it has too much to do";
             case REFUSED -> "it did not take the request";
             case PROTOCOL -> "its answer is not what the protocol says";
+            case HEAD_TOO_LARGE -> "the head of its answer is longer than max-head-bytes allows";
             case LOCAL -> "the gateway could not send the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
         };
@@ -107,6 +113,9 @@ enum UpstreamFault {
             }
             if (t instanceof FoundDeadException) {
                 return DEAD;
+            }
+            if (t instanceof HttpException wrong && LONG_HEAD.equals(wrong.getReason())) {
+                return HEAD_TOO_LARGE;
             }
             if (t instanceof ProtocolException || t instanceof HttpException) {
                 return PROTOCOL;
