@@ -65,7 +65,10 @@ final class AdminHandler extends Handler.Abstract {
                 workers.answer(URIUtil.decodePath(path), request, response, callback);
                 return true;
             }
-            Paths.check(PATHS, path, request.getMethod(), response);
+            if (Paths.options(PATHS, path, request, response, callback)) {
+                return true;
+            }
+            Paths.check(PATHS, path, request.getMethod());
             answer(path, request, response, callback);
         } catch (ApiException e) {
             Answers.error(response, callback, e, RequestRecord.of(request).id());

@@ -3,6 +3,7 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
@@ -24,10 +25,20 @@ final class Answers {
         if (error.status() == 503 || error.status() == 429) {
             response.getHeaders().put(HttpHeader.RETRY_AFTER, "1");
         }
+        if (error.header() != null) {
+            response.getHeaders().put(error.header());
+        }
         if (requestId != null) {
             response.getHeaders().put(ProxyHeaders.REQUEST_ID, requestId);
         }
         write(response, callback, error.status(), JSON, error.body(requestId));
+    }
+
+    /** Says what may be asked of a path. */
+    static void options(Response response, Callback callback, String methods) {
+        response.setStatus(HttpStatus.NO_CONTENT_204);
+        response.getHeaders().put(HttpHeader.ALLOW, methods + ", OPTIONS");
+        callback.succeeded();
     }
 
     static void write(Response response, Callback callback, int status, String type, byte[] body) {

@@ -5,6 +5,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.router.RouteException;
 
+import org.eclipse.jetty.http.HttpField;
+import org.eclipse.jetty.http.HttpHeader;
+
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -43,6 +46,7 @@ final class ApiException extends Exception {
     private final String kind;
     private final String worker;
     private final boolean retryable;
+    private transient HttpField header; // what the answer says beside the error; null for nothing
 
     private ApiException(
             int status,
@@ -244,6 +248,17 @@ final class ApiException extends Exception {
                 null,
                 true,
                 message);
+    }
+
+    /** The same with a header of the answer. */
+    ApiException with(HttpHeader name, String value) {
+        header = new HttpField(name, value);
+        return this;
+    }
+
+    /** Header of the answer; null for none. */
+    HttpField header() {
+        return header;
     }
 
     int status() {

@@ -1,13 +1,21 @@
 package io.kvasir.gateway;
 
+import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Request;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.TimeoutException;
+import java.util.zip.GZIPInputStream;
+import java.util.zip.InflaterInputStream;
+import java.util.zip.ZipException;
 
 /** Reads request bodies up to a limit of bytes and one of time. Blocks: one thread per request. */
 final class BodyReader {
@@ -46,6 +54,7 @@ final class BodyReader {
     private static final long DRAINED_BYTES = 64L << 20;
 
     private static final int FIRST_BYTES = 16 << 10;
+    private static final String CODINGS = "gzip, deflate";
 
     private final long timeoutNs;
     private final int bytesPerSecond;
@@ -63,10 +72,14 @@ final class BodyReader {
      */
     byte[] read(Request request, int limit, Budget budget) throws ApiException {
         final long announced = request.getHeaders().getLongField(HttpHeader.CONTENT_LENGTH);
-        try (BodyStream arriving = stream(request)) {
+        final boolean coded = request.getHeaders().contains(HttpHeader.CONTENT_ENCODING);
+        try (BodyStream arriving = stream(request, coded ? limit : Integer.MAX_VALUE)) {
             try {
                 if (announced > limit) {
                     throw ApiException.tooLarge(announced, limit);
+                }
+                if (coded) {
+                    return decoded(request.getHeaders(), arriving, limit, budget);
                 }
                 budget.expect(Math.max(0, announced));
                 return read(
@@ -80,8 +93,41 @@ final class BodyReader {
         }
     }
 
-    private BodyStream stream(Request request) {
-        return new BodyStream(request, timeoutNs, bytesPerSecond);
+    private BodyStream stream(Request request, int most) {
+        return new BodyStream(request, timeoutNs, bytesPerSecond, most);
+    }
+
+    /** Its length is not known before; what arrives may not be longer than the limit either. */
+    private static byte[] decoded(HttpFields headers, BodyStream arriving, int limit, Budget budget)
+            throws IOException, ApiException {
+        try (InputStream plain = plain(headers, arriving)) {
+            return read(plain, limit, true, budget);
+        } catch (ZipException | EOFException e) {
+            throw ApiException.invalid(
+                    null, "the body is not what Content-Encoding says: " + e.getMessage());
+        }
+    }
+
+    private static InputStream plain(HttpFields headers, BodyStream arriving)
+            throws IOException, ApiException {
+        final List<String> codings =
+                headers.getCSV(HttpHeader.CONTENT_ENCODING, false).stream()
+                        .map(coding -> coding.toLowerCase(Locale.ROOT))
+                        .filter(coding -> !coding.isEmpty() && !coding.equals("identity"))
+                        .toList();
+        return switch (String.join(", ", codings)) {
+            case "" -> arriving;
+            case "gzip", "x-gzip" -> new GZIPInputStream(arriving);
+            case "deflate" -> new InflaterInputStream(arriving);
+            default ->
+                    throw ApiException.client(
+                                    HttpStatus.UNSUPPORTED_MEDIA_TYPE_415,
+                                    null,
+                                    null,
+                                    "unsupported_encoding",
+                                    "bodies may have one Content-Encoding: " + CODINGS)
+                            .with(HttpHeader.ACCEPT_ENCODING, CODINGS);
+        };
     }
 
     private static byte[] read(InputStream in, int most, boolean mayBeLonger, Budget budget)
@@ -114,7 +160,7 @@ final class BodyReader {
      * HTTP/2 the stream of such a body is ended by itself, after the answer.
      */
     void drain(Request request) throws ApiException {
-        try (BodyStream arriving = stream(request)) {
+        try (BodyStream arriving = stream(request, Integer.MAX_VALUE)) {
             drain(request, arriving);
         } catch (IOException e) {
             throw broken(e);
@@ -130,6 +176,9 @@ final class BodyReader {
 
     private static ApiException broken(IOException e) {
         for (Throwable t = e; t != null; t = t.getCause()) {
+            if (t instanceof ApiException known) {
+                return known;
+            }
             if (t instanceof TimeoutException) {
                 return ApiException.client(
                         408, null, null, "timeout", "the request body did not arrive in time");

@@ -23,6 +23,7 @@ final class BodyStream extends InputStream {
     private final long beganNs = System.nanoTime();
     private final long limitNs;
     private final long bytesPerSecond;
+    private final int most;
     private final Semaphore arrival = new Semaphore(0);
     private final Runnable onArrival =
             Invocable.from(Invocable.InvocationType.NON_BLOCKING, arrival::release);
@@ -34,11 +35,13 @@ final class BodyStream extends InputStream {
     /**
      * @param limitNs longest time of a body without bytes
      * @param bytesPerSecond so many bytes prolong it by a second; 0 for none
+     * @param most bytes that are read; reading further fails with a 413 as its cause
      */
-    BodyStream(Request request, long limitNs, long bytesPerSecond) {
+    BodyStream(Request request, long limitNs, long bytesPerSecond, int most) {
         this.request = request;
         this.limitNs = limitNs;
         this.bytesPerSecond = bytesPerSecond;
+        this.most = most;
     }
 
     @Override
@@ -98,9 +101,13 @@ final class BodyStream extends InputStream {
         return true;
     }
 
-    private void take(Content.Chunk read) {
+    private void take(Content.Chunk read) throws IOException {
         ended = read.isLast();
         arrived += read.remaining();
+        if (arrived > most) {
+            read.release();
+            throw failed(ApiException.tooLarge(-1, most));
+        }
         if (read.hasRemaining()) {
             chunk = read;
         } else {

@@ -37,6 +37,12 @@ public final class GatewayConfig {
                             + " is no loopback address; set admin-token-file or admin-token too, or"
                             + " admin-host=127.0.0.1");
         }
+        if (get(GatewaySettings.CORS_CREDENTIALS)
+                && get(GatewaySettings.CORS_ORIGINS).contains(CrossOrigin.ANY)) {
+            throw new IllegalArgumentException(
+                    "cors-credentials with cors-origin=* would let every page use its visitors'"
+                            + " cookies; name the origins");
+        }
         int ranks = 0;
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {

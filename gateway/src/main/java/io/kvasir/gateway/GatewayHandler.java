@@ -60,7 +60,10 @@ final class GatewayHandler extends Handler.Abstract {
     public boolean handle(Request request, Response response, Callback callback) {
         final String path = Request.getPathInContext(request);
         try {
-            Paths.check(PATHS, path, request.getMethod(), response);
+            if (Paths.options(PATHS, path, request, response, callback)) {
+                return true;
+            }
+            Paths.check(PATHS, path, request.getMethod());
             switch (path) {
                 case "/v1/chat/completions", "/v1/completions" -> {
                     final InferenceRequest.Route route =
@@ -215,7 +218,7 @@ final class GatewayHandler extends Handler.Abstract {
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
         final byte[] page = pages.tokens(tokens);
-        return () -> Answers.write(response, callback, 200, Answers.JSON, page);
+        return () -> context.coding().json(response, callback, page);
     }
 
     /**

@@ -130,6 +130,7 @@ public final class GatewayServer implements AutoCloseable {
                         RetryPolicy.Rules.of(config),
                         trusted,
                         workerKey,
+                        new AnswerCoding(config),
                         running);
         final AdmissionGate gate = newGate();
         metrics.watch(
@@ -144,8 +145,14 @@ public final class GatewayServer implements AutoCloseable {
         cap = newCap();
         server.setRequestLog(new CompletedRequests(metrics, accessLog));
         server.setHandler(
-                new StatusHandler(
-                        readiness, true, cap, threads.getVirtualThreadsExecutor(), requests));
+                CrossOrigin.around(
+                        new StatusHandler(
+                                readiness,
+                                true,
+                                cap,
+                                threads.getVirtualThreadsExecutor(),
+                                requests),
+                        config));
         requests.setHandler(
                 new GatewayHandler(
                         context,

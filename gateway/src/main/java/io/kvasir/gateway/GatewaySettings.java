@@ -380,6 +380,71 @@ public final class GatewaySettings {
                                 + " the answer; beyond it requests get a 429. Default: an eighth of"
                                 + " the heap."));
 
+    /** Length from which answers are compressed. */
+    public static final Setting<Integer> GZIP_MIN_BYTES =
+            row(
+                    Setting.integer(
+                            "gzip-min-bytes",
+                            4_096,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Length from which a JSON answer is sent with gzip to a client that"
+                                    + " accepts it; 0 = never. Requests may always come with gzip"
+                                    + " or deflate; max-body-bytes holds for what they inflate"
+                                    + " to."));
+
+    /** Whether streams are compressed. */
+    public static final Setting<Boolean> GZIP_STREAMS =
+            row(
+                    Setting.bool(
+                            "gzip-streams",
+                            false,
+                            "Send streams of events with gzip to clients that accept it, flushed"
+                                    + " after each event; takes CPU and 300 kB of memory for each"
+                                    + " stream."));
+
+    /** Origins of web pages that may call the gateway. */
+    public static final Setting<List<String>> CORS_ORIGINS =
+            row(
+                    Setting.list(
+                                    "cors-origin",
+                                    "ORIGIN",
+                                    CrossOrigin::origin,
+                                    "Origin of web pages that may call the gateway, as"
+                                            + " https://chat.example, or * for any. None by"
+                                            + " default.")
+                            .alias("cors-origins"));
+
+    /** Further headers that pages may send. */
+    public static final Setting<List<String>> CORS_HEADERS =
+            row(
+                    Setting.list(
+                                    "cors-header",
+                                    "NAME",
+                                    Function.identity(),
+                                    "Request header that such pages may send beside Authorization,"
+                                            + " Content-Type, X-Request-Id and those of OpenAI's"
+                                            + " clients.")
+                            .alias("cors-headers"));
+
+    /** Whether pages may have cookies sent. */
+    public static final Setting<Boolean> CORS_CREDENTIALS =
+            row(
+                    Setting.bool(
+                            "cors-credentials",
+                            false,
+                            "Let browsers send cookies along with requests of such pages; not with"
+                                    + " cors-origin=*. Authorization headers need no such leave."));
+
+    /** How long browsers keep what a preflight has said. */
+    public static final Setting<Duration> CORS_MAX_AGE =
+            row(
+                    Setting.duration(
+                            "cors-max-age-secs",
+                            600,
+                            0,
+                            "How long browsers may keep what a preflight has said."));
+
     /** Threads that read prompts. */
     public static final Setting<Integer> PROMPT_THREADS =
             row(

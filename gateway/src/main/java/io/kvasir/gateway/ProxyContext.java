@@ -16,4 +16,5 @@ record ProxyContext(
         RetryPolicy.Rules retries,
         TrustedCallers trusted,
         WorkerKey workerKey,
+        AnswerCoding coding,
         Set<ProxyExchange> running) {}

@@ -359,7 +359,9 @@ final class ProxyExchange {
         private boolean takeOver(UpstreamAttempt.Answered answer) {
             synchronized (ProxyExchange.this) {
                 if (isCurrent(this)) {
-                    pump = new ResponsePump(response, answer, proxied.dropUsage(), this);
+                    pump =
+                            new ResponsePump(
+                                    response, answer, proxied.dropUsage(), context.coding(), this);
                 }
                 return pump != null;
             }

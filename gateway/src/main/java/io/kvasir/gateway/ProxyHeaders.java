@@ -29,6 +29,7 @@ final class ProxyHeaders {
             Set.of(
                     "host",
                     "content-length",
+                    "content-encoding",
                     "expect",
                     "accept-encoding",
                     "x-request-id",
@@ -70,6 +71,7 @@ final class ProxyHeaders {
         for (HttpField field : given) {
             final String name = field.getLowerCaseName();
             if (!isPassedOn(given, name)
+                    || isForBrowsers(field)
                     || name.equals("x-request-id") // the answer has it already
                     || (isStream && name.equals("content-length"))) {
                 continue;
@@ -80,6 +82,11 @@ final class ProxyHeaders {
                 headers.add(field);
             }
         }
+    }
+
+    /** What pages of other origins may do is the gateway's to say. */
+    static boolean isForBrowsers(HttpField field) {
+        return field.getLowerCaseName().startsWith("access-control-");
     }
 
     private static boolean isPassedOn(HttpFields all, String name) {

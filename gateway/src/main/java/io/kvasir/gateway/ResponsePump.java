@@ -71,12 +71,14 @@ final class ResponsePump extends IteratingCallback {
     private final int status;
     private final HttpFields headers;
     private final Content.Source source;
+    private final AnswerCoding coding;
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
     private final EventStream events;
     private final AnswerReader usage;
     private ByteArrayOutputStream held;
     private Content.Chunk passing;
+    private Gzip gzip; // null where the answer is sent as it is
     private boolean committed;
     private boolean upstreamEnded;
     private boolean firstToken;
@@ -87,24 +89,28 @@ final class ResponsePump extends IteratingCallback {
     /**
      * @param response the client's
      * @param dropUsage leave out the event that carries usage and no choice
+     * @param coding which answers are compressed; never one that the worker has encoded
      */
     ResponsePump(
             Response response,
             UpstreamAttempt.Answered answer,
             boolean dropUsage,
+            AnswerCoding coding,
             Listener listener) {
         this.response = response;
         this.status = answer.head().getStatus();
         this.headers = answer.head().getHeaders();
         this.source = answer.content();
+        this.coding = coding;
         this.listener = listener;
         final String type = headers.get(HttpHeader.CONTENT_TYPE);
         final boolean isEvents =
                 status == 200
                         && type != null
                         && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
-        this.events = isEvents ? new EventStream(dropUsage) : null;
-        this.usage = isEvents ? events.usage() : new AnswerReader();
+        final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
+        this.events = isEvents && isReadable ? new EventStream(dropUsage) : null;
+        this.usage = events != null ? events.usage() : new AnswerReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }
 
@@ -210,14 +216,18 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action write(ByteBuffer bytes) {
-        commit();
+        commit(bytes.remaining());
         listener.writing(true);
-        response.write(false, bytes, this);
+        response.write(false, encoded(bytes, false), this);
         return Action.SCHEDULED;
     }
 
+    private ByteBuffer encoded(ByteBuffer bytes, boolean last) {
+        return gzip == null ? bytes : gzip.encode(bytes, last);
+    }
+
     private Action complete(ByteBuffer bytes) {
-        commit();
+        commit(bytes.remaining());
         listener.complete(status, usage);
         return writeLast(bytes);
     }
@@ -225,17 +235,24 @@ final class ResponsePump extends IteratingCallback {
     private Action writeLast(ByteBuffer bytes) {
         lastWrite = true;
         listener.writing(true);
-        response.write(true, bytes, this);
+        response.write(true, encoded(bytes, true), this);
         return Action.SCHEDULED;
     }
 
-    private void commit() {
+    /**
+     * @param bytes least length of the answer
+     */
+    private void commit(int bytes) {
         if (committed) {
             return;
         }
         committed = true;
         response.setStatus(status);
         ProxyHeaders.toClient(headers, events != null, response.getHeaders());
+        gzip =
+                events != null
+                        ? coding.ofEvents(response.getRequest(), response.getHeaders())
+                        : coding.ofBytes(bytes, response.getRequest(), response.getHeaders());
         listener.committing(response.getHeaders());
     }
 
@@ -256,6 +273,7 @@ final class ResponsePump extends IteratingCallback {
 
     @Override
     protected void onCompleteSuccess() {
+        closeGzip();
         if (lastWrite) {
             listener.delivered();
         }
@@ -263,8 +281,15 @@ final class ResponsePump extends IteratingCallback {
 
     @Override
     protected void onCompleteFailure(Throwable cause) {
+        closeGzip();
         releasePassing();
         listener.clientFailed(cause);
+    }
+
+    private void closeGzip() {
+        if (gzip != null) {
+            gzip.close();
+        }
     }
 
     private void releasePassing() {

@@ -19,6 +19,8 @@ import java.util.concurrent.Executor;
  * executor, where they may block. Every answer gets the request's id.
  */
 final class StatusHandler extends Handler.Wrapper {
+    private static final String METHODS = "GET, HEAD";
+
     private final Readiness readiness;
     private final boolean answersHealth;
     private final ConnectionCap cap;
@@ -77,18 +79,14 @@ final class StatusHandler extends Handler.Wrapper {
     private static void answer(
             Readiness.State state, Request request, Response response, Callback callback) {
         final String method = request.getMethod();
+        if (method.equals("OPTIONS")) {
+            Answers.options(response, callback, METHODS);
+            return;
+        }
         if (!method.equals("GET") && !method.equals("HEAD")) {
-            response.getHeaders().put(HttpHeader.ALLOW, "GET, HEAD");
-            Answers.error(
-                    response,
-                    callback,
-                    ApiException.client(
-                            405,
-                            null,
-                            "method_not_allowed",
-                            "wrong_method",
-                            "status pages answer GET and HEAD, not " + method),
-                    RequestRecord.of(request).id());
+            final ApiException error =
+                    Paths.wrongMethod(Request.getPathInContext(request), METHODS, method);
+            Answers.error(response, callback, error, RequestRecord.of(request).id());
             return;
         }
         final ObjectNode page = Json.MAPPER.createObjectNode();

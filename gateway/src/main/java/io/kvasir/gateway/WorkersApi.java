@@ -20,6 +20,8 @@ final class WorkersApi {
 
     private static final String DRAIN = "/drain";
     private static final String RESUME = "/resume";
+    private static final String COLLECTION = "GET, HEAD, POST";
+    private static final String ONE = "GET, HEAD, DELETE";
     private static final int MAX_BODY_BYTES = 64 << 10;
 
     private final GatewayConfig config;
@@ -48,18 +50,22 @@ final class WorkersApi {
     void answer(String path, Request request, Response response, Callback callback)
             throws ApiException {
         final String method = request.getMethod();
+        if (method.equals("OPTIONS")) {
+            Answers.options(response, callback, methods(path));
+            return;
+        }
         if (path.equals(PATH)) {
             switch (method) {
                 case "GET", "HEAD" -> Answers.json(response, callback, 200, pages.registered());
                 case "POST" -> add(request, response, callback);
-                default -> throw wrongMethod(path, "GET, HEAD, POST", method);
+                default -> throw Paths.wrongMethod(path, COLLECTION, method);
             }
             return;
         }
         final String rest = path.substring(PATH.length() + 1);
         if (rest.endsWith(DRAIN) || rest.endsWith(RESUME)) {
             if (!method.equals("POST")) {
-                throw wrongMethod(path, "POST", method);
+                throw Paths.wrongMethod(path, "POST", method);
             }
             final boolean begin = rest.endsWith(DRAIN);
             final String name = rest.substring(0, rest.lastIndexOf('/'));
@@ -75,8 +81,14 @@ final class WorkersApi {
                 page.put("name", rest).put("removed", true);
                 Answers.json(response, callback, 200, page);
             }
-            default -> throw wrongMethod(path, "GET, HEAD, DELETE", method);
+            default -> throw Paths.wrongMethod(path, ONE, method);
         }
+    }
+
+    private static String methods(String path) {
+        return path.equals(PATH)
+                ? COLLECTION
+                : path.endsWith(DRAIN) || path.endsWith(RESUME) ? "POST" : ONE;
     }
 
     private void add(Request request, Response response, Callback callback) throws ApiException {
@@ -135,14 +147,5 @@ final class WorkersApi {
     private static ApiException notFound(String name) {
         return ApiException.client(
                 404, null, "not_found", "unknown_worker", "no worker is named '" + name + "'");
-    }
-
-    private static ApiException wrongMethod(String path, String methods, String method) {
-        return ApiException.client(
-                405,
-                null,
-                "method_not_allowed",
-                "wrong_method",
-                path + " answers " + methods + ", not " + method);
     }
 }
