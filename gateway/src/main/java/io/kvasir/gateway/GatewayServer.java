@@ -55,7 +55,7 @@ public final class GatewayServer implements AutoCloseable {
     private static final Duration CUT_TIME = Duration.ofSeconds(2);
 
     private static final long DRAIN_POLL_MS = 5;
-    private static final long SETTLE_NS = 300_000_000L;
+    private static final long SETTLE_NS = 1_000_000_000L;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
