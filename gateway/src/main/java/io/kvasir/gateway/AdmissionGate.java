@@ -95,6 +95,11 @@ final class AdmissionGate {
         /** The request has ended. */
         void end() {
             prepared();
+            giveBack();
+        }
+
+        @Override
+        public void giveBack() {
             bytes.addAndGet(-taken.getAndSet(0));
         }
     }

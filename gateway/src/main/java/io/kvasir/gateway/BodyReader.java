@@ -29,6 +29,9 @@ final class BodyReader {
 
                     @Override
                     public void take(long count) {}
+
+                    @Override
+                    public void giveBack() {}
                 };
 
         /**
@@ -45,6 +48,9 @@ final class BodyReader {
          *     more now
          */
         void take(long count) throws ApiException;
+
+        /** Gives back all that was taken: the body is refused, and what has arrived is not kept. */
+        void giveBack();
     }
 
     /**
@@ -85,6 +91,7 @@ final class BodyReader {
                 return read(
                         arriving, announced < 0 ? limit : (int) announced, announced < 0, budget);
             } catch (ApiException e) {
+                budget.giveBack(); // the rest may be long in coming
                 drain(request, arriving);
                 throw e;
             }

@@ -84,6 +84,25 @@ class AdmissionTest {
     }
 
     @Test
+    void aRefusedBodyThatIsLongInComingHoldsNothing() throws Exception {
+        final CountDownLatch release = new CountDownLatch(0);
+        try (FakeEngine engine = engine(release);
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("w"))
+                                        .set(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT, 100_000L)
+                                        .build());
+                RawClient client = new RawClient(gateway.port())) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:"
+                            + " chunked\r\n\r\n");
+            client.send(("1000\r\n" + "x".repeat(4096) + "\r\n").repeat(40)); // and no end
+            Eventually.holds(
+                    "others have room", () -> inBackground(gateway, large(60_000)).join() == 200);
+        }
+    }
+
+    @Test
     void bodiesShareABudgetOfBytes() throws Exception {
         final CountDownLatch release = new CountDownLatch(1);
         try (FakeEngine engine = engine(release);
