@@ -58,6 +58,7 @@ final class RequestParser {
      */
     static InferenceRequest parse(InferenceRequest.Route route, byte[] body) throws ApiException {
         final InferenceRequest request = new InferenceRequest(route, body);
+        Utf8Body.check(body);
         try (JsonParser json = Json.FACTORY.createParser(body)) {
             new RequestParser(request, json).read();
         } catch (JsonProcessingException e) {

@@ -16,6 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.ByteArrayOutputStream;
+import java.util.HexFormat;
 import java.util.List;
 
 class RequestParserTest {
@@ -213,6 +215,39 @@ class RequestParserTest {
         assertEquals(400, e.status());
         assertTrue(e.getMessage().contains(message), e.getMessage());
         assertEquals(param, e.json(null).get("error").get("param").textValue());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "C0AF, 23", // a slash in two bytes
+        "EDA080, 23", // half of a pair
+        "F4908080, 23", // beyond the last character
+        "C3, 23", // broken off
+        "61616161616161616161C080, 33",
+        "C3A9E282ACF09F9880FF, 32"
+    })
+    void refusesWhatIsNoUtf8(String hex, int at) {
+        final ApiException refused =
+                assertThrows(
+                        ApiException.class,
+                        () -> RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex)));
+        assertEquals(400, refused.status());
+        assertTrue(refused.getMessage().contains("at byte " + at), refused.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "61", "C3A9", "E282AC", "F09F9880", "EFBFBD", "61616161616161C3A9"})
+    void takesUtf8(String hex) throws Exception {
+        RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex));
+        RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex.repeat(2_000)));
+    }
+
+    private static byte[] prompt(String hex) {
+        final ByteArrayOutputStream body = new ByteArrayOutputStream();
+        body.writeBytes("{\"model\":\"m\",\"prompt\":\"".getBytes(UTF_8));
+        body.writeBytes(HexFormat.of().parseHex(hex));
+        body.writeBytes("\"}".getBytes(UTF_8));
+        return body.toByteArray();
     }
 
     @Test
