@@ -53,6 +53,11 @@ final class ConnectionCap extends NetworkConnectionLimit {
         return full;
     }
 
+    /** Whether there is a connection, or one that was accepted and is not set up yet. */
+    boolean hasConnections() {
+        return getPendingNetworkConnectionCount() + getNetworkConnectionCount() > 0;
+    }
+
     @Override
     protected void limit() {
         full = true;

@@ -56,6 +56,7 @@ public final class GatewayServer implements AutoCloseable {
 
     private static final long DRAIN_POLL_MS = 5;
     private static final long SETTLE_NS = 1_000_000_000L;
+    private static final long ACCEPT_NS = 20_000_000L;
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
@@ -543,20 +544,23 @@ public final class GatewayServer implements AutoCloseable {
 
     /**
      * Whether all requests have ended in time, and open connections have been silent for a moment:
-     * on one that was just opened, or is kept, a request may be on its way.
+     * on one that was just opened, or is kept, a request may be on its way. Where none is open that
+     * is looked at for a shorter one: the acceptor may have just taken the last from the port.
      */
     private boolean idleWithin(Duration limit) throws InterruptedException {
         final long startNs = System.nanoTime();
         long busyNs = startNs;
+        long openNs = startNs;
         while (true) {
             final long nowNs = System.nanoTime();
             final boolean isBusy = requests.getCurrentRequestCount() > 0;
             if (isBusy) {
                 busyNs = nowNs;
             }
-            if (!isBusy
-                    && (connector.getConnectedEndPoints().isEmpty()
-                            || nowNs - busyNs > SETTLE_NS)) {
+            if (isBusy || cap.hasConnections()) {
+                openNs = nowNs;
+            }
+            if (nowNs - openNs > ACCEPT_NS || nowNs - busyNs > SETTLE_NS) {
                 return true;
             }
             if (nowNs - startNs > limit.toNanos()) {

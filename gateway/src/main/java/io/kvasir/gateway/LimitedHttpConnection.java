@@ -105,8 +105,14 @@ final class LimitedHttpConnection extends HttpConnection {
         }
     }
 
-    /** Empty lines before a head are a part of it, which the parser does not say. */
+    /**
+     * Empty lines before a head are a part of it, which the parser does not say. Behind an answer
+     * that was the connection's last there is none: only its end is waited for.
+     */
     private boolean headHasBegun() {
+        if (getEndPoint().isOutputShutdown()) {
+            return false;
+        }
         if (!getParser().isStart()) {
             return true;
         }

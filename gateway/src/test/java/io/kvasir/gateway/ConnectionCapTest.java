@@ -94,7 +94,7 @@ class ConnectionCapTest {
     void idleConnectionsMakeRoomForNewOnes() throws Exception {
         start(8, 0);
         final List<RawClient> busy = busy(2);
-        for (int i = 0; i < 50; i++) {
+        for (int i = 0; i < 16; i++) {
             client().send(GET).readUntil("\"object\":\"list\""); // and stays open
         }
         goOn.countDown();
@@ -106,7 +106,7 @@ class ConnectionCapTest {
     @Test
     void theLimitHoldsForConnectionsThatSendNothing() throws Exception {
         start(4, 0);
-        for (int i = 0; i < 50; i++) {
+        for (int i = 0; i < 16; i++) {
             client();
         }
         client().send(GET).readUntil("\"object\":\"list\"");

@@ -80,7 +80,7 @@ class CountedAnswersTest {
                 "HEAD /v1/models||models|200",
                 "GET /v1/models/x||unknown|404",
                 "GET /v1/completions/||unknown|404",
-                "OPTIONS *||unknown|404",
+                "OPTIONS *||unknown|204",
                 "GET /live||live|200",
                 "POST /live|x|live|405",
                 "GET /ready||ready|200",
