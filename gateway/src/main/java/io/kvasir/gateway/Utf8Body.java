@@ -49,8 +49,8 @@ final class Utf8Body {
         return body.length > 1
                 && (body[0] == 0
                         || body[1] == 0
-                        || body[0] == (byte) 0xFE && body[1] == (byte) 0xFF
-                        || body[0] == (byte) 0xFF && body[1] == (byte) 0xFE);
+                        || (body[0] == (byte) 0xFE && body[1] == (byte) 0xFF)
+                        || (body[0] == (byte) 0xFF && body[1] == (byte) 0xFE));
     }
 
     /** Bytes before the first eight in which one is not ASCII. */
