@@ -107,6 +107,8 @@ class RollingUpgradeTest {
                                     .anyMatch(
                                             line ->
                                                     line.startsWith("kvasir_requests_total")
+                                                            && line.contains(
+                                                                    "route=\"completions\"")
                                                             && line.contains("status=\"200\"")));
         }
 
