@@ -76,6 +76,7 @@ final class WarmUp {
                             config.get(GatewaySettings.MODEL),
                             encoder);
             warmUp.send(startNs + limitNs);
+            LifeCycle.stop(client); // the gateway's end would wait for open connections
             LOG.info(
                     "warmed up by {} requests of its own in {} ms, {} of them failed",
                     warmUp.sent,
