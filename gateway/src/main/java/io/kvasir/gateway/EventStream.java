@@ -25,7 +25,8 @@ final class EventStream {
     private final boolean dropUsage;
     private byte[] buffer = new byte[4096];
     private int length; // bytes in the buffer
-    private int ready; // bytes that were handed out by the last accept
+    private int taken; // bytes that were handed out
+    private int ready; // bytes of whole events, those handed out included
     private int scanned; // where to look for the end of the open event
     private int lineStart;
     private boolean inOversized;
@@ -45,12 +46,11 @@ final class EventStream {
      * Takes the next bytes of the stream.
      *
      * @param chunk consumed
-     * @return whole events to send on, in the same bytes; may be empty; valid until the next call
      */
-    ByteBuffer accept(ByteBuffer chunk) {
+    void accept(ByteBuffer chunk) {
         compact();
         append(chunk);
-        int eventStart = 0;
+        int eventStart = ready;
         for (int i = scanned; i < length; i++) {
             if (buffer[i] != '\n') {
                 continue;
@@ -79,24 +79,40 @@ final class EventStream {
         }
         scanned = length;
         ready = eventStart;
-        return ByteBuffer.wrap(buffer, 0, ready);
     }
 
-    /** Bytes of an event whose end never came. */
-    ByteBuffer rest() {
-        compact();
-        return ByteBuffer.wrap(buffer, 0, length);
+    /** Bytes of whole events that wait to be sent on. */
+    int readyBytes() {
+        return ready - taken;
+    }
+
+    /**
+     * Hands out the whole events that have come since the last time, in the same bytes.
+     *
+     * @return may be empty; valid until the next call
+     */
+    ByteBuffer takeReady() {
+        final ByteBuffer whole = ByteBuffer.wrap(buffer, taken, ready - taken);
+        taken = ready;
+        return whole;
+    }
+
+    /** Hands out everything: whole events, and bytes of an event whose end never came. */
+    ByteBuffer takeAll() {
+        ready = length;
+        return takeReady();
     }
 
     private void compact() {
-        if (ready == 0) {
+        if (taken == 0) {
             return;
         }
-        System.arraycopy(buffer, ready, buffer, 0, length - ready);
-        length -= ready;
-        scanned -= ready;
-        lineStart -= ready;
-        ready = 0;
+        System.arraycopy(buffer, taken, buffer, 0, length - taken);
+        length -= taken;
+        scanned -= taken;
+        lineStart -= taken;
+        ready -= taken;
+        taken = 0;
     }
 
     private void append(ByteBuffer chunk) {

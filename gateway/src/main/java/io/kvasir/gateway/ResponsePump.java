@@ -65,6 +65,7 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private static final int HELD_ANSWER_BYTES = 4 << 20;
+    private static final int WRITE_BYTES = 16 << 10; // of events at once
     private static final byte[] COMMENT = {':', '\n', '\n'};
 
     private final Response response;
@@ -78,6 +79,7 @@ final class ResponsePump extends IteratingCallback {
     private final AnswerReader usage;
     private ByteArrayOutputStream held;
     private Content.Chunk passing;
+    private Throwable failure; // of the worker's answer; what came before it is written first
     private Gzip gzip; // null where the answer is sent as it is
     private boolean committed;
     private boolean upstreamEnded;
@@ -144,47 +146,84 @@ final class ResponsePump extends IteratingCallback {
             if (demanded) {
                 return Action.IDLE;
             }
-            if (upstreamEnded) {
-                return complete(events.rest());
+            if (failure != null) {
+                return broken(failure);
+            }
+            if (events != null) {
+                return passEvents();
             }
             final Content.Chunk chunk = source.read();
             if (chunk == null) {
-                demanded = true;
-                source.demand(onDemand);
+                demand();
                 return Action.IDLE;
             }
             if (Content.Chunk.isFailure(chunk)) {
-                return broken(
-                        UpstreamFault.of(chunk.getFailure()),
-                        UpstreamFault.describe(chunk.getFailure()));
+                failure = chunk.getFailure();
+                continue;
             }
-            final Action action = events != null ? takeEvents(chunk) : takeBytes(chunk);
+            final Action action = takeBytes(chunk);
             if (action != null) {
                 return action;
             }
         }
     }
 
-    /** A part of an event stream; null when there is nothing to write yet. */
-    private Action takeEvents(Content.Chunk chunk) {
-        upstreamEnded = chunk.isLast();
-        final ByteBuffer ready = events.accept(chunk.getByteBuffer());
-        chunk.release();
-        if (events.sawFirstToken()) {
-            if (!firstToken) {
-                firstToken = true;
-                listener.firstToken();
-            }
-            listener.outputTokens(events.outputTokens());
+    private void demand() {
+        demanded = true;
+        source.demand(onDemand);
+    }
+
+    /** Writes what has come of an event stream: however many chunks it came in, in one write. */
+    private Action passEvents() {
+        final boolean hasAll = readEvents();
+        countTokens();
+        if (upstreamEnded && (events.sawDone() || events.sawError())) {
+            // a stream keeps its form, chunks, however fast it ended
+            return committed ? complete(events.takeAll()) : write(events.takeReady());
         }
-        if (upstreamEnded && !events.sawDone() && !events.sawError()) {
-            if (ready.hasRemaining()) {
-                upstreamEnded = false; // whole events that came with the end; it is read again
-                return write(ready);
-            }
+        if (hasAll) {
+            demand(); // what comes meanwhile is read after the write
+        }
+        if (events.readyBytes() > 0) {
+            return write(events.takeReady());
+        }
+        if (upstreamEnded) {
             return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
         }
-        return ready.hasRemaining() ? write(ready) : null;
+        return failure == null ? Action.IDLE : broken(failure);
+    }
+
+    /**
+     * Reads what is there, up to a limit.
+     *
+     * @return whether more is to come, but is not there yet
+     */
+    private boolean readEvents() {
+        while (!upstreamEnded && failure == null && events.readyBytes() < WRITE_BYTES) {
+            final Content.Chunk chunk = source.read();
+            if (chunk == null) {
+                return true;
+            }
+            if (Content.Chunk.isFailure(chunk)) {
+                failure = chunk.getFailure();
+                return false;
+            }
+            upstreamEnded = chunk.isLast();
+            events.accept(chunk.getByteBuffer());
+            chunk.release();
+        }
+        return false;
+    }
+
+    private void countTokens() {
+        if (!events.sawFirstToken()) {
+            return;
+        }
+        if (!firstToken) {
+            firstToken = true;
+            listener.firstToken();
+        }
+        listener.outputTokens(events.outputTokens());
     }
 
     /** A part of any other answer; null when there is nothing to write yet. */
@@ -254,6 +293,10 @@ final class ResponsePump extends IteratingCallback {
                         ? coding.ofEvents(response.getRequest(), response.getHeaders())
                         : coding.ofBytes(bytes, response.getRequest(), response.getHeaders());
         listener.committing(response.getHeaders());
+    }
+
+    private Action broken(Throwable cause) {
+        return broken(UpstreamFault.of(cause), UpstreamFault.describe(cause));
     }
 
     private Action broken(UpstreamFault fault, String cause) {

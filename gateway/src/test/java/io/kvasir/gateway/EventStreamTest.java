@@ -37,15 +37,40 @@ class EventStreamTest {
         for (int cut = 0; cut <= bytes.length; cut++) {
             final EventStream events = new EventStream(false);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
-            take(out, events.accept(ByteBuffer.wrap(bytes, 0, cut)));
-            take(out, events.accept(ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
-            take(out, events.rest());
+            take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
+            take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
+            take(out, events.takeAll());
             assertEquals(stream, out.toString(UTF_8));
             assertTrue(events.sawDone());
             assertTrue(events.sawFirstToken());
             assertEquals(32, events.usage().cachedTokens());
             assertEquals(40, events.usage().promptTokens());
             assertEquals(2, events.outputTokens());
+        }
+    }
+
+    @Test
+    void whatIsNotTakenIsKeptForTheNextTime() {
+        final String stream = ROLE + TOKEN + TOKEN + USAGE + TOKEN + DONE;
+        final byte[] bytes = stream.getBytes(UTF_8);
+        final Random random = new Random(Seeds.next("EventStreamTest.kept"));
+        for (int round = 0; round < 300; round++) {
+            final EventStream events = new EventStream(true);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            for (int from = 0; from < bytes.length; ) {
+                final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
+                events.accept(ByteBuffer.wrap(bytes, from, to - from));
+                if (random.nextInt(3) == 0) {
+                    final int ready = events.readyBytes();
+                    final int before = out.size();
+                    take(out, events.takeReady());
+                    assertEquals(ready, out.size() - before);
+                    assertEquals(0, events.readyBytes());
+                }
+                from = to;
+            }
+            take(out, events.takeAll());
+            assertEquals(ROLE + TOKEN + TOKEN + TOKEN + DONE, out.toString(UTF_8));
         }
     }
 
@@ -58,7 +83,7 @@ class EventStreamTest {
             final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
             for (int from = 0; from < bytes.length; ) {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
-                take(out, events.accept(ByteBuffer.wrap(bytes, from, to - from)));
+                take(out, pass(events, ByteBuffer.wrap(bytes, from, to - from)));
                 from = to;
             }
             assertEquals(ROLE + TOKEN + TOKEN + DONE, out.toString(UTF_8));
@@ -72,7 +97,7 @@ class EventStreamTest {
                 "data:"
                     + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
         final EventStream events = new EventStream(true);
-        assertEquals(both, text(events.accept(bytes(both))));
+        assertEquals(both, text(pass(events, bytes(both))));
         assertEquals(1, events.usage().promptTokens());
     }
 
@@ -99,8 +124,8 @@ class EventStreamTest {
     @Test
     void anEventWithoutEndIsHeldBack() {
         final EventStream events = new EventStream(false);
-        assertEquals(TOKEN, text(events.accept(bytes(TOKEN + "data: {\"half"))));
-        assertEquals("data: {\"half", text(events.rest()));
+        assertEquals(TOKEN, text(pass(events, bytes(TOKEN + "data: {\"half"))));
+        assertEquals("data: {\"half", text(events.takeAll()));
     }
 
     @Test
@@ -109,13 +134,13 @@ class EventStreamTest {
         final byte[] piece = new byte[200_000];
         Arrays.fill(piece, (byte) 'x');
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
-        take(out, events.accept(bytes("data: {\"usage\":{")));
+        take(out, pass(events, bytes("data: {\"usage\":{")));
         for (int i = 0; i < 8; i++) {
-            take(out, events.accept(ByteBuffer.wrap(piece)));
+            take(out, pass(events, ByteBuffer.wrap(piece)));
         }
         assertTrue(out.size() > EventStream.MAX_EVENT_BYTES);
-        take(out, events.accept(bytes("\n")));
-        take(out, events.accept(bytes("\n" + TOKEN + USAGE + DONE)));
+        take(out, pass(events, bytes("\n")));
+        take(out, pass(events, bytes("\n" + TOKEN + USAGE + DONE)));
         assertTrue(out.toString(UTF_8).endsWith("x\n\n" + TOKEN + DONE));
         assertTrue(events.sawFirstToken());
     }
@@ -124,8 +149,13 @@ class EventStreamTest {
     void anErrorEventOfTheEngineIsSeen() {
         final EventStream events = new EventStream(true);
         final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
-        assertEquals(error, text(events.accept(bytes(error))));
+        assertEquals(error, text(pass(events, bytes(error))));
         assertTrue(events.sawError());
+    }
+
+    private static ByteBuffer pass(EventStream events, ByteBuffer chunk) {
+        events.accept(chunk);
+        return events.takeReady();
     }
 
     private static ByteBuffer bytes(String text) {
