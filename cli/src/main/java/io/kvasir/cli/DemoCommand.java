@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.SimModel;
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;

@@ -2,7 +2,7 @@ package io.kvasir.cli;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.SimModel;
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
 

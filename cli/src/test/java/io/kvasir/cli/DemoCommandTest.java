@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.SimModel;
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
 

@@ -19,28 +19,34 @@ import java.util.Set;
 class RoomsTest {
     /** Room to the rooms that it may know; itself and libraries aside. */
     private static final Map<String, Set<String>> MAY_KNOW =
-            Map.of(
-                    "core", Set.of(),
-                    "nats", Set.of("nixl"),
-                    "pipeline", Set.of("core"),
-                    "panama", Set.of(),
-                    "nixl", Set.of("panama"),
-                    "router", Set.of("core", "pipeline"),
-                    "sim", Set.of("nixl"),
-                    "gateway", Set.of("core", "pipeline", "router", "nixl", "panama"),
-                    "bench", Set.of("core", "pipeline", "router", "nixl", "panama"),
-                    "cli",
-                            Set.of(
-                                    "core",
-                                    "pipeline",
-                                    "router",
-                                    "gateway",
-                                    "sim",
-                                    "nixl",
-                                    "panama",
-                                    "bench"));
+            Map.ofEntries(
+                    entry("core"),
+                    entry("nats", "nixl"),
+                    entry("pipeline", "core"),
+                    entry("panama"),
+                    entry("nixl", "panama"),
+                    entry("router", "core", "pipeline"),
+                    entry("sim"),
+                    entry("prompt"),
+                    entry("gateway", "core", "pipeline", "router", "prompt"),
+                    entry("bench", "core", "pipeline", "router", "nixl", "panama"),
+                    entry(
+                            "cli",
+                            "core",
+                            "pipeline",
+                            "router",
+                            "prompt",
+                            "gateway",
+                            "sim",
+                            "nixl",
+                            "panama",
+                            "bench"));
 
     private static JavaClasses classes;
+
+    private static Map.Entry<String, Set<String>> entry(String room, String... below) {
+        return Map.entry(room, Set.of(below));
+    }
 
     @BeforeAll
     static void importClasses() {

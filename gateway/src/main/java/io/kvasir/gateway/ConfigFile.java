@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.Setting;
 import io.kvasir.router.Settings;
 import io.kvasir.router.Settings.Source;

@@ -3,7 +3,7 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 
-import io.kvasir.gateway.tokens.PromptException;
+import io.kvasir.prompt.tokenizer.PromptException;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;

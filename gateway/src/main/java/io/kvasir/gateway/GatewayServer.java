@@ -1,9 +1,10 @@
 package io.kvasir.gateway;
 
-import io.kvasir.gateway.template.TemplateLimits;
-import io.kvasir.gateway.tokens.ChatModel;
-import io.kvasir.gateway.tokens.TemplatePolicy;
-import io.kvasir.gateway.tokens.TokenizerException;
+import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.prompt.chat.TemplatePolicy;
+import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.prompt.tokenizer.TokenizerException;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;

@@ -1,7 +1,7 @@
 package io.kvasir.gateway;
 
-import io.kvasir.gateway.template.TemplateLimits;
-import io.kvasir.gateway.tokens.TemplatePolicy;
+import io.kvasir.prompt.chat.TemplatePolicy;
+import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Setting;
 import io.kvasir.router.SettingTable;

@@ -1,7 +1,7 @@
 package io.kvasir.gateway;
 
-import io.kvasir.gateway.tokens.ChatModel;
-import io.kvasir.gateway.tokens.PromptException;
+import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.router.RouterSettings;
 
 import org.slf4j.Logger;

@@ -3,7 +3,7 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.gateway.tokens.ChatModel;
+import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.router.RouterSettings;
 
 import org.eclipse.jetty.client.HttpClient;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 
 import org.eclipse.jetty.server.Handler;

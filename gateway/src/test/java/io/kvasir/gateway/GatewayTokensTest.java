@@ -25,7 +25,8 @@ class GatewayTokensTest {
 
     private Path simModel() throws Exception {
         for (String file : new String[] {"tokenizer.json", "tokenizer_config.json"}) {
-            try (InputStream in = getClass().getResourceAsStream("sim-model/" + file)) {
+            try (InputStream in =
+                    getClass().getResourceAsStream("/io/kvasir/prompt/chat/sim-model/" + file)) {
                 Files.write(folder.resolve(file), in.readAllBytes());
             }
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 
 import org.eclipse.jetty.http.HttpHeader;

@@ -3,6 +3,8 @@ package io.kvasir.gateway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.prompt.chat.SimModel;
+
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.testsupport.Seeds;

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.prompt.chat.SimModel;
+
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;

@@ -1,0 +1,348 @@
+package io.kvasir.prompt.chat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.prompt.tokenizer.PromptException;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Brings the messages and tools of a chat request into the form in which vLLM hands them to a
+ * template: the same members in the same order, because templates print them as JSON.
+ */
+final class ChatMessages {
+    private static final Set<String> TEXT_PARTS =
+            Set.of("text", "input_text", "output_text", "refusal", "thinking");
+
+    /** Members of content parts that are not passed on to templates. */
+    private static final Set<String> CONSUMED_PART_MEMBERS =
+            Set.of(
+                    "audio_embeds",
+                    "audio_url",
+                    "closed",
+                    "data",
+                    "file",
+                    "image_embeds",
+                    "image_pil",
+                    "image_url",
+                    "input_audio",
+                    "name",
+                    "prompt_cache_breakpoint",
+                    "refusal",
+                    "text",
+                    "thinking",
+                    "type",
+                    "uuid",
+                    "video_embeds",
+                    "video_url");
+
+    /** Line that some clients put before system text; engines leave it out, as it never repeats. */
+    private static final String ATTRIBUTION = "x-anthropic-billing-header";
+
+    private static final List<String> FURTHER_MEMBERS = List.of("name", "task");
+
+    /** Most messages have no more than role and content. */
+    private static final int USUAL_MEMBERS = 2;
+
+    private ChatMessages() {}
+
+    /**
+     * Converts messages.
+     *
+     * @param messages the request's array
+     * @param asParts whether the template wants content as a list of parts instead of a string
+     * @throws PromptException if a message is malformed, or has parts other than text
+     */
+    static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
+        if (!messages.isArray() || messages.isEmpty()) {
+            throw PromptException.invalid("messages: expected an array that is not empty");
+        }
+        final List<Map<String, Object>> conversation = new ArrayList<>(messages.size());
+        for (JsonNode message : messages) {
+            conversation.add(message(message, asParts));
+        }
+        return conversation;
+    }
+
+    private static Map<String, Object> message(JsonNode message, boolean asParts) {
+        final String role = message.path("role").textValue();
+        if (role == null) {
+            throw PromptException.invalid("messages: a message without role");
+        }
+        final Map<String, Object> result = LinkedHashMap.newLinkedHashMap(USUAL_MEMBERS);
+        result.put("role", role);
+        result.put("content", content(role, message.path("content"), asParts));
+        switch (role) {
+            case "assistant" -> {
+                if (JsonValues.has(message, "tool_calls") && !message.get("tool_calls").isEmpty()) {
+                    result.put("tool_calls", toolCalls(message.get("tool_calls")));
+                }
+                final String reasoning =
+                        JsonValues.has(message, "reasoning")
+                                ? message.get("reasoning").textValue()
+                                : message.path("reasoning_content").textValue();
+                if (reasoning != null) {
+                    result.put("reasoning", reasoning);
+                    result.put("reasoning_content", reasoning);
+                }
+            }
+            case "tool" -> {
+                if (message.has("tool_call_id")) {
+                    result.put("tool_call_id", JsonValues.of(message.get("tool_call_id")));
+                }
+            }
+            default -> {
+                // nothing but the content
+            }
+        }
+        for (String member : FURTHER_MEMBERS) {
+            if (message.path(member).isTextual()) {
+                result.put(member, message.get(member).textValue());
+            }
+        }
+        if (role.equals("developer")) {
+            result.put("tools", JsonValues.of(message.path("tools")));
+        }
+        return result;
+    }
+
+    private static Object content(String role, JsonNode content, boolean asParts) {
+        if (content.isTextual() && (!asParts || role.equals("tool"))) {
+            final String text = withoutAttribution(role, content.textValue());
+            return text == null ? "" : text;
+        }
+        final List<Map<String, Object>> parts = parts(role, content);
+        final boolean onlyText = parts.stream().allMatch(part -> "text".equals(part.get("type")));
+        return asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts);
+    }
+
+    private static String joined(List<Map<String, Object>> parts) {
+        final List<String> texts = new ArrayList<>(parts.size());
+        for (Map<String, Object> part : parts) {
+            texts.add((String) part.getOrDefault("text", part.get("name")));
+        }
+        return String.join("\n", texts);
+    }
+
+    private static List<Map<String, Object>> parts(String role, JsonNode content) {
+        final List<Map<String, Object>> parts = new ArrayList<>();
+        if (content.isTextual()) {
+            addText(parts, role, content.textValue(), null);
+        } else if (content.isArray()) {
+            for (JsonNode part : content) {
+                addPart(parts, role, part);
+            }
+        } else if (!content.isNull() && !content.isMissingNode()) {
+            throw PromptException.invalid("messages: content is neither text nor a list of parts");
+        }
+        return parts;
+    }
+
+    private static void addPart(List<Map<String, Object>> parts, String role, JsonNode part) {
+        if (part.isTextual()) {
+            addText(parts, role, part.textValue(), null);
+            return;
+        }
+        final String type = part.path("type").textValue();
+        if (type == null) {
+            throw PromptException.unknown("messages: a content part without type");
+        }
+        if (type.equals("tool_reference")) {
+            final Map<String, Object> reference = new LinkedHashMap<>();
+            reference.put("type", type);
+            reference.put("name", part.path("name").textValue());
+            parts.add(reference);
+            return;
+        }
+        if (!TEXT_PARTS.contains(type)) {
+            throw PromptException.unknown(
+                    "messages: tokens of a content part of type '" + type + "' are not known here");
+        }
+        final JsonNode text =
+                part.path(type.equals("refusal") || type.equals("thinking") ? type : "text");
+        if (text.isTextual()) {
+            addText(parts, type.equals("text") ? role : "", text.textValue(), part);
+        }
+    }
+
+    private static void addText(
+            List<Map<String, Object>> parts, String role, String given, JsonNode part) {
+        final String text = withoutAttribution(role, given);
+        if (text == null) {
+            return;
+        }
+        final Map<String, Object> result = new LinkedHashMap<>();
+        result.put("type", "text");
+        result.put("text", text);
+        if (part != null) {
+            part.properties()
+                    .forEach(
+                            member -> {
+                                if (!CONSUMED_PART_MEMBERS.contains(member.getKey())) {
+                                    result.put(member.getKey(), JsonValues.of(member.getValue()));
+                                }
+                            });
+        }
+        parts.add(result);
+    }
+
+    /** Null where there is nothing else. */
+    private static String withoutAttribution(String role, String text) {
+        if (!role.equals("system") || !text.startsWith(ATTRIBUTION)) {
+            return text;
+        }
+        final int lineEnd = text.indexOf('\n');
+        return lineEnd < 0 || lineEnd == text.length() - 1 ? null : text.substring(lineEnd + 1);
+    }
+
+    private static List<Object> toolCalls(JsonNode calls) {
+        if (!calls.isArray()) {
+            throw PromptException.invalid("messages: tool_calls is not an array");
+        }
+        final List<Object> out = new ArrayList<>(calls.size());
+        for (JsonNode call : calls) {
+            final JsonNode function = call.path("function");
+            if (!function.isObject() || !call.path("type").asText("function").equals("function")) {
+                throw PromptException.invalid("messages: only tool_calls of functions are known");
+            }
+            final Map<String, Object> named = new LinkedHashMap<>();
+            named.put("arguments", arguments(function.path("arguments")));
+            copy(function, named, "name");
+            rest(function, named);
+            final Map<String, Object> result = new LinkedHashMap<>();
+            copy(call, result, "id");
+            result.put("function", named);
+            copy(call, result, "type");
+            rest(call, result);
+            out.add(result);
+        }
+        return out;
+    }
+
+    private static Map<String, Object> arguments(JsonNode given) {
+        if (given.isObject()) {
+            return JsonValues.dict(given);
+        }
+        return given.isTextual() && !given.textValue().isEmpty()
+                ? JsonValues.parseDict(given.textValue())
+                : new LinkedHashMap<>();
+    }
+
+    private static void copy(JsonNode from, Map<String, Object> to, String member) {
+        if (from.has(member)) {
+            to.put(member, JsonValues.of(from.get(member)));
+        }
+    }
+
+    private static void rest(JsonNode from, Map<String, Object> to) {
+        from.properties()
+                .forEach(
+                        member ->
+                                to.putIfAbsent(member.getKey(), JsonValues.of(member.getValue())));
+    }
+
+    /**
+     * Converts tools; null when there are none.
+     *
+     * @throws PromptException if a tool has no function with a name
+     */
+    static List<Object> tools(JsonNode tools) {
+        if (tools.isNull() || tools.isMissingNode()) {
+            return null;
+        }
+        if (!tools.isArray() || tools.isEmpty()) {
+            throw PromptException.invalid("tools: expected an array that is not empty");
+        }
+        final List<Object> out = new ArrayList<>(tools.size());
+        for (JsonNode tool : tools) {
+            final JsonNode function = tool.path("function");
+            if (!function.path("name").isTextual()) {
+                throw PromptException.invalid("tools: a function without name");
+            }
+            final Map<String, Object> described = new LinkedHashMap<>();
+            for (String member : new String[] {"name", "description", "parameters"}) {
+                described.put(member, JsonValues.of(function.path(member)));
+            }
+            if (JsonValues.has(function, "strict")) {
+                described.put("strict", JsonValues.of(function.get("strict")));
+            }
+            final boolean toolDefers = JsonValues.has(tool, "defer_loading");
+            final JsonNode defer =
+                    JsonValues.has(function, "defer_loading")
+                            ? function.get("defer_loading")
+                            : tool.path("defer_loading");
+            if (!defer.isNull() && !defer.isMissingNode()) {
+                described.put("defer_loading", JsonValues.of(defer));
+            }
+            final Map<String, Object> result = new LinkedHashMap<>();
+            result.put("type", "function");
+            result.put("function", described);
+            if (toolDefers) {
+                result.put("defer_loading", JsonValues.of(tool.get("defer_loading")));
+            }
+            out.add(result);
+        }
+        return out;
+    }
+
+    /**
+     * Replaces developer messages for a template that does not know them; one system message leads.
+     */
+    static List<Map<String, Object>> withoutDevelopers(List<Map<String, Object>> conversation) {
+        final List<Map<String, Object>> converted = new ArrayList<>(conversation.size());
+        for (Map<String, Object> message : conversation) {
+            if (message.get("role").equals("developer")) {
+                final Map<String, Object> system = new LinkedHashMap<>(message);
+                system.put("role", "system");
+                system.remove("tools");
+                converted.add(system);
+            } else {
+                converted.add(message);
+            }
+        }
+        return consolidated(converted);
+    }
+
+    private static List<Map<String, Object>> consolidated(List<Map<String, Object>> conversation) {
+        final List<String> texts = new ArrayList<>();
+        final List<Map<String, Object>> others = new ArrayList<>();
+        boolean needed = false;
+        for (int i = 0; i < conversation.size(); i++) {
+            final Map<String, Object> message = conversation.get(i);
+            if (!message.get("role").equals("system")) {
+                others.add(message);
+                continue;
+            }
+            needed |= i > 0;
+            final String text = plainText(message.get("content"));
+            if (!text.isEmpty()) {
+                texts.add(text);
+            }
+        }
+        if (!needed) {
+            return conversation;
+        }
+        final Map<String, Object> merged = new LinkedHashMap<>();
+        merged.put("role", "system");
+        merged.put("content", String.join("\n\n", texts));
+        others.addFirst(merged);
+        return others;
+    }
+
+    private static String plainText(Object content) {
+        if (content instanceof String text) {
+            return text;
+        }
+        final List<String> texts = new ArrayList<>();
+        for (Object part : (List<?>) content) {
+            if (part instanceof Map<?, ?> map && map.get("text") instanceof String text) {
+                texts.add(text);
+            }
+        }
+        return String.join("\n", texts);
+    }
+}

@@ -1,0 +1,366 @@
+package io.kvasir.prompt.chat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.prompt.jinja.TemplateException;
+import io.kvasir.prompt.tokenizer.PromptException;
+import io.kvasir.prompt.tokenizer.Tokenizer;
+import io.kvasir.prompt.tokenizer.TokenizerException;
+import io.kvasir.prompt.tokenizer.Tokenizers;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * A model's tokenizer and chat template: turns requests into the token ids that a vLLM engine
+ * computes for them. Safe for use by many threads at once.
+ *
+ * <p>Follows vLLM with its default flags for models whose prompts come from a Hugging Face
+ * template; models with a prompt format in the engine's own code (gpt-oss, DeepSeek-V3.2, Mistral's
+ * own tokenizer files) are not covered.
+ */
+public final class ChatModel implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ChatModel.class);
+    private static final String SIM_MODEL = "sim-model/";
+
+    /** The words of vLLM, started without {@code --trust-request-chat-template}. */
+    private static final String UNTRUSTED =
+            "Chat template is passed with request, but --trust-request-chat-template is not set."
+                    + " Refused request with untrusted chat template.";
+
+    /** Arguments of the reference implementation that never reach a template. */
+    private static final Set<String> NOT_FOR_TEMPLATES =
+            Set.of(
+                    "conversation",
+                    "padding",
+                    "truncation",
+                    "max_length",
+                    "return_tensors",
+                    "return_dict",
+                    "return_assistant_tokens_mask",
+                    "tokenizer_kwargs",
+                    "continue_final_message");
+
+    private final String name;
+    private final Tokenizer tokenizer;
+    private final Map<String, String> specialTokens;
+    private final TemplatePolicy policy;
+    private final Map<String, CompiledTemplate> templates = new LinkedHashMap<>();
+    private final TemplateCache requestTemplates;
+
+    private ChatModel(ModelFiles files, TemplatePolicy policy) {
+        this.policy = policy;
+        requestTemplates = new TemplateCache(policy.cacheBytes());
+        name = files.name();
+        tokenizer = Tokenizers.load(files.tokenizer().json(), name, files.moreTokens());
+        specialTokens = Map.copyOf(files.specialTokens());
+        files.templates()
+                .forEach(
+                        (key, source) ->
+                                templates.put(key, CompiledTemplate.of(source, policy.limits())));
+        templates.forEach(
+                (key, compiled) -> {
+                    if (compiled.problem() != null) {
+                        LOG.warn(
+                                "{}: chat template '{}' cannot be used: {}",
+                                name,
+                                key,
+                                compiled.problem().getMessage());
+                    }
+                });
+    }
+
+    /**
+     * Loads a model's files: {@code tokenizer.json}, and beside it {@code tokenizer_config.json},
+     * {@code chat_template.jinja} (with {@code additional_chat_templates/}), {@code
+     * chat_template.json} and {@code special_tokens_map.json} where they exist.
+     *
+     * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
+     * @return the model; a template that cannot be compiled is reported in the log and fails the
+     *     chats that need it
+     * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
+     */
+    public static ChatModel load(Path folderOrTokenizerJson) {
+        return load(folderOrTokenizerJson, TemplatePolicy.DEFAULT);
+    }
+
+    /**
+     * Loads a model's files as {@link #load(Path)} does.
+     *
+     * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
+     * @param policy what chat templates may do
+     * @return the model
+     * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
+     */
+    public static ChatModel load(Path folderOrTokenizerJson, TemplatePolicy policy) {
+        try {
+            return new ChatModel(ModelFiles.read(folderOrTokenizerJson), policy);
+        } catch (IOException e) {
+            throw new TokenizerException(
+                    "cannot read the model's tokenizer files at "
+                            + folderOrTokenizerJson
+                            + ": "
+                            + e,
+                    e);
+        }
+    }
+
+    /**
+     * The model of simulated engines: one token per UTF-8 byte, its id the byte's value, and four
+     * special tokens from 256 on.
+     */
+    public static ChatModel simulated() {
+        try {
+            return new ChatModel(
+                    ModelFiles.of(
+                            "kvasir-sim",
+                            resource("tokenizer.json"),
+                            resource("tokenizer_config.json")),
+                    TemplatePolicy.DEFAULT);
+        } catch (IOException e) {
+            throw new TokenizerException("cannot read the simulated model's files: " + e, e);
+        }
+    }
+
+    private static byte[] resource(String file) throws IOException {
+        try (InputStream in = ChatModel.class.getResourceAsStream(SIM_MODEL + file)) {
+            if (in == null) {
+                throw new IOException(SIM_MODEL + file + " is not on the class path");
+            }
+            return in.readAllBytes();
+        }
+    }
+
+    /** The tokenizer. */
+    public Tokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    /** Whether chats can be rendered at all. */
+    public boolean hasChatTemplate() {
+        return templates.values().stream().anyMatch(compiled -> compiled.template() != null);
+    }
+
+    /**
+     * Token ids of a completion's text prompt, special tokens such as BOS added.
+     *
+     * @param prompt the text
+     * @return fresh array of ids
+     */
+    public int[] completionTokens(String prompt) {
+        return encode(prompt, true);
+    }
+
+    /**
+     * Token ids of a text. The tokenizer's own rule says which special tokens there are: {@code
+     * add_bos_token} and {@code add_eos_token} of {@code tokenizer_config.json} change nothing, as
+     * in the engines.
+     *
+     * @param text the text
+     * @param addSpecialTokens whether special tokens such as BOS are added
+     * @return fresh array of ids
+     */
+    public int[] encode(String text, boolean addSpecialTokens) {
+        return tokenizer.encode(text, addSpecialTokens);
+    }
+
+    /**
+     * Token ids of a text that must not be long.
+     *
+     * @param text the text
+     * @param addSpecialTokens whether special tokens such as BOS are added
+     * @param maxTokens most of them
+     * @return fresh array of ids
+     * @throws PromptException of kind LIMIT if there are more
+     */
+    public int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
+        return tokenizer.encode(text, addSpecialTokens, maxTokens);
+    }
+
+    /**
+     * Token ids of a chat request; see {@link #chat}.
+     *
+     * @param request body of the request
+     * @param maxTokens most of them
+     * @return fresh array of ids
+     * @throws PromptException if the request is wrong, or its tokens cannot be known, or there are
+     *     more
+     */
+    public int[] chatTokens(JsonNode request, int maxTokens) {
+        return encode(render(request), flag(request, "add_special_tokens", false), maxTokens);
+    }
+
+    /**
+     * Token ids of a chat request, however many.
+     *
+     * @param request body of the request
+     * @return fresh array of ids
+     * @throws PromptException if the request is wrong, or its tokens cannot be known
+     */
+    public int[] chatTokens(JsonNode request) {
+        return chatTokens(request, Integer.MAX_VALUE);
+    }
+
+    /** Whether encoding cannot be interrupted: it is done by a native library, and slowly. */
+    public boolean encodesNatively() {
+        return tokenizer.isNative();
+    }
+
+    /**
+     * Renders and tokenizes a chat request. Read are {@code messages}, {@code tools}, {@code
+     * documents}, {@code add_generation_prompt} (true unless given), {@code
+     * continue_final_message}, {@code chat_template} (a template or the name of one, where requests
+     * are trusted with it), {@code chat_template_kwargs}, {@code reasoning_effort} and {@code
+     * add_special_tokens} (false unless given).
+     *
+     * @param request body of the request; not changed
+     * @return text and ids
+     * @throws PromptException if the request is wrong, its tokens cannot be known, or it costs too
+     *     much
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted
+     */
+    public RenderedPrompt chat(JsonNode request) {
+        final String text = render(request);
+        return new RenderedPrompt(text, encode(text, flag(request, "add_special_tokens", false)));
+    }
+
+    private String render(JsonNode request) {
+        final Map<String, Object> variables = variables(request);
+        final CompiledTemplate compiled = template(request, variables.get("tools") != null);
+        if (compiled.template() == null) {
+            if (compiled.problem().kind() == TemplateException.Kind.LIMIT) {
+                throw overLimit(compiled.problem());
+            }
+            throw new PromptException(
+                    PromptException.Kind.UNKNOWN_TOKENS,
+                    name + ": the chat template cannot be used: " + compiled.problem().getMessage(),
+                    compiled.problem());
+        }
+        List<Map<String, Object>> conversation =
+                ChatMessages.convert(
+                        request.path("messages"), compiled.template().expectsContentParts());
+        if (conversation.stream().anyMatch(m -> m.get("role").equals("developer"))
+                && !compiled.source().contains("\"developer\"")
+                && !compiled.source().contains("'developer'")) {
+            conversation = ChatMessages.withoutDevelopers(conversation);
+        }
+        final boolean open = flag(request, "continue_final_message", false);
+        if (open && flag(request, "add_generation_prompt", true)) {
+            throw PromptException.invalid(
+                    "continue_final_message needs add_generation_prompt to be false");
+        }
+        final String finalText = open ? FinalMessage.mark(conversation) : null;
+        variables.put("messages", conversation);
+        try {
+            final String text = compiled.template().render(variables);
+            return open ? FinalMessage.cut(text, finalText) : text;
+        } catch (TemplateException e) {
+            if (e.kind() == TemplateException.Kind.LIMIT) {
+                throw overLimit(e);
+            }
+            throw new PromptException(
+                    PromptException.Kind.INVALID,
+                    e.kind() == TemplateException.Kind.RAISED
+                            ? e.reason()
+                            : "the chat template failed at " + e.getMessage(),
+                    e);
+        }
+    }
+
+    private static PromptException overLimit(TemplateException e) {
+        return new PromptException(PromptException.Kind.LIMIT, e.reason(), e);
+    }
+
+    private Map<String, Object> variables(JsonNode request) {
+        final Map<String, Object> variables = new LinkedHashMap<>(specialTokens);
+        variables.put("tools", ChatMessages.tools(request.path("tools")));
+        variables.put("documents", null);
+        final JsonNode given = request.path("chat_template_kwargs");
+        for (String reserved : new String[] {"chat_template", "tokenize"}) {
+            if (given.has(reserved)) {
+                throw PromptException.invalid(
+                        "chat_template_kwargs: '" + reserved + "' cannot be set");
+            }
+        }
+        given.properties()
+                .forEach(
+                        entry -> {
+                            if (isSet(entry.getValue())
+                                    && !NOT_FOR_TEMPLATES.contains(entry.getKey())) {
+                                variables.put(entry.getKey(), JsonValues.of(entry.getValue()));
+                            }
+                        });
+        variables.put("add_generation_prompt", flag(request, "add_generation_prompt", true));
+        if (isSet(request.path("documents"))) {
+            variables.put("documents", JsonValues.of(request.get("documents")));
+        }
+        final JsonNode effort = request.path("reasoning_effort");
+        if (isSet(effort)) {
+            variables.put("reasoning_effort", JsonValues.of(effort));
+        }
+        if (!effort.isNull() && !effort.isMissingNode() && !given.has("enable_thinking")) {
+            variables.put("enable_thinking", !effort.asText().equals("none"));
+        }
+        return variables;
+    }
+
+    /** Null and "auto" count as not given. */
+    private static boolean isSet(JsonNode value) {
+        return !value.isNull() && !value.isMissingNode() && !value.asText().equals("auto");
+    }
+
+    private CompiledTemplate template(JsonNode request, boolean tools) {
+        final String given = request.path("chat_template").textValue();
+        if (given != null && !policy.trustRequests()) {
+            throw PromptException.unknown(UNTRUSTED);
+        }
+        if (given != null && templates.containsKey(given) && templates.size() > 1) {
+            return templates.get(given);
+        }
+        if (given != null) {
+            final CompiledTemplate known = requestTemplates.get(given);
+            if (known != null) {
+                return known;
+            }
+            final CompiledTemplate fresh = CompiledTemplate.of(given, policy.limits());
+            requestTemplates.put(fresh);
+            return fresh;
+        }
+        final CompiledTemplate chosen =
+                tools && templates.containsKey("tool_use")
+                        ? templates.get("tool_use")
+                        : templates.get(ModelFiles.DEFAULT_TEMPLATE);
+        if (chosen == null) {
+            throw PromptException.invalid(
+                    name
+                            + ": the model has no chat template"
+                            + (templates.isEmpty() ? "" : " called default")
+                            + "; use completions, or add chat_template.jinja beside its tokenizer");
+        }
+        return chosen;
+    }
+
+    private static boolean flag(JsonNode request, String member, boolean defaultValue) {
+        final JsonNode value = request.path(member);
+        if (value.isNull() || value.isMissingNode()) {
+            return defaultValue;
+        }
+        if (!value.isBoolean()) {
+            throw PromptException.invalid(member + ": expected true or false, got " + value);
+        }
+        return value.booleanValue();
+    }
+
+    @Override
+    public void close() {
+        tokenizer.close();
+    }
+}

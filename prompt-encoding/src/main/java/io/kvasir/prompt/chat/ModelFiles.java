@@ -1,0 +1,167 @@
+package io.kvasir.prompt.chat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * The tokenizer files of a model, read but not yet interpreted.
+ *
+ * @param name where they are, for messages
+ * @param tokenizer content of {@code tokenizer.json}
+ * @param config {@code tokenizer_config.json}, empty if there is none
+ * @param templates chat templates by name; the usual one is called {@value #DEFAULT_TEMPLATE}
+ * @param specialTokens {@code bos_token} and the like with their text
+ */
+record ModelFiles(
+        String name,
+        TokenizerFile tokenizer,
+        JsonNode config,
+        Map<String, String> templates,
+        Map<String, String> specialTokens) {
+    static final String DEFAULT_TEMPLATE = "default";
+
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+    private static final String[] NAMED_TOKENS = {
+        "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
+    };
+
+    /** Content of a {@code tokenizer.json}. */
+    static final class TokenizerFile {
+        private final byte[] json;
+
+        TokenizerFile(byte[] json) {
+            this.json = json;
+        }
+
+        byte[] json() {
+            return json;
+        }
+    }
+
+    /** Reads a folder, or a {@code tokenizer.json} and what lies beside it. */
+    static ModelFiles read(Path folderOrFile) throws IOException {
+        final boolean folder = Files.isDirectory(folderOrFile);
+        final Path file = folder ? folderOrFile.resolve("tokenizer.json") : folderOrFile;
+        final Path beside = file.toAbsolutePath().getParent();
+        final JsonNode config = json(beside.resolve("tokenizer_config.json"));
+        return new ModelFiles(
+                folderOrFile.toString(),
+                new TokenizerFile(Files.readAllBytes(file)),
+                config,
+                templates(beside, config),
+                named(config, json(beside.resolve("special_tokens_map.json"))));
+    }
+
+    /** Takes files that were read already; {@code config} may hold the templates. */
+    static ModelFiles of(String name, byte[] tokenizer, byte[] config) throws IOException {
+        final JsonNode tree = MAPPER.readTree(config);
+        return new ModelFiles(
+                name,
+                new TokenizerFile(tokenizer),
+                tree,
+                inline(tree),
+                named(tree, JsonNodeFactory.instance.objectNode()));
+    }
+
+    private static JsonNode json(Path file) throws IOException {
+        return Files.exists(file)
+                ? MAPPER.readTree(file.toFile())
+                : JsonNodeFactory.instance.objectNode();
+    }
+
+    /** Template files win over the configuration. */
+    private static Map<String, String> templates(Path folder, JsonNode config) throws IOException {
+        final Map<String, String> files = new LinkedHashMap<>();
+        final Path single = folder.resolve("chat_template.jinja");
+        if (Files.exists(single)) {
+            files.put(DEFAULT_TEMPLATE, Files.readString(single, StandardCharsets.UTF_8));
+        }
+        final Path more = folder.resolve("additional_chat_templates");
+        if (Files.isDirectory(more)) {
+            try (DirectoryStream<Path> entries = Files.newDirectoryStream(more, "*.jinja")) {
+                for (Path entry : entries) {
+                    final String name = entry.getFileName().toString();
+                    files.put(
+                            name.substring(0, name.length() - ".jinja".length()),
+                            Files.readString(entry, StandardCharsets.UTF_8));
+                }
+            }
+        }
+        if (!files.isEmpty()) {
+            return files;
+        }
+        final Map<String, String> configured = inline(config);
+        return configured.isEmpty()
+                ? inline(json(folder.resolve("chat_template.json")))
+                : configured;
+    }
+
+    private static Map<String, String> inline(JsonNode config) {
+        final Map<String, String> templates = new LinkedHashMap<>();
+        final JsonNode given = config.path("chat_template");
+        if (given.isTextual()) {
+            templates.put(DEFAULT_TEMPLATE, given.textValue());
+        } else if (given.isArray()) {
+            given.forEach(
+                    entry ->
+                            templates.put(
+                                    entry.path("name").asText(), entry.path("template").asText()));
+        } else if (given.isObject()) {
+            given.properties().forEach(e -> templates.put(e.getKey(), e.getValue().asText()));
+        }
+        return templates;
+    }
+
+    private static Map<String, String> named(JsonNode config, JsonNode map) {
+        final Map<String, String> tokens = new LinkedHashMap<>();
+        for (String name : NAMED_TOKENS) {
+            final JsonNode given = JsonValues.has(config, name) ? config.get(name) : map.path(name);
+            final String text =
+                    given.isObject() ? given.path("content").textValue() : given.textValue();
+            if (text != null) {
+                tokens.put(name, text);
+            }
+        }
+        return tokens;
+    }
+
+    /**
+     * Added tokens that the configuration names: those with ids in the order of these, then the
+     * special ones. Which ids they really get the tokenizer says, as in the engines.
+     */
+    List<JsonNode> moreTokens() {
+        final SortedMap<Integer, JsonNode> byId = new TreeMap<>();
+        config.path("added_tokens_decoder")
+                .properties()
+                .forEach(
+                        entry -> {
+                            final ObjectNode token = entry.getValue().deepCopy();
+                            token.remove("id");
+                            byId.put(Integer.parseInt(entry.getKey()), token);
+                        });
+        final List<JsonNode> tokens = new ArrayList<>(byId.values());
+        for (String content : specialTokens.values()) {
+            tokens.add(
+                    JsonNodeFactory.instance
+                            .objectNode()
+                            .put("content", content)
+                            .put("special", true)
+                            .put("normalized", false));
+        }
+        return tokens;
+    }
+}

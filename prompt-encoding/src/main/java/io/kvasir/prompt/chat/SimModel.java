@@ -1,0 +1,47 @@
+package io.kvasir.prompt.chat;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** The simulated engines' model: its name, and its tokenizer files as a folder. */
+public final class SimModel {
+    /** Model name that simulated engines serve by default. */
+    public static final String NAME = "kvasir-sim";
+
+    /** Word in place of a tokenizer's path that means the files inside the program. */
+    public static final String KEYWORD = "sim";
+
+    private static final String RESOURCES = "sim-model/";
+    private static final List<String> FILES = List.of("tokenizer.json", "tokenizer_config.json");
+
+    private SimModel() {}
+
+    /**
+     * Unpacks the files.
+     *
+     * @return a fresh temporary folder with them, removed when the JVM ends
+     */
+    public static Path files() {
+        try {
+            final Path folder = Files.createTempDirectory("kvasir-sim-model");
+            folder.toFile().deleteOnExit();
+            for (String name : FILES) {
+                final Path file = folder.resolve(name);
+                try (InputStream in = SimModel.class.getResourceAsStream(RESOURCES + name)) {
+                    if (in == null) {
+                        throw new IllegalStateException("not in the build: " + RESOURCES + name);
+                    }
+                    Files.copy(in, file);
+                }
+                file.toFile().deleteOnExit();
+            }
+            return folder;
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot unpack the simulated model's tokenizer", e);
+        }
+    }
+}

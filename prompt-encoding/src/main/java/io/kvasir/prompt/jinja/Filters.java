@@ -1,0 +1,647 @@
+package io.kvasir.prompt.jinja;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.Predicate;
+
+/** Jinja's filters: {@code value|name(arguments)}, and {@code tojson} as chat templates get it. */
+final class Filters {
+    @FunctionalInterface
+    private interface Filter {
+        Object apply(Object value, Arguments arguments);
+    }
+
+    private static final Map<String, Filter> FILTERS = new HashMap<>();
+
+    /** A list in a list takes as much as so many items. */
+    private static final int PART_ITEMS = 6;
+
+    static {
+        plain("abs", Filters::absolute);
+        FILTERS.put("attr", (value, a) -> attr(value, a));
+        FILTERS.put("batch", Filters::batch);
+        plain("capitalize", value -> Text.capitalize(Text.of(value)));
+        FILTERS.put("center", Filters::center);
+        for (String name : new String[] {"count", "length"}) {
+            plain(name, Values::length);
+        }
+        for (String name : new String[] {"d", "default"}) {
+            FILTERS.put(name, Filters::defaulted);
+        }
+        FILTERS.put("dictsort", Filters::dictSort);
+        for (String name : new String[] {"e", "escape"}) {
+            plain(name, Markup::escape);
+        }
+        plain("first", Filters::first);
+        FILTERS.put("float", Filters::real);
+        plain("forceescape", value -> Markup.escape(Text.of(value)));
+        FILTERS.put("format", Filters::format);
+        FILTERS.put("indent", Filters::indent);
+        FILTERS.put("int", Filters::whole);
+        plain("items", Filters::items);
+        FILTERS.put("join", Filters::join);
+        plain("last", Filters::last);
+        plain("list", Values::list);
+        plain("lower", value -> Text.lower(Text.of(value)));
+        FILTERS.put("map", Filters::map);
+        FILTERS.put("max", (value, a) -> extreme(value, a, true));
+        FILTERS.put("min", (value, a) -> extreme(value, a, false));
+        FILTERS.put("reject", (value, a) -> select(value, a, false, false));
+        FILTERS.put("rejectattr", (value, a) -> select(value, a, true, false));
+        FILTERS.put("replace", Filters::replace);
+        plain("reverse", Filters::reverse);
+        FILTERS.put("round", Filters::round);
+        plain("safe", value -> new Markup(Text.of(value)));
+        FILTERS.put("select", (value, a) -> select(value, a, false, true));
+        FILTERS.put("selectattr", (value, a) -> select(value, a, true, true));
+        FILTERS.put("slice", Filters::slice);
+        FILTERS.put("sort", Filters::sort);
+        plain("string", value -> value instanceof Markup ? value : Text.of(value));
+        FILTERS.put("sum", Filters::sum);
+        plain("title", Filters::title);
+        FILTERS.put("tojson", Json::dumps);
+        FILTERS.put("trim", Filters::trim);
+        FILTERS.put("truncate", Filters::truncate);
+        FILTERS.put("unique", Filters::unique);
+        plain("upper", value -> Text.upper(Text.of(value)));
+        plain("wordcount", Filters::wordCount);
+    }
+
+    private Filters() {}
+
+    static boolean exists(String name) {
+        return FILTERS.containsKey(name);
+    }
+
+    static Object apply(String name, Object value, Arguments arguments) {
+        final Filter filter = FILTERS.get(name);
+        if (filter == null) {
+            throw new ValueException("filter '" + name + "' is unknown or not implemented");
+        }
+        return filter.apply(value, arguments);
+    }
+
+    private static void plain(String name, Function<Object, Object> function) {
+        FILTERS.put(
+                name,
+                (value, arguments) -> {
+                    arguments.end();
+                    return function.apply(value);
+                });
+    }
+
+    private static Object absolute(Object value) {
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (!Numbers.isNumber(value)) {
+            throw new ValueException(
+                    "bad operand type for abs(): '" + Values.typeName(value) + "'");
+        }
+        final boolean negative =
+                value instanceof Double d ? d < 0 || 1 / d < 0 : Numbers.big(value).signum() < 0;
+        return negative ? Numbers.negate(value) : Values.binary("+", value, 0L);
+    }
+
+    private static Object attr(Object value, Arguments arguments) {
+        final String name = Text.of(arguments.take("name"));
+        arguments.end();
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        final Object own = Methods.attribute(value, name);
+        if (own != null) {
+            return own;
+        }
+        if (value instanceof Namespace namespace && namespace.has(name)) {
+            return namespace.get(name);
+        }
+        return new Undefined(
+                "'" + Values.typeName(value) + " object' has no attribute '" + name + "'");
+    }
+
+    private static Object batch(Object value, Arguments arguments) {
+        final long size = Numbers.index(arguments.take("linecount"));
+        final Object fill = arguments.take("fill_with", null);
+        arguments.end();
+        if (size < 1) {
+            throw new ValueException("batch: linecount has to be at least 1, not " + size);
+        }
+        final Budget budget = Budget.current();
+        final List<Object> batches = new ArrayList<>();
+        List<Object> batch = new ArrayList<>();
+        final Iterator<?> items = Values.iterate(value);
+        while (items.hasNext()) {
+            budget.items(PART_ITEMS);
+            batch.add(items.next());
+            if (batch.size() == size || !items.hasNext()) {
+                while (fill != null && batch.size() < size) {
+                    Budget.current().items(1);
+                    batch.add(fill);
+                }
+                batches.add(batch);
+                batch = new ArrayList<>();
+            }
+        }
+        return LazyItems.of(batches.iterator());
+    }
+
+    private static Object slice(Object value, Arguments arguments) {
+        final long slices = Numbers.index(arguments.take("slices"));
+        final Object fill = arguments.take("fill_with", null);
+        arguments.end();
+        final List<Object> items = Values.list(value);
+        if (slices < 1) {
+            throw new ValueException("slice: slices has to be at least 1, not " + slices);
+        }
+        final int perSlice = (int) (items.size() / slices);
+        final int longer = (int) (items.size() % slices);
+        final List<Object> out = new ArrayList<>();
+        int at = 0;
+        for (int i = 0; i < slices; i++) {
+            Budget.current().items(PART_ITEMS);
+            final int end = at + perSlice + (i < longer ? 1 : 0);
+            final List<Object> part = new ArrayList<>(items.subList(at, end));
+            if (fill != null && i >= longer && longer > 0) {
+                part.add(fill);
+            }
+            out.add(part);
+            at = end;
+        }
+        return LazyItems.of(out.iterator());
+    }
+
+    private static Object center(Object value, Arguments arguments) {
+        final long width = Numbers.index(arguments.take("width", 80L));
+        arguments.end();
+        return Methods.justify(Text.of(value), width, " ", "center");
+    }
+
+    private static Object defaulted(Object value, Arguments arguments) {
+        final Object other = arguments.take("default_value", "");
+        final boolean falseToo = Values.truth(arguments.take("boolean", false));
+        arguments.end();
+        return value instanceof Undefined || (falseToo && !Values.truth(value)) ? other : value;
+    }
+
+    private static Object dictSort(Object value, Arguments arguments) {
+        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final String by = Text.of(arguments.take("by", "key"));
+        final boolean reverse = Values.truth(arguments.take("reverse", false));
+        arguments.end();
+        if (!by.equals("key") && !by.equals("value")) {
+            throw new ValueException("You can only sort by either \"key\" or \"value\"");
+        }
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (!(value instanceof Map<?, ?> dict)) {
+            throw new ValueException("dictsort needs a dict, not '" + Values.typeName(value) + "'");
+        }
+        final int place = by.equals("key") ? 0 : 1;
+        return sorted(
+                Values.list(new DictView("items", dict)),
+                item -> folded(((Tuple) item).get(place), caseSensitive),
+                reverse);
+    }
+
+    private static Object folded(Object value, boolean caseSensitive) {
+        return !caseSensitive && Values.isText(value) ? Text.lower(Text.of(value)) : value;
+    }
+
+    private static List<Object> sorted(
+            List<Object> items, Function<Object, Object> key, boolean reverse) {
+        final Comparator<Object> order = (a, b) -> Values.compare("<", key.apply(a), key.apply(b));
+        Budget.current().items(items.size());
+        final List<Object> out = new ArrayList<>(items);
+        out.sort(reverse ? (a, b) -> order.compare(b, a) : order);
+        return out;
+    }
+
+    private static Object first(Object value) {
+        final Iterator<?> items = Values.iterate(value);
+        return items.hasNext() ? items.next() : new Undefined("No first item, sequence was empty.");
+    }
+
+    private static Object last(Object value) {
+        if (value instanceof LazyItems) {
+            throw new ValueException("'generator' object is not reversible");
+        }
+        final List<Object> items = Values.list(value);
+        return items.isEmpty()
+                ? new Undefined("No last item, sequence was empty.")
+                : items.getLast();
+    }
+
+    private static Object real(Object value, Arguments arguments) {
+        final Object other = arguments.take("default", 0.0);
+        arguments.end();
+        final Double parsed = parseReal(value);
+        return parsed == null ? other : parsed;
+    }
+
+    private static Double parseReal(Object value) {
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (Numbers.isNumber(value)) {
+            return Numbers.real(value);
+        }
+        if (!Values.isText(value)) {
+            return null;
+        }
+        final String text = Text.lower(Text.strip(Text.of(value), null, true, true));
+        if (text.matches("[+-]?(inf|infinity|nan)")) {
+            final double size = text.endsWith("nan") ? Double.NaN : Double.POSITIVE_INFINITY;
+            return text.startsWith("-") ? -size : size;
+        }
+        if (text.matches(
+                "[+-]?([0-9](?:_?[0-9])*+\\.?([0-9](?:_?[0-9])*+)?|\\.[0-9](?:_?[0-9])*+)"
+                        + "(e[+-]?[0-9](?:_?[0-9])*+)?")) {
+            return Double.parseDouble(text.replace("_", ""));
+        }
+        return null;
+    }
+
+    private static Object whole(Object value, Arguments arguments) {
+        final Object other = arguments.take("default", 0L);
+        final int base = (int) Numbers.index(arguments.take("base", 10L));
+        arguments.end();
+        if (Values.isText(value)) {
+            Budget.current().text(Text.of(value).length());
+            final Object parsed = parseWhole(Text.strip(Text.of(value), null, true, true), base);
+            if (parsed != null) {
+                return parsed;
+            }
+        } else if (Numbers.isWhole(value)) {
+            return Numbers.of(Numbers.big(value));
+        }
+        final Double parsed = parseReal(value);
+        if (parsed == null || parsed.isNaN() || parsed.isInfinite()) {
+            return other;
+        }
+        return Numbers.of(new java.math.BigDecimal(parsed).toBigInteger());
+    }
+
+    private static Object parseWhole(String text, int base) {
+        String digits = Text.lower(text);
+        boolean negative = false;
+        if (digits.startsWith("-") || digits.startsWith("+")) {
+            negative = digits.startsWith("-");
+            digits = digits.substring(1);
+        }
+        final String prefix =
+                switch (base) {
+                    case 2 -> "0b";
+                    case 8 -> "0o";
+                    case 16 -> "0x";
+                    default -> "\0";
+                };
+        if (digits.startsWith(prefix)) {
+            digits = digits.substring(2);
+        }
+        if (!digits.matches("[0-9a-z](?:_?[0-9a-z])*+")) {
+            return null;
+        }
+        try {
+            final java.math.BigInteger size =
+                    Numbers.big(Numbers.parse(digits.replace("_", ""), base));
+            return Numbers.of(negative ? size.negate() : size);
+        } catch (NumberFormatException | ValueException e) {
+            return null; // a digit beyond the base, or too many: no number, as Python has it
+        }
+    }
+
+    private static Object format(Object value, Arguments arguments) {
+        final List<Object> values = arguments.rest();
+        final Map<String, Object> named = arguments.restNamed();
+        if (!values.isEmpty() && !named.isEmpty()) {
+            throw new ValueException(
+                    "can't handle positional and keyword arguments at the same time");
+        }
+        return Formats.percent(Text.of(value), named.isEmpty() ? new Tuple(values) : named);
+    }
+
+    private static Object indent(Object value, Arguments arguments) {
+        final Object width = arguments.take("width", 4L);
+        final boolean first = Values.truth(arguments.take("first", false));
+        final boolean blank = Values.truth(arguments.take("blank", false));
+        arguments.end();
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (!Values.isText(value)) {
+            throw new ValueException("indent needs a string, not '" + Values.typeName(value) + "'");
+        }
+        final String indent =
+                Values.isText(width)
+                        ? Text.of(width)
+                        : Text.repeat(" ", Math.max(0, Numbers.index(width)));
+        final StringBuilder out = new StringBuilder(first ? indent : "");
+        final List<String> lines = Text.lines(Text.of(value) + "\n");
+        for (int i = 0; i < lines.size(); i++) {
+            Budget.current().text(2L * (lines.get(i).length() + indent.length()));
+            if (i > 0) {
+                out.append('\n').append(blank || !lines.get(i).isEmpty() ? indent : "");
+            }
+            out.append(lines.get(i));
+        }
+        return out.toString();
+    }
+
+    private static Object items(Object value) {
+        if (value instanceof Undefined) {
+            return LazyItems.of(Collections.emptyIterator());
+        }
+        if (!(value instanceof Map<?, ?> dict)) {
+            throw new ValueException("Can only get item pairs from a mapping.");
+        }
+        return LazyItems.of(new DictView("items", dict).iterator());
+    }
+
+    private static Object join(Object value, Arguments arguments) {
+        final String separator = Text.of(arguments.take("d", ""));
+        final Object attribute = arguments.take("attribute", null);
+        arguments.end();
+        final Function<Object, Object> getter = getter(attribute, null);
+        final StringBuilder out = new StringBuilder();
+        final Iterator<?> items = Values.iterate(value);
+        while (items.hasNext()) {
+            final String text = Text.of(getter.apply(items.next()));
+            Budget.current().step();
+            Budget.current().text(2L * (text.length() + separator.length()));
+            out.append(text);
+            out.append(items.hasNext() ? separator : "");
+        }
+        return out.toString();
+    }
+
+    /** Looks up an attribute path such as {@code "a.b.0"}; null leaves items as they are. */
+    private static Function<Object, Object> getter(Object attribute, Object defaultValue) {
+        if (attribute == null) {
+            return item -> item;
+        }
+        final List<Object> path = new ArrayList<>();
+        if (Values.isText(attribute)) {
+            for (String part : Text.of(attribute).split("\\.", -1)) {
+                path.add(part.matches("[0-9]+") ? (Object) Long.valueOf(part) : part);
+            }
+        } else {
+            path.add(attribute);
+        }
+        return item -> {
+            Object value = item;
+            for (Object part : path) {
+                Budget.current().step();
+                value = Values.item(value, part);
+                if (defaultValue != null && value instanceof Undefined) {
+                    value = defaultValue;
+                }
+            }
+            return value;
+        };
+    }
+
+    private static Object map(Object value, Arguments arguments) {
+        final Function<Object, Object> change;
+        if (arguments.positionalLeft() == 0 && arguments.has("attribute")) {
+            final Object attribute = arguments.take("attribute");
+            change = getter(attribute, arguments.take("default", null));
+            arguments.end();
+        } else {
+            final List<Object> rest = new ArrayList<>(arguments.rest());
+            final Map<String, Object> named = arguments.restNamed();
+            if (rest.isEmpty()) {
+                throw new ValueException("map requires a filter argument");
+            }
+            final String name = Text.of(rest.removeFirst());
+            change = item -> apply(name, item, new Arguments(name, rest, named));
+        }
+        return LazyItems.changing(truthful(value), change);
+    }
+
+    /** Items of a value, none if it is false: so also for what cannot be walked through. */
+    private static Iterator<?> truthful(Object value) {
+        return Values.truth(value) ? Values.iterate(value) : Collections.emptyIterator();
+    }
+
+    private static Object select(
+            Object value, Arguments arguments, boolean byAttribute, boolean wanted) {
+        final List<Object> rest = new ArrayList<>(arguments.rest());
+        final Map<String, Object> named = arguments.restNamed();
+        if (byAttribute && rest.isEmpty()) {
+            throw new ValueException("Missing parameter for attribute name");
+        }
+        final Function<Object, Object> getter =
+                getter(byAttribute ? rest.removeFirst() : null, null);
+        final Predicate<Object> predicate;
+        if (rest.isEmpty()) {
+            predicate = Values::truth;
+        } else {
+            final String name = Text.of(rest.removeFirst());
+            predicate = item -> Tests.apply(name, item, new Arguments(name, rest, named));
+        }
+        return LazyItems.keeping(
+                truthful(value), item -> predicate.test(getter.apply(item)) == wanted);
+    }
+
+    private static Object extreme(Object value, Arguments arguments, boolean largest) {
+        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
+        arguments.end();
+        final Iterator<?> items = Values.iterate(value);
+        if (!items.hasNext()) {
+            return new Undefined("No aggregated item, sequence was empty.");
+        }
+        Object best = items.next();
+        while (items.hasNext()) {
+            final Object item = items.next();
+            final int order =
+                    Values.compare(
+                            largest ? ">" : "<",
+                            folded(getter.apply(item), caseSensitive),
+                            folded(getter.apply(best), caseSensitive));
+            if (largest ? order > 0 : order < 0) {
+                best = item;
+            }
+        }
+        return best;
+    }
+
+    private static Object replace(Object value, Arguments arguments) {
+        final String old = Text.of(arguments.take("old"));
+        final String with = Text.of(arguments.take("new"));
+        final Object count = arguments.take("count", null);
+        arguments.end();
+        return Methods.replace(
+                Text.of(value), old, with, count == null ? -1 : Numbers.index(count));
+    }
+
+    private static Object reverse(Object value) {
+        if (Values.isText(value)) {
+            return Values.slice(value, null, null, -1L);
+        }
+        if (!Values.isIterable(value)) {
+            throw new ValueException("argument must be iterable");
+        }
+        return LazyItems.of(Values.list(value).reversed().iterator());
+    }
+
+    private static Object round(Object value, Arguments arguments) {
+        final Object precision = arguments.take("precision", 0L);
+        final String method = Text.of(arguments.take("method", "common"));
+        arguments.end();
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (!Numbers.isNumber(value)) {
+            throw new ValueException("type " + Values.typeName(value) + " cannot be rounded");
+        }
+        if (method.equals("common")) {
+            return Numbers.round(value, Numbers.index(precision));
+        }
+        final Object factor = Numbers.arithmetic("**", 10L, precision);
+        final double scaled = Numbers.real(Numbers.arithmetic("*", value, factor));
+        final double whole =
+                switch (method) {
+                    case "ceil" -> Math.ceil(scaled);
+                    case "floor" -> Math.floor(scaled);
+                    default -> throw new ValueException("method must be common, ceil or floor");
+                };
+        return Numbers.arithmetic(
+                "/", Numbers.of(new java.math.BigDecimal(whole).toBigInteger()), factor);
+    }
+
+    private static Object sort(Object value, Arguments arguments) {
+        final boolean reverse = Values.truth(arguments.take("reverse", false));
+        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final Object attribute = arguments.take("attribute", null);
+        arguments.end();
+        final List<Function<Object, Object>> getters = new ArrayList<>();
+        if (Values.isText(attribute)) {
+            for (String part : Text.of(attribute).split(",", -1)) {
+                getters.add(getter(part, null));
+            }
+        } else {
+            getters.add(getter(attribute, null));
+        }
+        return sorted(
+                Values.list(value),
+                item -> {
+                    final List<Object> key = new ArrayList<>();
+                    getters.forEach(g -> key.add(folded(g.apply(item), caseSensitive)));
+                    return key;
+                },
+                reverse);
+    }
+
+    private static Object sum(Object value, Arguments arguments) {
+        final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
+        Object total = arguments.take("start", 0L);
+        arguments.end();
+        if (Values.isText(total)) {
+            throw new ValueException("sum() can't sum strings");
+        }
+        final Iterator<?> items = Values.iterate(value);
+        while (items.hasNext()) {
+            total = Values.binary("+", total, getter.apply(items.next()));
+        }
+        return total;
+    }
+
+    /** Words begin behind white space, hyphens and opening brackets. */
+    private static Object title(Object value) {
+        final String text = Text.of(value);
+        Budget.current().text(text.length());
+        Budget.current().steps(text.length());
+        final StringBuilder out = new StringBuilder(text.length());
+        boolean begins = true;
+        int at = 0;
+        while (at < text.length()) {
+            final int next = text.offsetByCodePoints(at, 1);
+            final String one = text.substring(at, next);
+            final boolean separates = "-({[<".contains(one) || Text.isSpace(one.codePointAt(0));
+            if (separates || begins) {
+                out.append(separates ? one : Text.upper(one));
+                begins = separates;
+                at = next;
+            } else {
+                final int start = at;
+                while (at < text.length()
+                        && "-({[<".indexOf(text.charAt(at)) < 0
+                        && !Text.isSpace(text.charAt(at))) {
+                    at++;
+                }
+                out.append(Text.lower(text.substring(start, at)));
+            }
+        }
+        return out.toString();
+    }
+
+    private static Object trim(Object value, Arguments arguments) {
+        final Object characters = arguments.take("chars", null);
+        arguments.end();
+        return Text.strip(
+                Text.of(value), characters == null ? null : Text.of(characters), true, true);
+    }
+
+    private static Object truncate(Object value, Arguments arguments) {
+        final long length = Numbers.index(arguments.take("length", 255L));
+        final boolean killWords = Values.truth(arguments.take("killwords", false));
+        final String end = Text.of(arguments.take("end", "..."));
+        final Object leeway = arguments.take("leeway", null);
+        arguments.end();
+        final String text = Text.of(value);
+        Budget.current().text(text.length());
+        final long slack = leeway == null ? 5 : Numbers.index(leeway);
+        if (length < Text.length(end) || slack < 0) {
+            throw new ValueException(
+                    "truncate: expected length >= " + Text.length(end) + ", got " + length);
+        }
+        if (Text.length(text) - length <= slack) {
+            return text;
+        }
+        final String kept =
+                text.substring(0, text.offsetByCodePoints(0, (int) length - Text.length(end)));
+        final int space = killWords ? -1 : kept.lastIndexOf(' ');
+        return (space < 0 ? kept : kept.substring(0, space)) + end;
+    }
+
+    private static Object unique(Object value, Arguments arguments) {
+        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
+        arguments.end();
+        final List<Object> seen = new ArrayList<>();
+        return LazyItems.keeping(
+                Values.iterate(value),
+                item -> {
+                    final Object key = folded(getter.apply(item), caseSensitive);
+                    final boolean fresh = seen.stream().noneMatch(old -> Values.equal(old, key));
+                    if (fresh) {
+                        seen.add(key);
+                    }
+                    return fresh;
+                });
+    }
+
+    private static Object wordCount(Object value) {
+        final String text = Text.of(value);
+        Budget.current().steps(text.length());
+        long count = 0;
+        boolean inWord = false;
+        for (int i = 0; i < text.length(); ) {
+            final int c = text.codePointAt(i);
+            final boolean word = c == '_' || Character.isLetterOrDigit(c);
+            count += word && !inWord ? 1 : 0;
+            inWord = word;
+            i += Character.charCount(c);
+        }
+        return count;
+    }
+}

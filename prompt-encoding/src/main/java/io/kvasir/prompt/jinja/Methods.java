@@ -1,0 +1,553 @@
+package io.kvasir.prompt.jinja;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntPredicate;
+
+/**
+ * Attributes and methods of values. Those that change a list or dict are out of bounds, as in the
+ * sandbox.
+ */
+final class Methods {
+    private static final Set<String> LIST_MUTATORS =
+            Set.of("append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove");
+    private static final Set<String> DICT_MUTATORS =
+            Set.of("clear", "pop", "popitem", "setdefault", "update");
+
+    /** What Python has and this interpreter does not: an error instead of something undefined. */
+    private static final Set<String> MISSING_TEXT =
+            Set.of(
+                    "encode",
+                    "expandtabs",
+                    "format_map",
+                    "isascii",
+                    "isidentifier",
+                    "isprintable",
+                    "maketrans",
+                    "translate");
+
+    private static final Set<String> MISSING_NUMBER =
+            Set.of(
+                    "as_integer_ratio",
+                    "bit_count",
+                    "bit_length",
+                    "conjugate",
+                    "denominator",
+                    "from_bytes",
+                    "fromhex",
+                    "hex",
+                    "imag",
+                    "is_integer",
+                    "numerator",
+                    "real",
+                    "to_bytes");
+
+    /** A part of a text takes as much as so many items of a list. */
+    private static final int PART_ITEMS = 6;
+
+    private Methods() {}
+
+    /** An attribute of a value other than its items, or null where there is none of that name. */
+    static Object attribute(Object value, String name) {
+        if (name.startsWith("__") && name.endsWith("__")) {
+            return unsafe(value, name);
+        }
+        return switch (value) {
+            case String s -> text(s, name);
+            case Markup markup -> text(markup.text(), name);
+            case Map<?, ?> dict -> dict(dict, name);
+            case List<?> list -> list(list, name);
+            case LoopContext loop -> loop.attribute(name);
+            case Cycler cycler -> cycler.attribute(name);
+            case Macro macro -> macro.attribute(name);
+            case null -> null;
+            default -> {
+                if (Numbers.isNumber(value) && MISSING_NUMBER.contains(name)) {
+                    throw missing(value, name);
+                }
+                yield null;
+            }
+        };
+    }
+
+    private static Undefined unsafe(Object value, String name) {
+        return new Undefined(
+                "access to attribute '"
+                        + name
+                        + "' of '"
+                        + Values.typeName(value)
+                        + "' object is unsafe.");
+    }
+
+    private static ValueException missing(Object value, String name) {
+        return new ValueException(
+                "'" + name + "' of '" + Values.typeName(value) + "' objects is not implemented");
+    }
+
+    private static Object dict(Map<?, ?> dict, String name) {
+        if (DICT_MUTATORS.contains(name)) {
+            return unsafe(dict, name);
+        }
+        return switch (name) {
+            case "keys", "values", "items" ->
+                    (Callable)
+                            arguments -> {
+                                arguments.end();
+                                return new DictView(name, dict);
+                            };
+            case "get" ->
+                    (Callable)
+                            arguments -> {
+                                final Object key = arguments.take("key");
+                                final Object defaultValue = arguments.take("default", null);
+                                arguments.end();
+                                return Values.get(dict, key, defaultValue);
+                            };
+            case "copy" ->
+                    (Callable)
+                            arguments -> {
+                                arguments.end();
+                                Budget.current().items(4L * dict.size());
+                                return new LinkedHashMap<Object, Object>(dict);
+                            };
+            case "fromkeys" -> throw missing(dict, name);
+            default -> null;
+        };
+    }
+
+    private static Object list(List<?> list, String name) {
+        if (!(list instanceof Tuple || list instanceof Range) && LIST_MUTATORS.contains(name)) {
+            return unsafe(list, name);
+        }
+        return switch (name) {
+            case "count" ->
+                    (Callable)
+                            arguments -> {
+                                final Object wanted = arguments.take("value");
+                                arguments.end();
+                                return list.stream().filter(i -> Values.equal(i, wanted)).count();
+                            };
+            case "index" -> (Callable) arguments -> indexOf(list, arguments);
+            case "copy" ->
+                    (Callable)
+                            arguments -> {
+                                arguments.end();
+                                return Values.list(list);
+                            };
+            default -> null;
+        };
+    }
+
+    private static Object indexOf(List<?> list, Arguments arguments) {
+        final Object wanted = arguments.take("value");
+        arguments.end();
+        for (int i = 0; i < list.size(); i++) {
+            if (Values.equal(list.get(i), wanted)) {
+                return (long) i;
+            }
+        }
+        throw new ValueException(Text.repr(wanted) + " is not in list");
+    }
+
+    private static Object text(String s, String name) {
+        if (MISSING_TEXT.contains(name)) {
+            throw missing(s, name);
+        }
+        return switch (name) {
+            case "strip" -> (Callable) a -> strip(s, a, true, true);
+            case "lstrip" -> (Callable) a -> strip(s, a, true, false);
+            case "rstrip" -> (Callable) a -> strip(s, a, false, true);
+            case "upper" -> plain(() -> Text.upper(s));
+            case "lower" -> plain(() -> Text.lower(s));
+            case "casefold" -> plain(() -> Text.lower(Text.lower(Text.upper(s))));
+            case "title" -> plain(() -> Text.title(s));
+            case "capitalize" -> plain(() -> Text.capitalize(s));
+            case "swapcase" -> plain(() -> swapCase(s));
+            case "split" -> (Callable) a -> split(s, a, false);
+            case "rsplit" -> (Callable) a -> split(s, a, true);
+            case "splitlines" -> (Callable) a -> splitLines(s, a);
+            case "startswith" -> (Callable) a -> affix(s, a, true);
+            case "endswith" -> (Callable) a -> affix(s, a, false);
+            case "replace" -> (Callable) a -> replace(s, a);
+            case "join" -> (Callable) a -> join(s, a);
+            case "find" -> (Callable) a -> find(s, a, false);
+            case "rfind" -> (Callable) a -> find(s, a, true);
+            case "index" -> (Callable) a -> found(find(s, a, false));
+            case "rindex" -> (Callable) a -> found(find(s, a, true));
+            case "count" -> (Callable) a -> count(s, a);
+            case "format" -> (Callable) a -> Formats.braces(s, a.rest(), a.restNamed());
+            case "removeprefix" -> (Callable) a -> removeAffix(s, a, true);
+            case "removesuffix" -> (Callable) a -> removeAffix(s, a, false);
+            case "partition" -> (Callable) a -> partition(s, a, false);
+            case "rpartition" -> (Callable) a -> partition(s, a, true);
+            case "zfill" -> (Callable) a -> zeroFill(s, a);
+            case "center", "ljust", "rjust" -> (Callable) a -> justify(s, a, name);
+            case "isdigit" -> plain(() -> all(s, Methods::isDigit));
+            case "isdecimal" -> plain(() -> all(s, Character::isDigit));
+            case "isnumeric" -> plain(() -> all(s, Methods::isNumeric));
+            case "isalpha" -> plain(() -> all(s, Character::isLetter));
+            case "isalnum" -> plain(() -> all(s, c -> Character.isLetter(c) || isNumeric(c)));
+            case "isspace" -> plain(() -> all(s, Text::isSpace));
+            case "isupper" -> plain(() -> isUpper(s));
+            case "islower" -> plain(() -> isLower(s));
+            case "istitle" -> throw missing(s, name);
+            default -> null;
+        };
+    }
+
+    private static Callable plain(java.util.function.Supplier<Object> method) {
+        return arguments -> {
+            arguments.end();
+            return method.get();
+        };
+    }
+
+    private static Object strip(String s, Arguments arguments, boolean left, boolean right) {
+        final Object characters = arguments.take("chars", null);
+        arguments.end();
+        return Text.strip(s, characters == null ? null : text(characters), left, right);
+    }
+
+    /** A value that has to be a string. */
+    private static String text(Object value) {
+        if (value instanceof Undefined undefined) {
+            throw undefined.fail();
+        }
+        if (!Values.isText(value)) {
+            throw new ValueException("expected a string, got '" + Values.typeName(value) + "'");
+        }
+        return Text.of(value);
+    }
+
+    private static String swapCase(String s) {
+        final StringBuilder out = new StringBuilder(s.length());
+        Budget.current().text(s.length());
+        Budget.current().steps(s.length());
+        s.codePoints()
+                .forEach(
+                        c -> {
+                            final String one = Character.toString(c);
+                            out.append(
+                                    Character.isUpperCase(c) ? Text.lower(one) : Text.upper(one));
+                        });
+        return out.toString();
+    }
+
+    private static List<Object> split(String s, Arguments arguments, boolean fromRight) {
+        Budget.current().text(s.length());
+        final Object separator = arguments.take("sep", null);
+        final Object limit = arguments.take("maxsplit", -1L);
+        arguments.end();
+        final long max = Numbers.index(limit);
+        final List<Object> parts;
+        if (separator == null) {
+            parts = fromRight ? words(s, max).reversed() : wordsFromLeft(s, max);
+            return new ArrayList<>(parts);
+        }
+        final String by = text(separator);
+        if (by.isEmpty()) {
+            throw new ValueException("empty separator");
+        }
+        Budget.current().search(s.length(), by.length());
+        parts = new ArrayList<>();
+        if (fromRight) {
+            int end = s.length();
+            while (max < 0 || parts.size() < max) {
+                final int at = end < by.length() ? -1 : s.lastIndexOf(by, end - by.length());
+                if (at < 0) {
+                    break;
+                }
+                Budget.current().items(PART_ITEMS);
+                parts.add(s.substring(at + by.length(), end));
+                end = at;
+            }
+            parts.add(s.substring(0, end));
+            return new ArrayList<>(parts.reversed());
+        }
+        int start = 0;
+        while (max < 0 || parts.size() < max) {
+            final int at = s.indexOf(by, start);
+            if (at < 0) {
+                break;
+            }
+            Budget.current().items(PART_ITEMS);
+            parts.add(s.substring(start, at));
+            start = at + by.length();
+        }
+        parts.add(s.substring(start));
+        return parts;
+    }
+
+    private static List<Object> wordsFromLeft(String s, long max) {
+        final List<Object> parts = new ArrayList<>();
+        int at = 0;
+        while (true) {
+            while (at < s.length() && Text.isSpace(s.charAt(at))) {
+                at++;
+            }
+            if (at == s.length()) {
+                return parts;
+            }
+            if (max >= 0 && parts.size() >= max) {
+                parts.add(s.substring(at));
+                return parts;
+            }
+            final int start = at;
+            while (at < s.length() && !Text.isSpace(s.charAt(at))) {
+                at++;
+            }
+            Budget.current().items(PART_ITEMS);
+            parts.add(s.substring(start, at));
+        }
+    }
+
+    /** Words from the end of the text, last one first. */
+    private static List<Object> words(String s, long max) {
+        final List<Object> parts = new ArrayList<>();
+        int at = s.length();
+        while (true) {
+            while (at > 0 && Text.isSpace(s.charAt(at - 1))) {
+                at--;
+            }
+            if (at == 0) {
+                return parts;
+            }
+            if (max >= 0 && parts.size() >= max) {
+                parts.add(s.substring(0, at));
+                return parts;
+            }
+            Budget.current().items(PART_ITEMS);
+            final int end = at;
+            while (at > 0 && !Text.isSpace(s.charAt(at - 1))) {
+                at--;
+            }
+            parts.add(s.substring(at, end));
+        }
+    }
+
+    private static Object splitLines(String s, Arguments arguments) {
+        final boolean keep = Values.truth(arguments.take("keepends", false));
+        arguments.end();
+        if (keep) {
+            throw new ValueException("splitlines(keepends=True) is not implemented");
+        }
+        return new ArrayList<Object>(Text.lines(s));
+    }
+
+    private static Object affix(String s, Arguments arguments, boolean start) {
+        final Object affix = arguments.take("affix");
+        Budget.current().text(s.length());
+        final String rest = s.substring(offset(s, arguments.take("start", null), 0));
+        if (arguments.positionalLeft() > 0) {
+            throw new ValueException("startswith/endswith with an end is not implemented");
+        }
+        arguments.end();
+        final List<?> candidates = affix instanceof Tuple tuple ? tuple : List.of(text(affix));
+        for (Object candidate : candidates) {
+            Budget.current().step();
+            Budget.current().read(text(candidate).length());
+            if (start ? rest.startsWith(text(candidate)) : rest.endsWith(text(candidate))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Offset in UTF-16 of an index in code points, which may be negative or beyond the ends. */
+    private static int offset(String s, Object index, int defaultOffset) {
+        if (index == null) {
+            return defaultOffset;
+        }
+        final int length = Text.length(s);
+        final long given = Numbers.index(index);
+        final long offset = Math.clamp(given < 0 ? given + length : given, 0, length);
+        return s.offsetByCodePoints(0, (int) offset);
+    }
+
+    private static Object replace(String s, Arguments arguments) {
+        final String old = text(arguments.take("old"));
+        final String with = text(arguments.take("new"));
+        final long count = Numbers.index(arguments.take("count", -1L));
+        arguments.end();
+        return replace(s, old, with, count);
+    }
+
+    /** Replaces the first {@code count} occurrences, all of them when it is negative. */
+    static String replace(String s, String old, String with, long count) {
+        final Budget budget = Budget.current();
+        budget.search(s.length(), old.length());
+        budget.text(2L * s.length());
+        final StringBuilder out = new StringBuilder();
+        int at = 0;
+        long left = count < 0 ? Long.MAX_VALUE : count;
+        while (left > 0) {
+            final int found = s.indexOf(old, at);
+            if (found < 0) {
+                break;
+            }
+            budget.step();
+            budget.text(2L * with.length());
+            if (old.isEmpty()) {
+                out.append(with);
+                if (at == s.length()) {
+                    return out.toString();
+                }
+                final int next = s.offsetByCodePoints(at, 1);
+                out.append(s, at, next);
+                at = next;
+            } else {
+                out.append(s, at, found).append(with);
+                at = found + old.length();
+            }
+            left--;
+        }
+        return out.append(s, at, s.length()).toString();
+    }
+
+    private static Object join(String s, Arguments arguments) {
+        final Object items = arguments.take("iterable");
+        arguments.end();
+        final StringBuilder out = new StringBuilder();
+        boolean first = true;
+        for (Object item : Values.list(items)) {
+            if (!Values.isText(item)) {
+                throw new ValueException(
+                        "join() expected strings, found '" + Values.typeName(item) + "'");
+            }
+            final String text = Text.of(item);
+            Budget.current().text(2L * (s.length() + text.length()));
+            out.append(first ? "" : s).append(text);
+            first = false;
+        }
+        return out.toString();
+    }
+
+    private static Object find(String s, Arguments arguments, boolean last) {
+        final String wanted = text(arguments.take("sub"));
+        final int start = offset(s, arguments.take("start", null), 0);
+        final int end = offset(s, arguments.take("end", null), s.length());
+        arguments.end();
+        if (start > end) {
+            return -1L;
+        }
+        Budget.current().search(end - start, wanted.length());
+        Budget.current().text(end - start);
+        final String part = s.substring(start, end);
+        final int found = last ? part.lastIndexOf(wanted) : part.indexOf(wanted);
+        return found < 0 ? -1L : (long) s.codePointCount(0, start + found);
+    }
+
+    private static Object found(Object index) {
+        if (index.equals(-1L)) {
+            throw new ValueException("substring not found");
+        }
+        return index;
+    }
+
+    private static Object count(String s, Arguments arguments) {
+        final String wanted = text(arguments.take("sub"));
+        arguments.end();
+        if (wanted.isEmpty()) {
+            return (long) Text.length(s) + 1;
+        }
+        Budget.current().search(s.length(), wanted.length());
+        long count = 0;
+        for (int at = s.indexOf(wanted); at >= 0; at = s.indexOf(wanted, at + wanted.length())) {
+            count++;
+        }
+        return count;
+    }
+
+    private static Object removeAffix(String s, Arguments arguments, boolean prefix) {
+        final String affix = text(arguments.take("affix"));
+        arguments.end();
+        Budget.current().text(s.length());
+        if (prefix) {
+            return s.startsWith(affix) ? s.substring(affix.length()) : s;
+        }
+        return s.endsWith(affix) ? s.substring(0, s.length() - affix.length()) : s;
+    }
+
+    private static Object partition(String s, Arguments arguments, boolean last) {
+        final String by = text(arguments.take("sep"));
+        arguments.end();
+        if (by.isEmpty()) {
+            throw new ValueException("empty separator");
+        }
+        Budget.current().search(s.length(), by.length());
+        Budget.current().text(s.length());
+        final int at = last ? s.lastIndexOf(by) : s.indexOf(by);
+        if (at < 0) {
+            return new Tuple(last ? List.of("", "", s) : List.of(s, "", ""));
+        }
+        return new Tuple(List.of(s.substring(0, at), by, s.substring(at + by.length())));
+    }
+
+    private static Object zeroFill(String s, Arguments arguments) {
+        final long width = Numbers.index(arguments.take("width"));
+        arguments.end();
+        final int sign = s.startsWith("-") || s.startsWith("+") ? 1 : 0;
+        final String zeros = Text.repeat("0", room(s, width));
+        return s.substring(0, sign) + zeros + s.substring(sign);
+    }
+
+    private static Object justify(String s, Arguments arguments, String how) {
+        final long width = Numbers.index(arguments.take("width"));
+        final String fill = text(arguments.take("fillchar", " "));
+        arguments.end();
+        return justify(s, width, fill, how);
+    }
+
+    /** {@code center}, {@code ljust} or {@code rjust}. */
+    static String justify(String s, long width, String fill, String how) {
+        final long room = room(s, width);
+        final long left =
+                switch (how) {
+                    case "ljust" -> 0;
+                    case "rjust" -> room;
+                    default -> room / 2 + (room & width & 1);
+                };
+        return Text.repeat(fill, left) + s + Text.repeat(fill, room - left);
+    }
+
+    /** Characters that are missing to a width. */
+    private static long room(String s, long width) {
+        Budget.current().text(s.length());
+        return Math.max(0, Math.max(0, width) - Text.length(s));
+    }
+
+    private static boolean all(String s, IntPredicate predicate) {
+        Budget.current().read(s.length());
+        return !s.isEmpty() && s.codePoints().allMatch(predicate);
+    }
+
+    private static boolean isDigit(int c) {
+        return Character.isDigit(c)
+                || (Character.getType(c) == Character.OTHER_NUMBER && "²³¹".indexOf(c) >= 0);
+    }
+
+    private static boolean isNumeric(int c) {
+        return switch (Character.getType(c)) {
+            case Character.DECIMAL_DIGIT_NUMBER, Character.LETTER_NUMBER, Character.OTHER_NUMBER ->
+                    true;
+            default -> false;
+        };
+    }
+
+    /** Some cased character, none of them lower case. */
+    static boolean isUpper(String s) {
+        return s.codePoints().anyMatch(Character::isUpperCase)
+                && s.codePoints()
+                        .noneMatch(c -> Character.isLowerCase(c) || Character.isTitleCase(c));
+    }
+
+    /** Some cased character, none of them upper case. */
+    static boolean isLower(String s) {
+        return s.codePoints().anyMatch(Character::isLowerCase)
+                && s.codePoints()
+                        .noneMatch(c -> Character.isUpperCase(c) || Character.isTitleCase(c));
+    }
+}

@@ -1,0 +1,130 @@
+package io.kvasir.prompt.tokenizer;
+
+import ai.djl.huggingface.tokenizers.HuggingFaceTokenizer;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * The Hugging Face library itself, through the DJL's native binding: for the kinds of tokenizer
+ * that {@link ByteLevelBpe} does not implement. Slower by the copies that the binding makes.
+ */
+final class DjlTokenizer implements Tokenizer {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    private final HuggingFaceTokenizer library;
+    private final JsonNode vocabulary;
+    private final JsonNode addedTokens;
+    private final int idCount;
+
+    /**
+     * Loads a tokenizer.
+     *
+     * @param json content of {@code tokenizer.json}
+     * @throws IOException if the library refuses the file or cannot be loaded
+     */
+    DjlTokenizer(byte[] json) throws IOException {
+        useLocalFilesOnly();
+        library = open(json);
+        final JsonNode tree = MAPPER.readTree(json);
+        vocabulary = tree.path("model").path("vocab");
+        addedTokens = tree.path("added_tokens");
+        int count = vocabulary.size();
+        for (JsonNode token : addedTokens) {
+            count = Math.max(count, token.path("id").asInt() + 1);
+        }
+        idCount = count;
+    }
+
+    /** The native library is unpacked below the user's (or the temporary) folder, never fetched. */
+    private static void useLocalFilesOnly() {
+        setIfAbsent("ai.djl.offline", "true");
+        setIfAbsent("OPT_OUT_TRACKING", "true");
+        if (System.getenv("ENGINE_CACHE_DIR") == null && System.getenv("DJL_CACHE_DIR") == null) {
+            final Path home = Path.of(System.getProperty("user.home", ""));
+            final boolean usable = home.isAbsolute() && home.toFile().canWrite();
+            final Path base =
+                    usable ? home.resolve(".cache") : Path.of(System.getProperty("java.io.tmpdir"));
+            setIfAbsent("ENGINE_CACHE_DIR", base.resolve("kvasir-tokenizers").toString());
+        }
+    }
+
+    private static void setIfAbsent(String property, String value) {
+        if (System.getProperty(property) == null && System.getenv(property) == null) {
+            System.setProperty(property, value);
+        }
+    }
+
+    private static HuggingFaceTokenizer open(byte[] json) throws IOException {
+        try {
+            return HuggingFaceTokenizer.newInstance(
+                    new ByteArrayInputStream(json),
+                    Map.of("truncation", "false", "padding", "false", "addSpecialTokens", "true"));
+        } catch (RuntimeException | LinkageError e) {
+            throw new IOException(
+                    "the DJL tokenizers library failed"
+                            + " (native files unpack to ENGINE_CACHE_DIR="
+                            + System.getProperty("ENGINE_CACHE_DIR")
+                            + "): "
+                            + e,
+                    e);
+        }
+    }
+
+    @Override
+    public int[] encode(String text, boolean addSpecialTokens) {
+        final long[] ids = library.encode(text, addSpecialTokens, false).getIds();
+        final int[] narrow = new int[ids.length];
+        for (int i = 0; i < ids.length; i++) {
+            narrow[i] = (int) ids[i];
+        }
+        return narrow;
+    }
+
+    @Override
+    public String decode(int[] ids, boolean skipSpecialTokens) {
+        final long[] wide = new long[ids.length];
+        for (int i = 0; i < ids.length; i++) {
+            wide[i] = ids[i];
+        }
+        return library.decode(wide, skipSpecialTokens);
+    }
+
+    @Override
+    public int idOf(String token) {
+        for (JsonNode added : addedTokens) {
+            if (added.path("content").asText().equals(token)) {
+                return added.path("id").asInt();
+            }
+        }
+        if (vocabulary.isObject()) {
+            return vocabulary.path(token).asInt(NO_TOKEN);
+        }
+        for (int id = 0; id < vocabulary.size(); id++) { // Unigram: [[token, score], ...]
+            if (vocabulary.get(id).path(0).asText().equals(token)) {
+                return id;
+            }
+        }
+        return NO_TOKEN;
+    }
+
+    @Override
+    public boolean isNative() {
+        return true;
+    }
+
+    @Override
+    public int idCount() {
+        return idCount;
+    }
+
+    @Override
+    public void close() {
+        library.close();
+    }
+}

@@ -1,0 +1,24 @@
+package io.kvasir.prompt.tokenizer;
+
+/** Tokens added around one text. */
+final class PostProcessor {
+    /** Adds nothing. */
+    static final PostProcessor NONE = new PostProcessor(new int[0], new int[0]);
+
+    private final int[] before;
+    private final int[] after;
+
+    /** Takes ids in front of the text's and behind it; not copied. */
+    PostProcessor(int[] before, int[] after) {
+        this.before = before;
+        this.after = after;
+    }
+
+    void appendBefore(IdBuffer out) {
+        out.addAll(before, before.length);
+    }
+
+    void appendAfter(IdBuffer out) {
+        out.addAll(after, after.length);
+    }
+}

@@ -1,0 +1,256 @@
+package io.kvasir.prompt.chat;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.prompt.files.TestFiles;
+import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.prompt.tokenizer.PromptException;
+
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** Chats become the ids that vLLM's own code made of the same requests; see chat/ORIGIN.md. */
+class ChatModelTest {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+    private static final String TEMPLATES = "jinja/templates/";
+
+    private static final TemplatePolicy TRUSTING =
+            new TemplatePolicy(true, TemplateLimits.DEFAULT, 1 << 20);
+
+    @TempDir private static Path folder;
+
+    private static JsonNode json(String path) throws IOException {
+        return MAPPER.readTree(TestFiles.read(path));
+    }
+
+    private static ChatModel model(String name, JsonNode described) throws IOException {
+        final Path model = Files.createDirectories(folder.resolve(name));
+        Files.write(
+                model.resolve("tokenizer.json"),
+                TestFiles.read(
+                        "tokenizer/" + described.get("tokenizer").asText() + "/tokenizer.json"));
+        final ObjectNode config = described.get("config").deepCopy();
+        for (Map.Entry<String, JsonNode> file : described.path("files").properties()) {
+            final Path target = model.resolve(file.getKey());
+            Files.createDirectories(target.getParent());
+            Files.write(target, TestFiles.read(TEMPLATES + file.getValue().asText()));
+        }
+        final ArrayNode named = MAPPER.createArrayNode();
+        for (Map.Entry<String, JsonNode> inline : described.path("inline").properties()) {
+            named.addObject()
+                    .put("name", inline.getKey())
+                    .put(
+                            "template",
+                            new String(
+                                    TestFiles.read(TEMPLATES + inline.getValue().asText()),
+                                    StandardCharsets.UTF_8));
+        }
+        if (named.size() == 1) {
+            config.put("chat_template", named.get(0).get("template").asText());
+        } else if (!named.isEmpty()) {
+            config.set("chat_template", named);
+        }
+        MAPPER.writeValue(model.resolve("tokenizer_config.json").toFile(), config);
+        return ChatModel.load(model, TRUSTING);
+    }
+
+    private static int[] ids(JsonNode array) {
+        final int[] ids = new int[array.size()];
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = array.get(i).asInt();
+        }
+        return ids;
+    }
+
+    /** A text with a date in it differs from the recorded one. */
+    private static boolean dated(String text) {
+        return text != null && (text.contains("Date: ") || text.contains("Current date"));
+    }
+
+    @TestFactory
+    List<DynamicTest> rendersRequestsLikeVllm() throws IOException {
+        final JsonNode expected = json("chat/expected.json");
+        final JsonNode requests = json("chat/requests.json");
+        final List<DynamicTest> tests = new ArrayList<>();
+        for (Map.Entry<String, JsonNode> described : json("chat/models.json").properties()) {
+            final ChatModel model = model(described.getKey(), described.getValue());
+            final JsonNode own = expected.get(described.getKey());
+            for (Map.Entry<String, JsonNode> chat : own.get("chats").properties()) {
+                tests.add(
+                        DynamicTest.dynamicTest(
+                                described.getKey() + ": " + chat.getKey(),
+                                () -> check(model, requests.get(chat.getKey()), chat.getValue())));
+            }
+            for (Map.Entry<String, JsonNode> prompt : own.get("completions").properties()) {
+                tests.add(
+                        DynamicTest.dynamicTest(
+                                described.getKey() + " completes " + prompt.getKey(),
+                                () ->
+                                        assertArrayEquals(
+                                                ids(prompt.getValue()),
+                                                model.completionTokens(prompt.getKey()))));
+            }
+        }
+        assertTrue(tests.size() > 250, "requests: " + tests.size());
+        return tests;
+    }
+
+    private static void check(ChatModel model, JsonNode request, JsonNode expected) {
+        if (expected.has("error")) {
+            final PromptException refusal =
+                    assertThrows(PromptException.class, () -> model.chat(request));
+            assertEquals(PromptException.Kind.INVALID, refusal.kind());
+            return;
+        }
+        final RenderedPrompt prompt = model.chat(request);
+        if (dated(expected.get("text").asText())) {
+            final String day = "[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2} [A-Z][a-z]{2} [0-9]{4}";
+            assertEquals(
+                    expected.get("text").asText().replaceFirst(day, "DAY"),
+                    prompt.text().replaceFirst(day, "DAY"));
+            return;
+        }
+        assertEquals(expected.get("text").asText(), prompt.text());
+        assertArrayEquals(ids(expected.get("tokens")), prompt.tokens());
+    }
+
+    private static JsonNode request(String json) throws IOException {
+        return MAPPER.readTree(json);
+    }
+
+    @Test
+    void simulatedModelHasOneTokenPerByte() throws IOException {
+        try (ChatModel model = ChatModel.simulated()) {
+            final String text = "Aé😀\u0000\n ~";
+            final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            final int[] ids = model.completionTokens(text);
+            assertEquals(256, ids[0]);
+            for (int i = 0; i < bytes.length; i++) {
+                assertEquals(bytes[i] & 0xFF, ids[i + 1]);
+            }
+            assertEquals(text, model.tokenizer().decode(ids, true));
+            assertEquals(260, model.tokenizer().idCount());
+            assertEquals(257, model.tokenizer().idOf("<|end_of_text|>"));
+            final RenderedPrompt chat =
+                    model.chat(request("{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"));
+            assertEquals("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", chat.text());
+            assertEquals(258, chat.tokens()[0]);
+            assertEquals('u', chat.tokens()[1]);
+        }
+    }
+
+    @Test
+    void tellsImagesFromMistakes() throws IOException {
+        try (ChatModel model = ChatModel.simulated()) {
+            final JsonNode image =
+                    request(
+                            "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}}]}]}");
+            assertEquals(
+                    PromptException.Kind.UNKNOWN_TOKENS,
+                    assertThrows(PromptException.class, () -> model.chat(image)).kind());
+            for (String wrong :
+                    new String[] {
+                        "{}",
+                        "{\"messages\":[{\"content\":\"x\"}]}",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":5}]}",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"tools\":[{}]}",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"add_generation_prompt\":\"yes\"}",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"chat_template_kwargs\":{\"tokenize\":true}}"
+                    }) {
+                final JsonNode request = request(wrong);
+                assertEquals(
+                        PromptException.Kind.INVALID,
+                        assertThrows(PromptException.class, () -> model.chat(request), wrong)
+                                .kind());
+            }
+        }
+    }
+
+    @Test
+    void worksWithoutOrWithABrokenTemplateForCompletions() throws IOException {
+        final Path model = Files.createDirectories(folder.resolve("without"));
+        Files.write(
+                model.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        final JsonNode chat = request("{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}");
+        try (ChatModel bare = ChatModel.load(model)) {
+            assertFalse(bare.hasChatTemplate());
+            assertEquals(0, bare.completionTokens("x")[0]);
+            final PromptException error =
+                    assertThrows(PromptException.class, () -> bare.chat(chat));
+            assertTrue(error.getMessage().contains("no chat template"), error.getMessage());
+        }
+        Files.writeString(model.resolve("chat_template.jinja"), "a\n{% include 'b' %}");
+        try (ChatModel broken = ChatModel.load(model.resolve("tokenizer.json"))) {
+            final PromptException error =
+                    assertThrows(PromptException.class, () -> broken.chat(chat));
+            assertEquals(PromptException.Kind.UNKNOWN_TOKENS, error.kind());
+            assertTrue(error.getMessage().contains("line 2"), error.getMessage());
+        }
+    }
+
+    @Test
+    void givesTheLibraryTheTokensOfTheConfiguration() throws IOException {
+        final Path model = Files.createDirectories(folder.resolve("library"));
+        final ObjectNode tokenizer = (ObjectNode) json("tokenizer/tiny/tokenizer.json");
+        tokenizer.putObject("normalizer").put("type", "Lowercase");
+        MAPPER.writeValue(model.resolve("tokenizer.json").toFile(), tokenizer);
+        Files.writeString(
+                model.resolve("tokenizer_config.json"),
+                "{\"bos_token\":\"<|begin_of_text|>\",\"eos_token\":{\"content\":\"<end>\"},\"chat_template\":\"{{"
+                    + " messages[0].content }}{{ eos_token }}\"}");
+        try (ChatModel fallback = ChatModel.load(model)) {
+            final RenderedPrompt chat =
+                    fallback.chat(
+                            request("{\"messages\":[{\"role\":\"user\",\"content\":\"HI\"}]}"));
+            assertEquals("HI<end>", chat.text());
+            final int[] lower = fallback.encode("hi", false);
+            assertEquals(lower.length + 1, chat.tokens().length);
+            assertEquals(696, chat.tokens()[lower.length]);
+            assertEquals("hi<end>", fallback.tokenizer().decode(chat.tokens()));
+        }
+    }
+
+    @Test
+    void servesManyThreadsAtOnce() throws Exception {
+        final JsonNode requests = json("chat/requests.json");
+        final JsonNode described = json("chat/models.json").get("header");
+        try (ChatModel model = model("shared", described);
+                ExecutorService pool = Executors.newVirtualThreadPerTaskExecutor()) {
+            final JsonNode request = requests.get("call-extras");
+            final int[] expected = model.chatTokens(request);
+            final Callable<Void> work =
+                    () -> {
+                        for (int i = 0; i < 50; i++) {
+                            assertArrayEquals(expected, model.chatTokens(request));
+                        }
+                        return null;
+                    };
+            for (Future<Void> done : pool.invokeAll(List.of(work, work, work, work))) {
+                done.get();
+            }
+        }
+    }
+}
