@@ -3,9 +3,9 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.KvTransferParams;
-import io.kvasir.nixl.VerbatimJson;
-import io.kvasir.nixl.VllmHandoff;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.VerbatimJson;
+import io.kvasir.protocol.handoff.VllmHandoff;
 
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;

@@ -3,8 +3,6 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.KvTransferParams;
-import io.kvasir.nixl.RemoteBlocks;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.nixl.transfer.KvTransport;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
@@ -19,6 +17,8 @@ import io.kvasir.nixl.vllm.VllmPrefillPeer;
 import io.kvasir.panama.NixlAgentConfig;
 import io.kvasir.panama.NixlLibrary;
 import io.kvasir.panama.NixlMemory;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.vllm.PrefillLease;
 import io.kvasir.nixl.vllm.TensorRank;
 import io.kvasir.nixl.vllm.VllmEngine;
@@ -16,6 +15,7 @@ import io.kvasir.nixl.vllm.VllmPeerException;
 import io.kvasir.panama.NixlAvailability;
 import io.kvasir.panama.NixlLibrary;
 import io.kvasir.panama.NixlProbe;
+import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;

@@ -1,7 +1,7 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.RemoteBlocks;
 import io.kvasir.nixl.transfer.KvTransport;
+import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.util.ArrayList;
 import java.util.List;

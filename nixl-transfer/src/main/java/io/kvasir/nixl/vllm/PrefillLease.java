@@ -1,7 +1,7 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.KvTransferParams;
-import io.kvasir.nixl.RemoteBlocks;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.util.List;
 

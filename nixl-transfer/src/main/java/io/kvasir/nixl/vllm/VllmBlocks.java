@@ -1,9 +1,9 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.RemoteBlocks;
 import io.kvasir.nixl.transfer.BlockSlice;
 import io.kvasir.nixl.transfer.Descriptors;
 import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.util.List;
 

@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.KvTransferParams;
+import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;

@@ -1,8 +1,8 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.transfer.KvTransport;
 import io.kvasir.nixl.transfer.KvTransportException;
+import io.kvasir.protocol.handoff.KvTransferParams;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

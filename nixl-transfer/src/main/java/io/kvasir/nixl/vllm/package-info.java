@@ -3,7 +3,7 @@
  * pull, keep alive and release the blocks of a vLLM prefill server, or stand in for one.
  *
  * <pre>
- *   prefill answer (kv_transfer_params)      io.kvasir.nixl.KvTransferParams
+ *   prefill answer (kv_transfer_params)      io.kvasir.protocol.handoff.KvTransferParams
  *        |  host, port, engine
  *        v
  *   handshake over ZMQ                       VllmHandshake  &lt;---&gt;  VllmSideChannel

@@ -1,9 +1,9 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.KvTransferParams;
-import io.kvasir.nixl.VerbatimJson;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.panama.NixlMemory;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.VerbatimJson;
 
 import java.io.IOException;
 import java.io.InputStream;

@@ -2,12 +2,12 @@ package io.kvasir.nixl.vllm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.LoopbackConfig;
 import io.kvasir.nixl.transfer.LoopbackTransport;
 import io.kvasir.panama.NixlMemory;
+import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -8,9 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.KvTransferParams;
-import io.kvasir.nixl.VerbatimJson;
 import io.kvasir.nixl.transfer.BlockSlice;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.VerbatimJson;
 
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;

@@ -8,13 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.KvTransferParams;
 import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.KvTransportException;
 import io.kvasir.nixl.transfer.ScriptedTransport;
 import io.kvasir.panama.NixlMemory;
+import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.Test;
 

@@ -1,4 +1,4 @@
-package io.kvasir.nixl;
+package io.kvasir.protocol.handoff;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;

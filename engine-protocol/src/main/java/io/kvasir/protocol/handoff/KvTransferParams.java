@@ -1,4 +1,4 @@
-package io.kvasir.nixl;
+package io.kvasir.protocol.handoff;
 
 import com.fasterxml.jackson.databind.JsonNode;
 

@@ -1,4 +1,4 @@
-package io.kvasir.nixl;
+package io.kvasir.protocol.handoff;
 
 import java.io.IOException;
 import java.io.InputStream;

@@ -1,4 +1,4 @@
-package io.kvasir.nixl;
+package io.kvasir.protocol.handoff;
 
 /**
  * Walks over JSON text (RFC 8259, strictly) and finds where values begin and end. Builds nothing.
