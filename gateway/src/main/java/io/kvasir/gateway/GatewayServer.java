@@ -125,7 +125,7 @@ public final class GatewayServer implements AutoCloseable {
                         config,
                         client,
                         answered,
-                        new RoutingDesk(router, registry, decisions, metrics, Clock.systemUTC()),
+                        new WorkerReservations(router, registry, decisions, metrics, Clock.systemUTC()),
                         registry,
                         metrics,
                         new PredictionFeedback(metrics),

@@ -9,7 +9,7 @@ record ProxyContext(
         GatewayConfig config,
         HttpClient client,
         AnsweredConnections answered,
-        RoutingDesk desk,
+        WorkerReservations desk,
         UpstreamRegistry registry,
         GatewayMetrics metrics,
         PredictionFeedback feedback,

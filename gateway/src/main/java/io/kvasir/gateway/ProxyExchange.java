@@ -134,7 +134,7 @@ final class ProxyExchange {
         }
     }
 
-    private RoutingDesk.Booking reserve() throws ApiException {
+    private WorkerReservations.Booking reserve() throws ApiException {
         return context.desk()
                 .reserve(
                         proxied.prompt(),
@@ -144,7 +144,7 @@ final class ProxyExchange {
                         retries.attempt() + 1);
     }
 
-    private void begin(RoutingDesk.Booking booking) {
+    private void begin(WorkerReservations.Booking booking) {
         final long waitNs = retries.attempt() == 0 ? 0 : retries.backoffNs();
         final BookedAttempt tried = new BookedAttempt(booking);
         synchronized (this) {
@@ -256,7 +256,7 @@ final class ProxyExchange {
 
     /** One attempt with its booking, and what its outcome means for the exchange. */
     private final class BookedAttempt implements ResponsePump.Listener {
-        private final RoutingDesk.Booking booking;
+        private final WorkerReservations.Booking booking;
         private final Lease lease;
         private final Upstream upstream;
         private final UpstreamAttempt attempt;
@@ -265,7 +265,7 @@ final class ProxyExchange {
         private volatile int streamedTokens;
         private long firstTokenNs = -1; // of the pump's thread
 
-        BookedAttempt(RoutingDesk.Booking booking) {
+        BookedAttempt(WorkerReservations.Booking booking) {
             this.booking = booking;
             this.lease = booking.lease();
             this.upstream = booking.upstream();
@@ -334,7 +334,7 @@ final class ProxyExchange {
                 if (retries.allowsAnother(fault, true) && isCurrent(this)) {
                     excluded.add(lease.worker());
                     try {
-                        final RoutingDesk.Booking other = reserve();
+                        final WorkerReservations.Booking other = reserve();
                         abandoned(fault, "status " + status);
                         begin(other);
                         attempt.abort(new EOFException("tried elsewhere"));

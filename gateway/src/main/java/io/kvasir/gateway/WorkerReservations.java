@@ -18,8 +18,8 @@ import java.util.concurrent.ArrayBlockingQueue;
 /**
  * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
  */
-final class RoutingDesk {
-    private static final Logger LOG = LoggerFactory.getLogger(RoutingDesk.class);
+final class WorkerReservations {
+    private static final Logger LOG = LoggerFactory.getLogger(WorkerReservations.class);
 
     /** A worker booked for one attempt. */
     record Booking(Lease lease, DecisionRecord decision, Upstream upstream) {}
@@ -35,7 +35,7 @@ final class RoutingDesk {
     private final InstantSource clock;
     private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
 
-    RoutingDesk(
+    WorkerReservations(
             KvRouter router,
             UpstreamRegistry registry,
             DecisionLog log,
