@@ -38,7 +38,7 @@ final class AdminHandler extends Handler.Abstract {
     private final GatewayMetrics metrics;
     private final DecisionLog decisions;
     private final Readiness readiness;
-    private final Pages pages;
+    private final StatusEndpoints pages;
     private final WorkersApi workers;
 
     AdminHandler(
@@ -46,7 +46,7 @@ final class AdminHandler extends Handler.Abstract {
             GatewayMetrics metrics,
             DecisionLog decisions,
             Readiness readiness,
-            Pages pages,
+            StatusEndpoints pages,
             WorkersApi workers) {
         this.tokens = tokens;
         this.metrics = metrics;
@@ -163,13 +163,13 @@ final class AdminHandler extends Handler.Abstract {
         final String id = query.getValue("id");
         final int limit = limit(query.get("limit"));
         if (id == null) {
-            return Pages.decisions(decisions.newest(limit));
+            return StatusEndpoints.decisions(decisions.newest(limit));
         }
         final List<DecisionRecord> found = decisions.of(id, limit);
         if (found.isEmpty()) {
             throw ApiException.decisionNotHeld(id, decisions.size());
         }
-        return Pages.decisions(found);
+        return StatusEndpoints.decisions(found);
     }
 
     private int limit(Fields.Field limit) throws ApiException {

@@ -36,7 +36,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final int maxBodyBytes;
     private final boolean trustsTemplates;
     private final PromptReader prompts;
-    private final Pages pages;
+    private final StatusEndpoints pages;
     private final RequestFailures failures;
 
     GatewayHandler(
@@ -44,7 +44,7 @@ final class GatewayHandler extends Handler.Abstract {
             AdmissionGate gate,
             PromptExecutor executor,
             PromptReader prompts,
-            Pages pages) {
+            StatusEndpoints pages) {
         this.context = context;
         this.gate = gate;
         this.executor = executor;

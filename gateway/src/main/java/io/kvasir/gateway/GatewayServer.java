@@ -80,7 +80,7 @@ public final class GatewayServer implements AutoCloseable {
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
     private final Readiness readiness;
-    private final Pages pages;
+    private final StatusEndpoints pages;
     private final EngineProbe probe;
     private volatile boolean ownsEncoder;
 
@@ -142,7 +142,7 @@ public final class GatewayServer implements AutoCloseable {
                 () -> connector.getConnectedEndPoints().size(),
                 () -> accessLog == null ? 0 : accessLog.dropped());
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
-        pages = new Pages(config, router, registry, Clock.systemUTC().instant());
+        pages = new StatusEndpoints(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         cap = newCap();
         server.setRequestLog(new CompletedRequests(metrics, accessLog));

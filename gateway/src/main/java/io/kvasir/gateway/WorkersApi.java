@@ -27,14 +27,14 @@ final class WorkersApi {
     private final GatewayConfig config;
     private final UpstreamRegistry registry;
     private final AdminDiscovery discovery;
-    private final Pages pages;
+    private final StatusEndpoints pages;
     private final BodyReader bodies;
 
     WorkersApi(
             GatewayConfig config,
             UpstreamRegistry registry,
             AdminDiscovery discovery,
-            Pages pages) {
+            StatusEndpoints pages) {
         this.config = config;
         this.registry = registry;
         this.discovery = discovery;
@@ -131,7 +131,7 @@ final class WorkersApi {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         for (Upstream upstream : registry.upstreams()) {
             if (upstream.name().equals(name)) {
-                Pages.registered(page, upstream);
+                StatusEndpoints.registered(page, upstream);
                 return page;
             }
         }

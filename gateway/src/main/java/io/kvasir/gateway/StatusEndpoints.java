@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Locale;
 
 /** What the gateway tells about itself, as JSON. */
-final class Pages {
+final class StatusEndpoints {
     private static final double NANOS_PER_MILLI = 1e6;
 
     private final GatewayConfig config;
@@ -25,7 +25,7 @@ final class Pages {
     private final UpstreamRegistry registry;
     private final Instant started;
 
-    Pages(GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
+    StatusEndpoints(GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
         this.config = config;
         this.router = router;
         this.registry = registry;
