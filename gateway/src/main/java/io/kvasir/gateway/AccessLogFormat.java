@@ -75,7 +75,7 @@ enum AccessLogFormat {
 
         private static void count(JsonGenerator json, String name, int value) throws IOException {
             json.writeFieldName(name);
-            if (value == AnswerReader.UNKNOWN) {
+            if (value == UsageReader.UNKNOWN) {
                 json.writeNull();
             } else {
                 json.writeNumber(value);
@@ -106,6 +106,6 @@ enum AccessLogFormat {
     }
 
     private static Integer known(int count) {
-        return count == AnswerReader.UNKNOWN ? null : count;
+        return count == UsageReader.UNKNOWN ? null : count;
     }
 }

@@ -50,8 +50,8 @@ final class DecisionRecord {
 
     private volatile String outcome = "running";
     private volatile int status;
-    private volatile int engineCachedTokens = AnswerReader.UNKNOWN;
-    private volatile int enginePromptTokens = AnswerReader.UNKNOWN;
+    private volatile int engineCachedTokens = UsageReader.UNKNOWN;
+    private volatile int enginePromptTokens = UsageReader.UNKNOWN;
     private volatile long firstTokenNs = -1;
     private volatile long durationNs = -1;
 
@@ -163,7 +163,7 @@ final class DecisionRecord {
         json.put("predicted_cached_tokens", predictedCachedTokens);
         json.put("event_sequence", eventSequence);
         json.put("outcome", outcome);
-        count(json, "status", status == 0 ? AnswerReader.UNKNOWN : status);
+        count(json, "status", status == 0 ? UsageReader.UNKNOWN : status);
         count(json, "engine_cached_tokens", engineCachedTokens);
         count(json, "engine_prompt_tokens", enginePromptTokens);
         number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
@@ -199,7 +199,7 @@ final class DecisionRecord {
     }
 
     private static void count(ObjectNode json, String name, int value) {
-        if (value == AnswerReader.UNKNOWN) {
+        if (value == UsageReader.UNKNOWN) {
             json.putNull(name);
         } else {
             json.put(name, value);

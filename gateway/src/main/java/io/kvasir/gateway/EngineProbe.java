@@ -135,7 +135,7 @@ final class EngineProbe {
             final String page = get(upstream, "/metrics").getContentAsString();
             final int blockSize = find(BLOCK_SIZE, page);
             upstream.cache(blockSize, find(BLOCKS, page));
-            if (blockSize == AnswerReader.UNKNOWN) {
+            if (blockSize == UsageReader.UNKNOWN) {
                 LOG.info("worker {} does not state its block size in /metrics", upstream.name());
             } else if (blockSize != config.get(RouterSettings.BLOCK_SIZE)) {
                 LOG.error(
@@ -157,7 +157,7 @@ final class EngineProbe {
 
     private static int find(Pattern pattern, String page) {
         final Matcher matcher = pattern.matcher(page);
-        return matcher.find() ? Integer.parseInt(matcher.group(1)) : AnswerReader.UNKNOWN;
+        return matcher.find() ? Integer.parseInt(matcher.group(1)) : UsageReader.UNKNOWN;
     }
 
     private void compareTokens(Upstream upstream) throws InterruptedException {

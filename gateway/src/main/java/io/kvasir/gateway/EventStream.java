@@ -21,7 +21,7 @@ final class EventStream {
     private static final byte[] USAGE = "\"usage\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] ERROR = "{\"error\"".getBytes(StandardCharsets.US_ASCII);
 
-    private final AnswerReader reader = new AnswerReader();
+    private final UsageReader reader = new UsageReader();
     private final boolean dropUsage;
     private byte[] buffer = new byte[4096];
     private int length; // bytes in the buffer
@@ -212,7 +212,7 @@ final class EventStream {
     }
 
     /** The usage that has passed. */
-    AnswerReader usage() {
+    UsageReader usage() {
         return reader;
     }
 }

@@ -22,7 +22,7 @@ final class PredictionFeedback {
             ProxyRequest request,
             WorkerReservations.Booking booking,
             Upstream upstream,
-            AnswerReader usage) {
+            UsageReader usage) {
         if (usage.promptTokens() < 0) {
             return;
         }

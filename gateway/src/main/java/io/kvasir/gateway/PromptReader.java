@@ -32,7 +32,7 @@ final class PromptReader {
     /**
      * @param encoder null when the gateway has no tokenizer
      * @param maxModelLength most tokens of a prompt that a worker takes, {@link
-     *     AnswerReader#UNKNOWN} if that is not known
+     *     UsageReader#UNKNOWN} if that is not known
      */
     PromptReader(GatewayConfig config, ChatModel encoder, IntSupplier maxModelLength) {
         this.model = config.get(GatewaySettings.MODEL);
@@ -150,7 +150,7 @@ final class PromptReader {
 
     private int maxTokens() {
         final int known = maxModelLength.getAsInt();
-        return known == AnswerReader.UNKNOWN ? Integer.MAX_VALUE : known;
+        return known == UsageReader.UNKNOWN ? Integer.MAX_VALUE : known;
     }
 
     /**

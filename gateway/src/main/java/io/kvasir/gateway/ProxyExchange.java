@@ -469,7 +469,7 @@ final class ProxyExchange {
             if (over.compareAndSet(false, true)) {
                 booking.decision().end(outcome, status, sinceStartNs());
                 context.metrics().attempt(upstream.name(), outcome);
-                generated(AnswerReader.UNKNOWN, streamedTokens);
+                generated(UsageReader.UNKNOWN, streamedTokens);
             }
             if (abortCause != null) {
                 attempt.abort(abortCause);
@@ -525,7 +525,7 @@ final class ProxyExchange {
 
         /** All is known before the last byte is written: its reader finds it in the metrics. */
         @Override
-        public void complete(int status, AnswerReader usage) {
+        public void complete(int status, UsageReader usage) {
             endWatch(); // the next request may arrive once the last byte is written
             if (!over.compareAndSet(false, true)) {
                 return;

@@ -27,8 +27,8 @@ final class RequestRecord {
     private volatile String model;
     private volatile String mode;
     private volatile String worker;
-    private volatile int promptTokens = AnswerReader.UNKNOWN;
-    private volatile int outputTokens = AnswerReader.UNKNOWN;
+    private volatile int promptTokens = UsageReader.UNKNOWN;
+    private volatile int outputTokens = UsageReader.UNKNOWN;
     private volatile long firstByteNs = -1;
 
     RequestRecord(String id, Endpoint endpoint) {
@@ -118,7 +118,7 @@ final class RequestRecord {
     void routed(DecisionRecord decision) {
         mode = decision.mode().spelling();
         worker = decision.worker();
-        promptTokens = decision.tokens() > 0 ? decision.tokens() : AnswerReader.UNKNOWN;
+        promptTokens = decision.tokens() > 0 ? decision.tokens() : UsageReader.UNKNOWN;
     }
 
     /** The head of its answer is about to be sent. */
@@ -128,7 +128,7 @@ final class RequestRecord {
 
     /** What the worker states, or what came. */
     void tokens(int prompt, int output) {
-        if (prompt != AnswerReader.UNKNOWN) {
+        if (prompt != UsageReader.UNKNOWN) {
             promptTokens = prompt;
         }
         outputTokens = output;

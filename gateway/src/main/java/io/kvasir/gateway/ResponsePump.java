@@ -35,7 +35,7 @@ final class ResponsePump extends IteratingCallback {
         void outputTokens(int total);
 
         /** All bytes have come; the last of them are about to be written. */
-        void complete(int status, AnswerReader usage);
+        void complete(int status, UsageReader usage);
 
         /**
          * The answer broke off.
@@ -76,7 +76,7 @@ final class ResponsePump extends IteratingCallback {
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
     private final EventStream events;
-    private final AnswerReader usage;
+    private final UsageReader usage;
     private ByteArrayOutputStream held;
     private Content.Chunk passing;
     private Throwable failure; // of the worker's answer; what came before it is written first
@@ -112,7 +112,7 @@ final class ResponsePump extends IteratingCallback {
                         && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
         final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
         this.events = isEvents && isReadable ? new EventStream(dropUsage) : null;
-        this.usage = events != null ? events.usage() : new AnswerReader();
+        this.usage = events != null ? events.usage() : new UsageReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }
 

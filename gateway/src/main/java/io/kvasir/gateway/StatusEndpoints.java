@@ -56,7 +56,7 @@ final class StatusEndpoints {
 
     private void putLength(ObjectNode node) {
         final int length = maxModelLength();
-        if (length == AnswerReader.UNKNOWN) {
+        if (length == UsageReader.UNKNOWN) {
             node.putNull("max_model_len");
         } else {
             node.put("max_model_len", length);
@@ -65,11 +65,11 @@ final class StatusEndpoints {
 
     private int maxModelLength() {
         for (Upstream upstream : registry.upstreams()) {
-            if (upstream.maxModelLength() != AnswerReader.UNKNOWN) {
+            if (upstream.maxModelLength() != UsageReader.UNKNOWN) {
                 return upstream.maxModelLength();
             }
         }
-        return AnswerReader.UNKNOWN;
+        return UsageReader.UNKNOWN;
     }
 
     /** As bytes: there may be many, and a tree of them takes ten times as much. */
@@ -79,7 +79,7 @@ final class StatusEndpoints {
             json.writeStartObject();
             json.writeNumberField("count", tokens.length);
             final int length = maxModelLength();
-            if (length == AnswerReader.UNKNOWN) {
+            if (length == UsageReader.UNKNOWN) {
                 json.writeNullField("max_model_len");
             } else {
                 json.writeNumberField("max_model_len", length);
@@ -200,7 +200,7 @@ final class StatusEndpoints {
     }
 
     private static void known(ObjectNode node, String name, int value) {
-        if (value == AnswerReader.UNKNOWN) {
+        if (value == UsageReader.UNKNOWN) {
             node.putNull(name);
         } else {
             node.put(name, value);

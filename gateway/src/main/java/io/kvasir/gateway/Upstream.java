@@ -44,9 +44,9 @@ final class Upstream {
     private boolean evenEjected; // guarded by this
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
-    private volatile int engineBlockSize = AnswerReader.UNKNOWN;
-    private volatile int engineBlocks = AnswerReader.UNKNOWN;
-    private volatile int maxModelLength = AnswerReader.UNKNOWN;
+    private volatile int engineBlockSize = UsageReader.UNKNOWN;
+    private volatile int engineBlocks = UsageReader.UNKNOWN;
+    private volatile int maxModelLength = UsageReader.UNKNOWN;
     private volatile boolean statesCachedTokens;
 
     /**
@@ -279,7 +279,7 @@ final class Upstream {
         engineBlocks = blocks;
     }
 
-    /** Tokens per block by the engine's own word, or {@link AnswerReader#UNKNOWN}. */
+    /** Tokens per block by the engine's own word, or {@link UsageReader#UNKNOWN}. */
     int engineBlockSize() {
         return engineBlockSize;
     }
@@ -300,11 +300,11 @@ final class Upstream {
      * The cached tokens that an answer states. Engines that state them leave them out when there
      * are none: once this one has stated some, silence means zero.
      */
-    int cachedTokens(AnswerReader usage) {
+    int cachedTokens(UsageReader usage) {
         if (usage.cachedTokens() >= 0) {
             statesCachedTokens = true;
             return usage.cachedTokens();
         }
-        return statesCachedTokens && usage.promptTokens() >= 0 ? 0 : AnswerReader.UNKNOWN;
+        return statesCachedTokens && usage.promptTokens() >= 0 ? 0 : UsageReader.UNKNOWN;
     }
 }

@@ -285,10 +285,10 @@ final class UpstreamRegistry {
 
     /** Most tokens of a prompt that some worker takes, unknown until all have said it. */
     int maxModelLength() {
-        int most = AnswerReader.UNKNOWN;
+        int most = UsageReader.UNKNOWN;
         for (Upstream upstream : upstreams()) {
-            if (upstream.maxModelLength() == AnswerReader.UNKNOWN) {
-                return AnswerReader.UNKNOWN;
+            if (upstream.maxModelLength() == UsageReader.UNKNOWN) {
+                return UsageReader.UNKNOWN;
             }
             most = Math.max(most, upstream.maxModelLength());
         }

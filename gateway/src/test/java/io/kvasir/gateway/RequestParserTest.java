@@ -98,7 +98,7 @@ class RequestParserTest {
                 new PromptReader(
                         GatewayConfig.builder().set(GatewaySettings.MODEL, "m").build(),
                         null,
-                        () -> AnswerReader.UNKNOWN);
+                        () -> UsageReader.UNKNOWN);
         final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
         final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
         reader.read(chat, null, "id");

@@ -10,7 +10,7 @@ import java.io.IOException;
  * carries an output token and what usage the engine states. One per answer, reused for each event;
  * not thread-safe.
  */
-final class AnswerReader {
+final class UsageReader {
     /** A count that the engine did not state. */
     static final int UNKNOWN = -1;
 
