@@ -75,7 +75,7 @@ final class ResponsePump extends IteratingCallback {
     private final AnswerCoding coding;
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
-    private final EventStream events;
+    private final SseStream events;
     private final UsageReader usage;
     private ByteArrayOutputStream held;
     private Content.Chunk passing;
@@ -111,7 +111,7 @@ final class ResponsePump extends IteratingCallback {
                         && type != null
                         && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
         final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
-        this.events = isEvents && isReadable ? new EventStream(dropUsage) : null;
+        this.events = isEvents && isReadable ? new SseStream(dropUsage) : null;
         this.usage = events != null ? events.usage() : new UsageReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }

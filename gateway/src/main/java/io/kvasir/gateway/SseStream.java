@@ -12,7 +12,7 @@ import java.util.Arrays;
  * <p>Bytes of events are never changed; the one event that may be left out is the usage that the
  * gateway itself asked for. One thread at a time.
  */
-final class EventStream {
+final class SseStream {
     /** An event longer than this is passed on in pieces and not looked at. */
     static final int MAX_EVENT_BYTES = 1 << 20;
 
@@ -38,7 +38,7 @@ final class EventStream {
     /**
      * @param dropUsage leave out the event that carries usage and no choice
      */
-    EventStream(boolean dropUsage) {
+    SseStream(boolean dropUsage) {
         this.dropUsage = dropUsage;
     }
 

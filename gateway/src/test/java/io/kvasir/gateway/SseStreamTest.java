@@ -15,7 +15,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Random;
 
-class EventStreamTest {
+class SseStreamTest {
     private static final String ROLE =
             FakeEngine.event("{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}");
     private static final String TOKEN =
@@ -35,7 +35,7 @@ class EventStreamTest {
                         + DONE;
         final byte[] bytes = stream.getBytes(UTF_8);
         for (int cut = 0; cut <= bytes.length; cut++) {
-            final EventStream events = new EventStream(false);
+            final SseStream events = new SseStream(false);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
             take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
@@ -53,9 +53,9 @@ class EventStreamTest {
     void whatIsNotTakenIsKeptForTheNextTime() {
         final String stream = ROLE + TOKEN + TOKEN + USAGE + TOKEN + DONE;
         final byte[] bytes = stream.getBytes(UTF_8);
-        final Random random = new Random(Seeds.next("EventStreamTest.kept"));
+        final Random random = new Random(Seeds.next("SseStreamTest.kept"));
         for (int round = 0; round < 300; round++) {
-            final EventStream events = new EventStream(true);
+            final SseStream events = new SseStream(true);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             for (int from = 0; from < bytes.length; ) {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
@@ -76,9 +76,9 @@ class EventStreamTest {
 
     @Test
     void onlyTheUsageThatNobodyAskedForIsLeftOut() {
-        final Random random = new Random(Seeds.next("EventStreamTest"));
+        final Random random = new Random(Seeds.next("SseStreamTest"));
         for (int round = 0; round < 300; round++) {
-            final EventStream events = new EventStream(true);
+            final SseStream events = new SseStream(true);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
             for (int from = 0; from < bytes.length; ) {
@@ -96,24 +96,24 @@ class EventStreamTest {
         final String both =
                 "data:"
                     + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
-        final EventStream events = new EventStream(true);
+        final SseStream events = new SseStream(true);
         assertEquals(both, text(pass(events, bytes(both))));
         assertEquals(1, events.usage().promptTokens());
     }
 
     @Test
     void theOpeningRoleIsNoTokenAndAnEmptyTextIs() {
-        final EventStream chat = new EventStream(false);
+        final SseStream chat = new SseStream(false);
         chat.accept(bytes(ROLE));
         assertFalse(chat.sawFirstToken());
         chat.accept(bytes(FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"\"}}")));
         assertTrue(chat.sawFirstToken());
 
-        final EventStream completion = new EventStream(false);
+        final SseStream completion = new SseStream(false);
         completion.accept(bytes(FakeEngine.event("{\"index\":0,\"text\":\"\"}")));
         assertTrue(completion.sawFirstToken());
 
-        final EventStream tools = new EventStream(false);
+        final SseStream tools = new SseStream(false);
         tools.accept(
                 bytes(
                         FakeEngine.event(
@@ -123,14 +123,14 @@ class EventStreamTest {
 
     @Test
     void anEventWithoutEndIsHeldBack() {
-        final EventStream events = new EventStream(false);
+        final SseStream events = new SseStream(false);
         assertEquals(TOKEN, text(pass(events, bytes(TOKEN + "data: {\"half"))));
         assertEquals("data: {\"half", text(events.takeAll()));
     }
 
     @Test
     void anEventBeyondTheLimitPassesInPieces() {
-        final EventStream events = new EventStream(true);
+        final SseStream events = new SseStream(true);
         final byte[] piece = new byte[200_000];
         Arrays.fill(piece, (byte) 'x');
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -138,7 +138,7 @@ class EventStreamTest {
         for (int i = 0; i < 8; i++) {
             take(out, pass(events, ByteBuffer.wrap(piece)));
         }
-        assertTrue(out.size() > EventStream.MAX_EVENT_BYTES);
+        assertTrue(out.size() > SseStream.MAX_EVENT_BYTES);
         take(out, pass(events, bytes("\n")));
         take(out, pass(events, bytes("\n" + TOKEN + USAGE + DONE)));
         assertTrue(out.toString(UTF_8).endsWith("x\n\n" + TOKEN + DONE));
@@ -147,13 +147,13 @@ class EventStreamTest {
 
     @Test
     void anErrorEventOfTheEngineIsSeen() {
-        final EventStream events = new EventStream(true);
+        final SseStream events = new SseStream(true);
         final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
         assertEquals(error, text(pass(events, bytes(error))));
         assertTrue(events.sawError());
     }
 
-    private static ByteBuffer pass(EventStream events, ByteBuffer chunk) {
+    private static ByteBuffer pass(SseStream events, ByteBuffer chunk) {
         events.accept(chunk);
         return events.takeReady();
     }
