@@ -42,7 +42,7 @@ final class EngineProbe {
             Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
 
     private final HttpClient client;
-    private final AnsweredConnections answered;
+    private final StaleConnectionDetector answered;
     private final WorkerKey key;
     private final GatewayConfig config;
     private final ChatModel encoder;
@@ -53,7 +53,7 @@ final class EngineProbe {
      */
     EngineProbe(
             HttpClient client,
-            AnsweredConnections answered,
+            StaleConnectionDetector answered,
             WorkerKey key,
             GatewayConfig config,
             ChatModel encoder) {
@@ -258,7 +258,7 @@ final class EngineProbe {
                 System.nanoTime() + config.get(GatewaySettings.HEALTH_TIMEOUT).toNanos();
         final AtomicBoolean begun = new AtomicBoolean();
         for (int staleRetries = 0; ; staleRetries++) {
-            final AtomicReference<AnsweredConnections.Sent> over = new AtomicReference<>();
+            final AtomicReference<StaleConnectionDetector.Sent> over = new AtomicReference<>();
             final Request asked =
                     question.get()
                             .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
@@ -273,7 +273,7 @@ final class EngineProbe {
                 return asked.send();
             } catch (ExecutionException e) {
                 if (begun.get()
-                        || staleRetries == AnsweredConnections.STALE_RETRIES
+                        || staleRetries == StaleConnectionDetector.STALE_RETRIES
                         || !wasNotProcessed(e.getCause(), over.get())) {
                     throw new ProbeException(e.getCause(), asked.getConnection());
                 }
@@ -283,7 +283,7 @@ final class EngineProbe {
         }
     }
 
-    private static boolean wasNotProcessed(Throwable failure, AnsweredConnections.Sent overOrNull) {
+    private static boolean wasNotProcessed(Throwable failure, StaleConnectionDetector.Sent overOrNull) {
         final UpstreamFault fault = UpstreamFault.of(failure);
         return fault == UpstreamFault.REFUSED
                 || (overOrNull != null && !StreamReset.is(failure) && overOrNull.wasStale(fault));

@@ -119,7 +119,7 @@ public final class GatewayServer implements AutoCloseable {
                             config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
         }
         discoveries.add(byAdmin);
-        final AnsweredConnections answered = new AnsweredConnections();
+        final StaleConnectionDetector answered = new StaleConnectionDetector();
         final ProxyContext context =
                 new ProxyContext(
                         config,

@@ -8,7 +8,7 @@ import java.util.Set;
 record ProxyContext(
         GatewayConfig config,
         HttpClient client,
-        AnsweredConnections answered,
+        StaleConnectionDetector answered,
         WorkerReservations desk,
         UpstreamRegistry registry,
         GatewayMetrics metrics,

@@ -49,7 +49,7 @@ final class UpstreamAttempt {
     private final AttemptTimeout timeout;
     private final Consumer<Outcome> listener;
     private volatile Request request;
-    private volatile AnsweredConnections.Sent connection; // null before it is known
+    private volatile StaleConnectionDetector.Sent connection; // null before it is known
     private volatile boolean sent;
     private volatile boolean answered;
 
@@ -138,12 +138,12 @@ final class UpstreamAttempt {
      * The connection, if it was shared and has ended; null if the failure is this attempt's own.
      */
     Object lostConnection() {
-        final AnsweredConnections.Sent over = connection;
+        final StaleConnectionDetector.Sent over = connection;
         return over == null ? null : over.lost();
     }
 
     private boolean wasStale(Throwable failure, UpstreamFault fault) {
-        final AnsweredConnections.Sent over = connection;
+        final StaleConnectionDetector.Sent over = connection;
         return over != null && !StreamReset.is(failure) && over.wasStale(fault);
     }
 

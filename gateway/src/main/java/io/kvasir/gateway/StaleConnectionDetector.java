@@ -15,7 +15,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * It is known by the silence of the connection since then; of HTTP/2 other answers come over it,
  * too. Thread-safe.
  */
-final class AnsweredConnections {
+final class StaleConnectionDetector {
     /**
      * How often a request or a probe is sent again because the worker had closed its connection:
      * that many are no attempts.
