@@ -81,7 +81,7 @@ public final class GatewayServer implements AutoCloseable {
     private final GracefulHandler requests = new GracefulHandler();
     private final Readiness readiness;
     private final StatusEndpoints pages;
-    private final EngineProbe probe;
+    private final HealthProbe probe;
     private volatile boolean ownsEncoder;
 
     private GatewayServer(GatewayConfig config, ChatModel encoder) {
@@ -173,7 +173,7 @@ public final class GatewayServer implements AutoCloseable {
                                 readiness,
                                 pages,
                                 new WorkersApi(config, registry, byAdmin, pages)));
-        probe = new EngineProbe(client, answered, workerKey, config, encoder);
+        probe = new HealthProbe(client, answered, workerKey, config, encoder);
     }
 
     private ServerConnector newConnector() {

@@ -32,8 +32,8 @@ import java.util.regex.Pattern;
  * Asks each server now and then whether it is there and, on first contact, whether it is what the
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
-final class EngineProbe {
-    private static final Logger LOG = LoggerFactory.getLogger(EngineProbe.class);
+final class HealthProbe {
+    private static final Logger LOG = LoggerFactory.getLogger(HealthProbe.class);
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
     private static final Pattern BLOCK_SIZE =
@@ -51,7 +51,7 @@ final class EngineProbe {
     /**
      * @param encoder null when the gateway has no tokenizer
      */
-    EngineProbe(
+    HealthProbe(
             HttpClient client,
             StaleConnectionDetector answered,
             WorkerKey key,
