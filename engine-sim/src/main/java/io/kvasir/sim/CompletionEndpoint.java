@@ -49,7 +49,7 @@ final class CompletionEndpoint {
         for (SimRequest part : parts) {
             loop.submit(rank, part);
         }
-        final ClientWatch client = new ClientWatch(request);
+        final DisconnectWatcher client = new DisconnectWatcher(request);
         try {
             final Answers answers =
                     new Answers(
@@ -195,7 +195,7 @@ final class CompletionEndpoint {
     }
 
     private void answer(
-            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
+            Answers answers, List<SimRequest> parts, DisconnectWatcher client, Response response)
             throws Exception {
         for (SimRequest part : parts) {
             while (part.phase != SimRequest.Phase.FINISHED) {
@@ -208,7 +208,7 @@ final class CompletionEndpoint {
     }
 
     private void stream(
-            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
+            Answers answers, List<SimRequest> parts, DisconnectWatcher client, Response response)
             throws Exception {
         final int[] sent = new int[parts.size()];
         final boolean cut = faults.nextCut();
@@ -274,8 +274,8 @@ final class CompletionEndpoint {
     }
 
     /** Waits for news; throws when there will be none or nobody wants it. */
-    private void await(SimRequest part, ClientWatch client) throws EofException {
-        part.gate.await(ClientWatch.periodNs());
+    private void await(SimRequest part, DisconnectWatcher client) throws EofException {
+        part.gate.await(DisconnectWatcher.periodNs());
         if (part.phase == SimRequest.Phase.BROKEN || !loop.alive()) {
             throw new EofException("engine restarted");
         }

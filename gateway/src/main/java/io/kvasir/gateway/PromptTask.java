@@ -37,7 +37,7 @@ final class PromptTask {
     private final Response response;
     private final Callback callback;
     private final ClientProbe clientProbe;
-    private final ClientWatch watch;
+    private final DisconnectWatcher watch;
     private final AtomicReference<State> state = new AtomicReference<>(State.WORKING);
     private volatile PromptExecutor.Job job;
 
@@ -62,7 +62,7 @@ final class PromptTask {
         this.response = response;
         this.callback = callback;
         this.clientProbe = new ClientProbe(request, this::clientLeft);
-        this.watch = new ClientWatch(request, clientProbe::begin, this::clientLeft);
+        this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
     }
 
     /**

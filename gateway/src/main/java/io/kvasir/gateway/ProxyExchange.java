@@ -41,7 +41,7 @@ final class ProxyExchange {
     private final Response response;
     private final Callback callback;
     private final ClientProbe clientProbe;
-    private final ClientWatch watch;
+    private final DisconnectWatcher watch;
 
     // touched by one attempt at a time
     private final RetryPolicy retries;
@@ -70,7 +70,7 @@ final class ProxyExchange {
                 new RetryPolicy(context.retries(), () -> ThreadLocalRandom.current().nextDouble());
         this.faults = new FaultAttribution(proxied.body());
         this.clientProbe = new ClientProbe(request, this::clientLeft);
-        this.watch = new ClientWatch(request, clientProbe::begin, this::clientLeft);
+        this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
     }
 
     /** Books and sends; the caller is done. */

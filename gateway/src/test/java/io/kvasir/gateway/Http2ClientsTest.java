@@ -679,7 +679,7 @@ class Http2ClientsTest {
                         assertTrue(left.await(20, TimeUnit.SECONDS));
                         Eventually.holds(
                                 "it has failed", () -> Content.Chunk.isFailure(request.read()));
-                        new ClientWatch(
+                        new DisconnectWatcher(
                                         request,
                                         () -> {},
                                         cause -> {

@@ -29,7 +29,7 @@ import java.util.function.Consumer;
  * <p>A client that has ended its sending side may still read, and one that sends more than is kept
  * can no longer be watched by reading: both are reported as silent.
  */
-final class ClientWatch implements Callback {
+final class DisconnectWatcher implements Callback {
     private enum State {
         NEW,
         ARMED,
@@ -50,7 +50,7 @@ final class ClientWatch implements Callback {
      * @param whenLeft called when the client has left, of HTTP/2 maybe twice and by the caller of
      *     {@link #arm}; must not block
      */
-    ClientWatch(Request request, Runnable whenSilent, Consumer<Throwable> whenLeft) {
+    DisconnectWatcher(Request request, Runnable whenSilent, Consumer<Throwable> whenLeft) {
         this.request = request;
         this.connection = request.getConnectionMetaData().getConnection();
         final EndPoint e = connection.getEndPoint();

@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
  * <p>Jetty reads nothing from a connection whose request is being handled, so the end of the stream
  * would be seen only by writing. The body must have been read; one thread.
  */
-final class ClientWatch {
+final class DisconnectWatcher {
     private static final long PERIOD_NS = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final Connection connection;
@@ -24,7 +24,7 @@ final class ClientWatch {
     private long lastLookNs = System.nanoTime();
     private boolean pipelining;
 
-    ClientWatch(Request request) {
+    DisconnectWatcher(Request request) {
         this.connection = request.getConnectionMetaData().getConnection();
         this.endPoint = connection.getEndPoint();
     }
