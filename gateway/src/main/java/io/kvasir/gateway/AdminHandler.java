@@ -38,7 +38,7 @@ final class AdminHandler extends Handler.Abstract {
     private final GatewayMetrics metrics;
     private final DecisionLog decisions;
     private final Readiness readiness;
-    private final StatusEndpoints pages;
+    private final StatusEndpoints endpoints;
     private final WorkersApi workers;
 
     AdminHandler(
@@ -46,13 +46,13 @@ final class AdminHandler extends Handler.Abstract {
             GatewayMetrics metrics,
             DecisionLog decisions,
             Readiness readiness,
-            StatusEndpoints pages,
+            StatusEndpoints endpoints,
             WorkersApi workers) {
         this.tokens = tokens;
         this.metrics = metrics;
         this.decisions = decisions;
         this.readiness = readiness;
-        this.pages = pages;
+        this.endpoints = endpoints;
         this.workers = workers;
     }
 
@@ -98,7 +98,7 @@ final class AdminHandler extends Handler.Abstract {
                             response,
                             callback,
                             readiness.health().good() ? 200 : 503,
-                            pages.health(readiness.health()));
+                            endpoints.health(readiness.health()));
             case "/metrics" -> {
                 final GatewayMetrics.Page page =
                         metrics.page(request.getHeaders().get(HttpHeader.ACCEPT));
@@ -109,7 +109,7 @@ final class AdminHandler extends Handler.Abstract {
                         page.contentType(),
                         page.text().getBytes(StandardCharsets.UTF_8));
             }
-            case "/debug/workers" -> Answers.json(response, callback, 200, pages.workers());
+            case "/debug/workers" -> Answers.json(response, callback, 200, endpoints.workers());
             case "/debug/decisions" -> Answers.json(response, callback, 200, decisions(request));
             default -> throw new AssertionError("path " + path + " is listed but not served");
         }

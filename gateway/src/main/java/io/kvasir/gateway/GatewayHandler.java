@@ -36,7 +36,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final int maxBodyBytes;
     private final boolean trustsTemplates;
     private final PromptReader prompts;
-    private final StatusEndpoints pages;
+    private final StatusEndpoints endpoints;
     private final RequestFailures failures;
 
     GatewayHandler(
@@ -44,7 +44,7 @@ final class GatewayHandler extends Handler.Abstract {
             AdmissionGate gate,
             PromptExecutor executor,
             PromptReader prompts,
-            StatusEndpoints pages) {
+            StatusEndpoints endpoints) {
         this.context = context;
         this.gate = gate;
         this.executor = executor;
@@ -52,7 +52,7 @@ final class GatewayHandler extends Handler.Abstract {
         this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
         this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
         this.prompts = prompts;
-        this.pages = pages;
+        this.endpoints = endpoints;
         this.failures = new RequestFailures(context.metrics());
     }
 
@@ -84,7 +84,7 @@ final class GatewayHandler extends Handler.Abstract {
                                 response,
                                 callback,
                                 body -> tokenize(body, response, callback));
-                case "/v1/models" -> Answers.json(response, callback, 200, pages.models());
+                case "/v1/models" -> Answers.json(response, callback, 200, endpoints.models());
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (Throwable e) { // an Error as well must be answered, counted and logged
@@ -217,7 +217,7 @@ final class GatewayHandler extends Handler.Abstract {
                     "no_tokenizer",
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
-        final byte[] page = pages.tokens(tokens);
+        final byte[] page = endpoints.tokens(tokens);
         return () -> context.coding().json(response, callback, page);
     }
 

@@ -80,7 +80,7 @@ public final class GatewayServer implements AutoCloseable {
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
     private final Readiness readiness;
-    private final StatusEndpoints pages;
+    private final StatusEndpoints endpoints;
     private final HealthProbe probe;
     private volatile boolean ownsEncoder;
 
@@ -119,13 +119,14 @@ public final class GatewayServer implements AutoCloseable {
                             config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
         }
         discoveries.add(byAdmin);
-        final StaleConnectionDetector answered = new StaleConnectionDetector();
+        final StaleConnectionDetector staleConnections = new StaleConnectionDetector();
         final ProxyContext context =
                 new ProxyContext(
                         config,
                         client,
-                        answered,
-                        new WorkerReservations(router, registry, decisions, metrics, Clock.systemUTC()),
+                        staleConnections,
+                        new WorkerReservations(
+                                router, registry, decisions, metrics, Clock.systemUTC()),
                         registry,
                         metrics,
                         new PredictionFeedback(metrics),
@@ -142,7 +143,7 @@ public final class GatewayServer implements AutoCloseable {
                 () -> connector.getConnectedEndPoints().size(),
                 () -> accessLog == null ? 0 : accessLog.dropped());
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
-        pages = new StatusEndpoints(config, router, registry, Clock.systemUTC().instant());
+        endpoints = new StatusEndpoints(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         cap = newCap();
         server.setRequestLog(new CompletedRequests(metrics, accessLog));
@@ -161,7 +162,7 @@ public final class GatewayServer implements AutoCloseable {
                         gate,
                         executor,
                         new PromptReader(config, encoder, registry::maxModelLength),
-                        pages));
+                        endpoints));
         admin =
                 new AdminServer(
                         config,
@@ -171,9 +172,9 @@ public final class GatewayServer implements AutoCloseable {
                                 metrics,
                                 decisions,
                                 readiness,
-                                pages,
-                                new WorkersApi(config, registry, byAdmin, pages)));
-        probe = new HealthProbe(client, answered, workerKey, config, encoder);
+                                endpoints,
+                                new WorkersApi(config, registry, byAdmin, endpoints)));
+        probe = new HealthProbe(client, staleConnections, workerKey, config, encoder);
     }
 
     private ServerConnector newConnector() {
@@ -441,7 +442,7 @@ public final class GatewayServer implements AutoCloseable {
      * @return a JSON object
      */
     public String workersPage() {
-        return pages.workers().toString();
+        return endpoints.workers().toString();
     }
 
     /**

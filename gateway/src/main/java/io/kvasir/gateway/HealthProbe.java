@@ -42,7 +42,7 @@ final class HealthProbe {
             Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
 
     private final HttpClient client;
-    private final StaleConnectionDetector answered;
+    private final StaleConnectionDetector staleConnections;
     private final WorkerKey key;
     private final GatewayConfig config;
     private final ChatModel encoder;
@@ -53,12 +53,12 @@ final class HealthProbe {
      */
     HealthProbe(
             HttpClient client,
-            StaleConnectionDetector answered,
+            StaleConnectionDetector staleConnections,
             WorkerKey key,
             GatewayConfig config,
             ChatModel encoder) {
         this.client = client;
-        this.answered = answered;
+        this.staleConnections = staleConnections;
         this.key = key;
         this.config = config;
         this.encoder = encoder;
@@ -263,7 +263,7 @@ final class HealthProbe {
                     question.get()
                             .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
                             .idleTimeout(0, TimeUnit.MILLISECONDS) // it has a limit already
-                            .onRequestBegin(request -> over.set(answered.sent(request)))
+                            .onRequestBegin(request -> over.set(staleConnections.sent(request)))
                             .onResponseBegin(
                                     _ -> {
                                         begun.set(true);
@@ -283,7 +283,8 @@ final class HealthProbe {
         }
     }
 
-    private static boolean wasNotProcessed(Throwable failure, StaleConnectionDetector.Sent overOrNull) {
+    private static boolean wasNotProcessed(
+            Throwable failure, StaleConnectionDetector.Sent overOrNull) {
         final UpstreamFault fault = UpstreamFault.of(failure);
         return fault == UpstreamFault.REFUSED
                 || (overOrNull != null && !StreamReset.is(failure) && overOrNull.wasStale(fault));

@@ -47,7 +47,8 @@ final class PredictionFeedback {
      * neighbour's blocks may push out the prefix between decision and admission, which says nothing
      * of the rule.
      */
-    private static void judgeRemovals(WorkerReservations.Booking booking, int predicted, int actual) {
+    private static void judgeRemovals(
+            WorkerReservations.Booking booking, int predicted, int actual) {
         final Worker worker = booking.lease().worker();
         if (worker.source() != null
                 && booking.decision().workerWasIdle()

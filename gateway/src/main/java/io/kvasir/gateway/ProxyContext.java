@@ -8,8 +8,8 @@ import java.util.Set;
 record ProxyContext(
         GatewayConfig config,
         HttpClient client,
-        StaleConnectionDetector answered,
-        WorkerReservations desk,
+        StaleConnectionDetector staleConnections,
+        WorkerReservations reservations,
         UpstreamRegistry registry,
         GatewayMetrics metrics,
         PredictionFeedback feedback,

@@ -135,7 +135,7 @@ final class ProxyExchange {
     }
 
     private WorkerReservations.Booking reserve() throws ApiException {
-        return context.desk()
+        return context.reservations()
                 .reserve(
                         proxied.prompt(),
                         excluded,

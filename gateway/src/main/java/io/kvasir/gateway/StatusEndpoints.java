@@ -25,7 +25,8 @@ final class StatusEndpoints {
     private final UpstreamRegistry registry;
     private final Instant started;
 
-    StatusEndpoints(GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
+    StatusEndpoints(
+            GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
         this.config = config;
         this.router = router;
         this.registry = registry;

@@ -86,7 +86,8 @@ final class UpstreamAttempt {
                                 new ByteBufferRequestContent(
                                         contentType == null ? "application/json" : contentType,
                                         body.duplicate()))
-                        .onRequestBegin(begun -> connection = context.answered().sent(begun))
+                        .onRequestBegin(
+                                begun -> connection = context.staleConnections().sent(begun))
                         .onRequestSuccess(_ -> sent = true)
                         .onResponseContentSource(this::answered);
         if (ownConnection) {

@@ -27,18 +27,18 @@ final class WorkersApi {
     private final GatewayConfig config;
     private final UpstreamRegistry registry;
     private final AdminDiscovery discovery;
-    private final StatusEndpoints pages;
+    private final StatusEndpoints endpoints;
     private final BodyReader bodies;
 
     WorkersApi(
             GatewayConfig config,
             UpstreamRegistry registry,
             AdminDiscovery discovery,
-            StatusEndpoints pages) {
+            StatusEndpoints endpoints) {
         this.config = config;
         this.registry = registry;
         this.discovery = discovery;
-        this.pages = pages;
+        this.endpoints = endpoints;
         this.bodies = new BodyReader(config);
     }
 
@@ -56,7 +56,7 @@ final class WorkersApi {
         }
         if (path.equals(PATH)) {
             switch (method) {
-                case "GET", "HEAD" -> Answers.json(response, callback, 200, pages.registered());
+                case "GET", "HEAD" -> Answers.json(response, callback, 200, endpoints.registered());
                 case "POST" -> add(request, response, callback);
                 default -> throw Paths.wrongMethod(path, COLLECTION, method);
             }
