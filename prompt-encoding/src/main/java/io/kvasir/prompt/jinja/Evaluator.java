@@ -269,7 +269,7 @@ final class Evaluator {
             case Expr.Filter filter -> filter(filter, evaluate(filter.base(), scope), scope);
             case Expr.Test test -> {
                 final Object value = evaluate(test.base(), scope);
-                yield Tests.apply(
+                yield TestFunctions.apply(
                         test.name(), value, arguments(test.name(), test.arguments(), scope));
             }
             case Expr.Not not -> !Values.truth(evaluate(not.operand(), scope));

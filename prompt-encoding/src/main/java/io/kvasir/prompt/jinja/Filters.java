@@ -445,7 +445,7 @@ final class Filters {
             predicate = Values::truth;
         } else {
             final String name = Text.of(rest.removeFirst());
-            predicate = item -> Tests.apply(name, item, new Arguments(name, rest, named));
+            predicate = item -> TestFunctions.apply(name, item, new Arguments(name, rest, named));
         }
         return LazyItems.keeping(
                 truthful(value), item -> predicate.test(getter.apply(item)) == wanted);

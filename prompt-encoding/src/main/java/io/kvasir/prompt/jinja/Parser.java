@@ -634,7 +634,7 @@ final class Parser {
         at++;
         final boolean negated = skipName("not");
         final String name = dottedName();
-        if (!Tests.exists(name)) {
+        if (!TestFunctions.exists(name)) {
             at--;
             throw error("test '" + name + "' is unknown or not implemented");
         }

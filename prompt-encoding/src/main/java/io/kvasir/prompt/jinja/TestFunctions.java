@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** Jinja's tests: {@code value is name(argument)}. */
-final class Tests {
+final class TestFunctions {
     @FunctionalInterface
     private interface Test {
         boolean holds(Object value, Arguments arguments);
@@ -43,9 +43,9 @@ final class Tests {
         plain("upper", value -> Methods.isUpper(Text.of(value)));
         plain("odd", value -> Values.equal(Values.binary("%", value, 2L), 1L));
         plain("even", value -> Values.equal(Values.binary("%", value, 2L), 0L));
-        TESTS.put("divisibleby", Tests::divisible);
-        TESTS.put("in", Tests::contained);
-        TESTS.put("sameas", Tests::same);
+        TESTS.put("divisibleby", TestFunctions::divisible);
+        TESTS.put("in", TestFunctions::contained);
+        TESTS.put("sameas", TestFunctions::same);
         TESTS.put("filter", (value, arguments) -> Filters.exists(Text.of(value)));
         TESTS.put("test", (value, arguments) -> exists(Text.of(value)));
         for (String name : new String[] {"==", "eq", "equalto"}) {
@@ -60,7 +60,7 @@ final class Tests {
         order(">=", ">=", "ge");
     }
 
-    private Tests() {}
+    private TestFunctions() {}
 
     static boolean exists(String name) {
         return TESTS.containsKey(name);
