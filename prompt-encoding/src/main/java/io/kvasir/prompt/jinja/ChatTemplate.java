@@ -103,7 +103,8 @@ public final class ChatTemplate {
         return budget.in(
                 () -> {
                     final Scope scope = new Scope(globals(clock));
-                    variables.forEach((name, value) -> scope.set(name, Values.imported(value)));
+                    variables.forEach(
+                            (name, value) -> scope.set(name, PythonValues.imported(value)));
                     return new Evaluator(budget).render(body, scope);
                 });
     }
@@ -111,7 +112,7 @@ public final class ChatTemplate {
     private static Scope globals(Clock clock) {
         final Scope globals = new Scope(null);
         define(globals, "range", Range::of);
-        define(globals, "dict", Values::newDict);
+        define(globals, "dict", PythonValues::newDict);
         define(globals, "namespace", Namespace::new);
         define(globals, "cycler", Cycler::new);
         define(globals, "joiner", Joiner::new);

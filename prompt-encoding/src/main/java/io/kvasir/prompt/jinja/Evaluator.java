@@ -136,7 +136,7 @@ final class Evaluator {
 
     private List<Stmt> chosen(Stmt.If choice, Scope scope) {
         for (Stmt.Branch branch : choice.branches()) {
-            if (Values.truth(evaluate(branch.condition(), scope))) {
+            if (PythonValues.truth(evaluate(branch.condition(), scope))) {
                 return branch.body();
             }
         }
@@ -146,7 +146,7 @@ final class Evaluator {
     private void loop(Stmt.For loop, Scope scope) {
         final Object source = evaluate(loop.items(), scope);
         Object walked = source;
-        Iterator<?> items = Values.iterate(source);
+        Iterator<?> items = PythonValues.iterate(source);
         if (loop.filter() != null) {
             final LazyItems kept = LazyItems.keeping(items, item -> passes(loop, item, scope));
             items = kept;
@@ -171,7 +171,7 @@ final class Evaluator {
     private boolean passes(Stmt.For loop, Object item, Scope scope) {
         final Scope inner = inner(scope);
         assign(loop.target(), item, inner);
-        return Values.truth(evaluate(loop.filter(), inner));
+        return PythonValues.truth(evaluate(loop.filter(), inner));
     }
 
     private Flow with(Stmt.With with, Scope scope) {
@@ -212,7 +212,7 @@ final class Evaluator {
                 if (value instanceof Undefined undefined) {
                     throw undefined.fail();
                 }
-                final List<Object> values = Values.list(value);
+                final List<Object> values = PythonValues.list(value);
                 if (values.size() != several.targets().size()) {
                     throw new ValueException(
                             "cannot unpack "
@@ -248,16 +248,16 @@ final class Evaluator {
                 final Map<Object, Object> map = new LinkedHashMap<>();
                 for (int i = 0; i < dict.keys().size(); i++) {
                     final Object key = evaluate(dict.keys().get(i), scope);
-                    Values.put(map, key, evaluate(dict.values().get(i), scope));
+                    PythonValues.put(map, key, evaluate(dict.values().get(i), scope));
                 }
                 yield map;
             }
             case Expr.Attribute attribute ->
-                    Values.attribute(evaluate(attribute.base(), scope), attribute.name());
+                    PythonValues.attribute(evaluate(attribute.base(), scope), attribute.name());
             case Expr.Item item ->
-                    Values.item(evaluate(item.base(), scope), evaluate(item.key(), scope));
+                    PythonValues.item(evaluate(item.base(), scope), evaluate(item.key(), scope));
             case Expr.Slice slice ->
-                    Values.slice(
+                    PythonValues.slice(
                             evaluate(slice.base(), scope),
                             slice.start() == null ? null : evaluate(slice.start(), scope),
                             slice.stop() == null ? null : evaluate(slice.stop(), scope),
@@ -272,20 +272,20 @@ final class Evaluator {
                 yield TestFunctions.apply(
                         test.name(), value, arguments(test.name(), test.arguments(), scope));
             }
-            case Expr.Not not -> !Values.truth(evaluate(not.operand(), scope));
+            case Expr.Not not -> !PythonValues.truth(evaluate(not.operand(), scope));
             case Expr.Sign sign -> sign(sign, scope);
             case Expr.Binary binary ->
-                    Values.binary(
+                    PythonValues.binary(
                             binary.operator(),
                             evaluate(binary.left(), scope),
                             evaluate(binary.right(), scope));
             case Expr.And and -> {
                 final Object left = evaluate(and.left(), scope);
-                yield Values.truth(left) ? evaluate(and.right(), scope) : left;
+                yield PythonValues.truth(left) ? evaluate(and.right(), scope) : left;
             }
             case Expr.Or or -> {
                 final Object left = evaluate(or.left(), scope);
-                yield Values.truth(left) ? left : evaluate(or.right(), scope);
+                yield PythonValues.truth(left) ? left : evaluate(or.right(), scope);
             }
             case Expr.Concat concat -> {
                 final StringBuilder text = new StringBuilder();
@@ -299,7 +299,7 @@ final class Evaluator {
             }
             case Expr.Compare compare -> compare(compare, scope);
             case Expr.Conditional conditional -> {
-                if (Values.truth(evaluate(conditional.condition(), scope))) {
+                if (PythonValues.truth(evaluate(conditional.condition(), scope))) {
                     yield evaluate(conditional.then(), scope);
                 }
                 yield conditional.otherwise() == null
@@ -327,9 +327,9 @@ final class Evaluator {
         }
         if (!Numbers.isNumber(value)) {
             throw new ValueException(
-                    "bad operand type for unary sign: '" + Values.typeName(value) + "'");
+                    "bad operand type for unary sign: '" + PythonValues.typeName(value) + "'");
         }
-        return sign.negative() ? Numbers.negate(value) : Values.binary("+", value, 0L);
+        return sign.negative() ? Numbers.negate(value) : PythonValues.binary("+", value, 0L);
     }
 
     private boolean compare(Expr.Compare compare, Scope scope) {
@@ -346,17 +346,17 @@ final class Evaluator {
 
     private static boolean holds(String operator, Object left, Object right) {
         return switch (operator) {
-            case "==" -> Values.equal(left, right);
-            case "!=" -> !Values.equal(left, right);
-            case "in" -> Values.contains(right, left);
-            case "not in" -> !Values.contains(right, left);
+            case "==" -> PythonValues.equal(left, right);
+            case "!=" -> !PythonValues.equal(left, right);
+            case "in" -> PythonValues.contains(right, left);
+            case "not in" -> !PythonValues.contains(right, left);
             default -> ordered(operator, left, right);
         };
     }
 
     /** {@code left < right} and the like. */
     static boolean ordered(String operator, Object left, Object right) {
-        final int order = Values.compare(operator, left, right);
+        final int order = PythonValues.compare(operator, left, right);
         if ((left instanceof Double a && a.isNaN()) || (right instanceof Double b && b.isNaN())) {
             return false;
         }
@@ -388,7 +388,7 @@ final class Evaluator {
             case Undefined undefined -> throw undefined.fail();
             case null, default ->
                     throw new ValueException(
-                            "'" + Values.typeName(callee) + "' object is not callable");
+                            "'" + PythonValues.typeName(callee) + "' object is not callable");
         };
     }
 
@@ -399,7 +399,7 @@ final class Evaluator {
             named.put(list.names().get(i), evaluate(list.values().get(i), scope));
         }
         if (list.spread() != null) {
-            positional.addAll(Values.list(evaluate(list.spread(), scope)));
+            positional.addAll(PythonValues.list(evaluate(list.spread(), scope)));
         }
         if (list.spreadNamed() != null) {
             if (!(evaluate(list.spreadNamed(), scope) instanceof Map<?, ?> more)) {
@@ -408,6 +408,8 @@ final class Evaluator {
             more.forEach((key, value) -> named.put(Text.of(key), value));
         }
         return new Arguments(
-                callee instanceof String name ? name : Values.typeName(callee), positional, named);
+                callee instanceof String name ? name : PythonValues.typeName(callee),
+                positional,
+                named);
     }
 }

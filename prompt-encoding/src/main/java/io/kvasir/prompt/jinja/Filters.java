@@ -29,7 +29,7 @@ final class Filters {
         plain("capitalize", value -> Text.capitalize(Text.of(value)));
         FILTERS.put("center", Filters::center);
         for (String name : new String[] {"count", "length"}) {
-            plain(name, Values::length);
+            plain(name, PythonValues::length);
         }
         for (String name : new String[] {"d", "default"}) {
             FILTERS.put(name, Filters::defaulted);
@@ -47,7 +47,7 @@ final class Filters {
         plain("items", Filters::items);
         FILTERS.put("join", Filters::join);
         plain("last", Filters::last);
-        plain("list", Values::list);
+        plain("list", PythonValues::list);
         plain("lower", value -> Text.lower(Text.of(value)));
         FILTERS.put("map", Filters::map);
         FILTERS.put("max", (value, a) -> extreme(value, a, true));
@@ -102,11 +102,11 @@ final class Filters {
         }
         if (!Numbers.isNumber(value)) {
             throw new ValueException(
-                    "bad operand type for abs(): '" + Values.typeName(value) + "'");
+                    "bad operand type for abs(): '" + PythonValues.typeName(value) + "'");
         }
         final boolean negative =
                 value instanceof Double d ? d < 0 || 1 / d < 0 : Numbers.big(value).signum() < 0;
-        return negative ? Numbers.negate(value) : Values.binary("+", value, 0L);
+        return negative ? Numbers.negate(value) : PythonValues.binary("+", value, 0L);
     }
 
     private static Object attr(Object value, Arguments arguments) {
@@ -123,7 +123,7 @@ final class Filters {
             return namespace.get(name);
         }
         return new Undefined(
-                "'" + Values.typeName(value) + " object' has no attribute '" + name + "'");
+                "'" + PythonValues.typeName(value) + " object' has no attribute '" + name + "'");
     }
 
     private static Object batch(Object value, Arguments arguments) {
@@ -136,7 +136,7 @@ final class Filters {
         final Budget budget = Budget.current();
         final List<Object> batches = new ArrayList<>();
         List<Object> batch = new ArrayList<>();
-        final Iterator<?> items = Values.iterate(value);
+        final Iterator<?> items = PythonValues.iterate(value);
         while (items.hasNext()) {
             budget.items(PART_ITEMS);
             batch.add(items.next());
@@ -156,7 +156,7 @@ final class Filters {
         final long slices = Numbers.index(arguments.take("slices"));
         final Object fill = arguments.take("fill_with", null);
         arguments.end();
-        final List<Object> items = Values.list(value);
+        final List<Object> items = PythonValues.list(value);
         if (slices < 1) {
             throw new ValueException("slice: slices has to be at least 1, not " + slices);
         }
@@ -185,15 +185,17 @@ final class Filters {
 
     private static Object defaulted(Object value, Arguments arguments) {
         final Object other = arguments.take("default_value", "");
-        final boolean falseToo = Values.truth(arguments.take("boolean", false));
+        final boolean falseToo = PythonValues.truth(arguments.take("boolean", false));
         arguments.end();
-        return value instanceof Undefined || (falseToo && !Values.truth(value)) ? other : value;
+        return value instanceof Undefined || (falseToo && !PythonValues.truth(value))
+                ? other
+                : value;
     }
 
     private static Object dictSort(Object value, Arguments arguments) {
-        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final boolean caseSensitive = PythonValues.truth(arguments.take("case_sensitive", false));
         final String by = Text.of(arguments.take("by", "key"));
-        final boolean reverse = Values.truth(arguments.take("reverse", false));
+        final boolean reverse = PythonValues.truth(arguments.take("reverse", false));
         arguments.end();
         if (!by.equals("key") && !by.equals("value")) {
             throw new ValueException("You can only sort by either \"key\" or \"value\"");
@@ -202,22 +204,24 @@ final class Filters {
             throw undefined.fail();
         }
         if (!(value instanceof Map<?, ?> dict)) {
-            throw new ValueException("dictsort needs a dict, not '" + Values.typeName(value) + "'");
+            throw new ValueException(
+                    "dictsort needs a dict, not '" + PythonValues.typeName(value) + "'");
         }
         final int place = by.equals("key") ? 0 : 1;
         return sorted(
-                Values.list(new DictView("items", dict)),
+                PythonValues.list(new DictView("items", dict)),
                 item -> folded(((Tuple) item).get(place), caseSensitive),
                 reverse);
     }
 
     private static Object folded(Object value, boolean caseSensitive) {
-        return !caseSensitive && Values.isText(value) ? Text.lower(Text.of(value)) : value;
+        return !caseSensitive && PythonValues.isText(value) ? Text.lower(Text.of(value)) : value;
     }
 
     private static List<Object> sorted(
             List<Object> items, Function<Object, Object> key, boolean reverse) {
-        final Comparator<Object> order = (a, b) -> Values.compare("<", key.apply(a), key.apply(b));
+        final Comparator<Object> order =
+                (a, b) -> PythonValues.compare("<", key.apply(a), key.apply(b));
         Budget.current().items(items.size());
         final List<Object> out = new ArrayList<>(items);
         out.sort(reverse ? (a, b) -> order.compare(b, a) : order);
@@ -225,7 +229,7 @@ final class Filters {
     }
 
     private static Object first(Object value) {
-        final Iterator<?> items = Values.iterate(value);
+        final Iterator<?> items = PythonValues.iterate(value);
         return items.hasNext() ? items.next() : new Undefined("No first item, sequence was empty.");
     }
 
@@ -233,7 +237,7 @@ final class Filters {
         if (value instanceof LazyItems) {
             throw new ValueException("'generator' object is not reversible");
         }
-        final List<Object> items = Values.list(value);
+        final List<Object> items = PythonValues.list(value);
         return items.isEmpty()
                 ? new Undefined("No last item, sequence was empty.")
                 : items.getLast();
@@ -253,7 +257,7 @@ final class Filters {
         if (Numbers.isNumber(value)) {
             return Numbers.real(value);
         }
-        if (!Values.isText(value)) {
+        if (!PythonValues.isText(value)) {
             return null;
         }
         final String text = Text.lower(Text.strip(Text.of(value), null, true, true));
@@ -273,7 +277,7 @@ final class Filters {
         final Object other = arguments.take("default", 0L);
         final int base = (int) Numbers.index(arguments.take("base", 10L));
         arguments.end();
-        if (Values.isText(value)) {
+        if (PythonValues.isText(value)) {
             Budget.current().text(Text.of(value).length());
             final Object parsed = parseWhole(Text.strip(Text.of(value), null, true, true), base);
             if (parsed != null) {
@@ -330,17 +334,18 @@ final class Filters {
 
     private static Object indent(Object value, Arguments arguments) {
         final Object width = arguments.take("width", 4L);
-        final boolean first = Values.truth(arguments.take("first", false));
-        final boolean blank = Values.truth(arguments.take("blank", false));
+        final boolean first = PythonValues.truth(arguments.take("first", false));
+        final boolean blank = PythonValues.truth(arguments.take("blank", false));
         arguments.end();
         if (value instanceof Undefined undefined) {
             throw undefined.fail();
         }
-        if (!Values.isText(value)) {
-            throw new ValueException("indent needs a string, not '" + Values.typeName(value) + "'");
+        if (!PythonValues.isText(value)) {
+            throw new ValueException(
+                    "indent needs a string, not '" + PythonValues.typeName(value) + "'");
         }
         final String indent =
-                Values.isText(width)
+                PythonValues.isText(width)
                         ? Text.of(width)
                         : Text.repeat(" ", Math.max(0, Numbers.index(width)));
         final StringBuilder out = new StringBuilder(first ? indent : "");
@@ -371,7 +376,7 @@ final class Filters {
         arguments.end();
         final Function<Object, Object> getter = getter(attribute, null);
         final StringBuilder out = new StringBuilder();
-        final Iterator<?> items = Values.iterate(value);
+        final Iterator<?> items = PythonValues.iterate(value);
         while (items.hasNext()) {
             final String text = Text.of(getter.apply(items.next()));
             Budget.current().step();
@@ -388,7 +393,7 @@ final class Filters {
             return item -> item;
         }
         final List<Object> path = new ArrayList<>();
-        if (Values.isText(attribute)) {
+        if (PythonValues.isText(attribute)) {
             for (String part : Text.of(attribute).split("\\.", -1)) {
                 path.add(part.matches("[0-9]+") ? (Object) Long.valueOf(part) : part);
             }
@@ -399,7 +404,7 @@ final class Filters {
             Object value = item;
             for (Object part : path) {
                 Budget.current().step();
-                value = Values.item(value, part);
+                value = PythonValues.item(value, part);
                 if (defaultValue != null && value instanceof Undefined) {
                     value = defaultValue;
                 }
@@ -428,7 +433,9 @@ final class Filters {
 
     /** Items of a value, none if it is false: so also for what cannot be walked through. */
     private static Iterator<?> truthful(Object value) {
-        return Values.truth(value) ? Values.iterate(value) : Collections.emptyIterator();
+        return PythonValues.truth(value)
+                ? PythonValues.iterate(value)
+                : Collections.emptyIterator();
     }
 
     private static Object select(
@@ -442,7 +449,7 @@ final class Filters {
                 getter(byAttribute ? rest.removeFirst() : null, null);
         final Predicate<Object> predicate;
         if (rest.isEmpty()) {
-            predicate = Values::truth;
+            predicate = PythonValues::truth;
         } else {
             final String name = Text.of(rest.removeFirst());
             predicate = item -> TestFunctions.apply(name, item, new Arguments(name, rest, named));
@@ -452,10 +459,10 @@ final class Filters {
     }
 
     private static Object extreme(Object value, Arguments arguments, boolean largest) {
-        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final boolean caseSensitive = PythonValues.truth(arguments.take("case_sensitive", false));
         final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
         arguments.end();
-        final Iterator<?> items = Values.iterate(value);
+        final Iterator<?> items = PythonValues.iterate(value);
         if (!items.hasNext()) {
             return new Undefined("No aggregated item, sequence was empty.");
         }
@@ -463,7 +470,7 @@ final class Filters {
         while (items.hasNext()) {
             final Object item = items.next();
             final int order =
-                    Values.compare(
+                    PythonValues.compare(
                             largest ? ">" : "<",
                             folded(getter.apply(item), caseSensitive),
                             folded(getter.apply(best), caseSensitive));
@@ -484,13 +491,13 @@ final class Filters {
     }
 
     private static Object reverse(Object value) {
-        if (Values.isText(value)) {
-            return Values.slice(value, null, null, -1L);
+        if (PythonValues.isText(value)) {
+            return PythonValues.slice(value, null, null, -1L);
         }
-        if (!Values.isIterable(value)) {
+        if (!PythonValues.isIterable(value)) {
             throw new ValueException("argument must be iterable");
         }
-        return LazyItems.of(Values.list(value).reversed().iterator());
+        return LazyItems.of(PythonValues.list(value).reversed().iterator());
     }
 
     private static Object round(Object value, Arguments arguments) {
@@ -501,7 +508,7 @@ final class Filters {
             throw undefined.fail();
         }
         if (!Numbers.isNumber(value)) {
-            throw new ValueException("type " + Values.typeName(value) + " cannot be rounded");
+            throw new ValueException("type " + PythonValues.typeName(value) + " cannot be rounded");
         }
         if (method.equals("common")) {
             return Numbers.round(value, Numbers.index(precision));
@@ -519,12 +526,12 @@ final class Filters {
     }
 
     private static Object sort(Object value, Arguments arguments) {
-        final boolean reverse = Values.truth(arguments.take("reverse", false));
-        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final boolean reverse = PythonValues.truth(arguments.take("reverse", false));
+        final boolean caseSensitive = PythonValues.truth(arguments.take("case_sensitive", false));
         final Object attribute = arguments.take("attribute", null);
         arguments.end();
         final List<Function<Object, Object>> getters = new ArrayList<>();
-        if (Values.isText(attribute)) {
+        if (PythonValues.isText(attribute)) {
             for (String part : Text.of(attribute).split(",", -1)) {
                 getters.add(getter(part, null));
             }
@@ -532,7 +539,7 @@ final class Filters {
             getters.add(getter(attribute, null));
         }
         return sorted(
-                Values.list(value),
+                PythonValues.list(value),
                 item -> {
                     final List<Object> key = new ArrayList<>();
                     getters.forEach(g -> key.add(folded(g.apply(item), caseSensitive)));
@@ -545,12 +552,12 @@ final class Filters {
         final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
         Object total = arguments.take("start", 0L);
         arguments.end();
-        if (Values.isText(total)) {
+        if (PythonValues.isText(total)) {
             throw new ValueException("sum() can't sum strings");
         }
-        final Iterator<?> items = Values.iterate(value);
+        final Iterator<?> items = PythonValues.iterate(value);
         while (items.hasNext()) {
-            total = Values.binary("+", total, getter.apply(items.next()));
+            total = PythonValues.binary("+", total, getter.apply(items.next()));
         }
         return total;
     }
@@ -593,7 +600,7 @@ final class Filters {
 
     private static Object truncate(Object value, Arguments arguments) {
         final long length = Numbers.index(arguments.take("length", 255L));
-        final boolean killWords = Values.truth(arguments.take("killwords", false));
+        final boolean killWords = PythonValues.truth(arguments.take("killwords", false));
         final String end = Text.of(arguments.take("end", "..."));
         final Object leeway = arguments.take("leeway", null);
         arguments.end();
@@ -614,15 +621,16 @@ final class Filters {
     }
 
     private static Object unique(Object value, Arguments arguments) {
-        final boolean caseSensitive = Values.truth(arguments.take("case_sensitive", false));
+        final boolean caseSensitive = PythonValues.truth(arguments.take("case_sensitive", false));
         final Function<Object, Object> getter = getter(arguments.take("attribute", null), null);
         arguments.end();
         final List<Object> seen = new ArrayList<>();
         return LazyItems.keeping(
-                Values.iterate(value),
+                PythonValues.iterate(value),
                 item -> {
                     final Object key = folded(getter.apply(item), caseSensitive);
-                    final boolean fresh = seen.stream().noneMatch(old -> Values.equal(old, key));
+                    final boolean fresh =
+                            seen.stream().noneMatch(old -> PythonValues.equal(old, key));
                     if (fresh) {
                         seen.add(key);
                     }

@@ -39,7 +39,7 @@ final class Formats {
                 if (end < 0 || !(values instanceof Map<?, ?> dict)) {
                     throw new ValueException("format requires a mapping");
                 }
-                value = Values.item(dict, template.substring(at + 1, end));
+                value = PythonValues.item(dict, template.substring(at + 1, end));
                 taken = true;
                 named = true;
                 at = end + 1;
@@ -100,7 +100,10 @@ final class Formats {
         }
         if (!Numbers.isNumber(value)) {
             throw new ValueException(
-                    "%" + type + " format: a number is required, not " + Values.typeName(value));
+                    "%"
+                            + type
+                            + " format: a number is required, not "
+                            + PythonValues.typeName(value));
         }
         final String digits =
                 switch (type) {
@@ -204,7 +207,7 @@ final class Formats {
                         && path.charAt(next) != '[') {
                     next++;
                 }
-                value = Values.attribute(value, path.substring(end + 1, next));
+                value = PythonValues.attribute(value, path.substring(end + 1, next));
                 end = next;
             } else {
                 final int close = path.indexOf(']', end);
@@ -213,7 +216,7 @@ final class Formats {
                 }
                 final String key = path.substring(end + 1, close);
                 value =
-                        Values.item(
+                        PythonValues.item(
                                 value, key.matches("[0-9]+") ? (Object) Long.valueOf(key) : key);
                 end = close + 1;
             }
@@ -262,12 +265,12 @@ final class Formats {
         }
         final String type = spec.substring(at);
         if (!Numbers.isNumber(value) || type.equals("s")) {
-            if (!Values.isText(value) || grouped || sign != '-' || !type.matches("s?")) {
+            if (!PythonValues.isText(value) || grouped || sign != '-' || !type.matches("s?")) {
                 throw new ValueException(
                         "format '"
                                 + spec
                                 + "' for a "
-                                + Values.typeName(value)
+                                + PythonValues.typeName(value)
                                 + " is not implemented");
             }
             String text = Text.of(value);
@@ -307,7 +310,7 @@ final class Formats {
 
     private static Object whole(Object value) {
         if (!Numbers.isWhole(value)) {
-            throw new ValueException("an integer is required, not " + Values.typeName(value));
+            throw new ValueException("an integer is required, not " + PythonValues.typeName(value));
         }
         return value;
     }

@@ -37,21 +37,21 @@ final class Json {
 
     /** The filter {@code tojson(ensure_ascii, indent, separators, sort_keys)}. */
     static String dumps(Object value, Arguments arguments) {
-        final boolean ascii = Values.truth(arguments.take("ensure_ascii", false));
+        final boolean ascii = PythonValues.truth(arguments.take("ensure_ascii", false));
         final Object indent = arguments.take("indent", null);
         final Object separators = arguments.take("separators", null);
-        final boolean sort = Values.truth(arguments.take("sort_keys", false));
+        final boolean sort = PythonValues.truth(arguments.take("sort_keys", false));
         arguments.end();
         final String indentText =
                 indent == null
                         ? null
-                        : Values.isText(indent)
+                        : PythonValues.isText(indent)
                                 ? Text.of(indent)
                                 : Text.repeat(" ", Math.max(0, Numbers.index(indent)));
         String item = indent == null ? ", " : ",";
         String key = ": ";
         if (separators != null) {
-            final List<Object> pair = Values.list(separators);
+            final List<Object> pair = PythonValues.list(separators);
             if (pair.size() != 2) {
                 throw new ValueException("tojson: separators have to be two");
             }
@@ -87,7 +87,7 @@ final class Json {
 
     private static ValueException notSerializable(Object value) {
         return new ValueException(
-                "Object of type " + Values.typeName(value) + " is not JSON serializable");
+                "Object of type " + PythonValues.typeName(value) + " is not JSON serializable");
     }
 
     private static String number(double value) {
@@ -126,7 +126,7 @@ final class Json {
         }
         final List<Map.Entry<?, ?>> entries = new ArrayList<>(dict.entrySet());
         if (sortKeys) {
-            entries.sort((a, b) -> Values.compare("<", a.getKey(), b.getKey()));
+            entries.sort((a, b) -> PythonValues.compare("<", a.getKey(), b.getKey()));
         }
         out.append('{');
         final Iterator<Map.Entry<?, ?>> each = entries.iterator();
@@ -155,7 +155,7 @@ final class Json {
                 if (!Numbers.isWhole(key)) {
                     throw new ValueException(
                             "keys must be str, int, float, bool or None, not "
-                                    + Values.typeName(key));
+                                    + PythonValues.typeName(key));
                 }
                 yield Numbers.text(Numbers.big(key));
             }

@@ -59,7 +59,7 @@ final class LoopContext {
 
     long length() {
         if (length < 0) {
-            final long known = Values.lengthOrUnknown(source);
+            final long known = PythonValues.lengthOrUnknown(source);
             if (known >= 0) {
                 length = known;
             } else {
@@ -94,7 +94,7 @@ final class LoopContext {
     private Object changed(Arguments arguments) {
         final Tuple values = new Tuple(List.copyOf(wrapped(arguments.rest())));
         arguments.end();
-        if (lastChanged != Absent.ABSENT && Values.equal(lastChanged, values)) {
+        if (lastChanged != Absent.ABSENT && PythonValues.equal(lastChanged, values)) {
             return false;
         }
         lastChanged = values;

@@ -78,13 +78,17 @@ final class Methods {
                 "access to attribute '"
                         + name
                         + "' of '"
-                        + Values.typeName(value)
+                        + PythonValues.typeName(value)
                         + "' object is unsafe.");
     }
 
     private static ValueException missing(Object value, String name) {
         return new ValueException(
-                "'" + name + "' of '" + Values.typeName(value) + "' objects is not implemented");
+                "'"
+                        + name
+                        + "' of '"
+                        + PythonValues.typeName(value)
+                        + "' objects is not implemented");
     }
 
     private static Object dict(Map<?, ?> dict, String name) {
@@ -104,7 +108,7 @@ final class Methods {
                                 final Object key = arguments.take("key");
                                 final Object defaultValue = arguments.take("default", null);
                                 arguments.end();
-                                return Values.get(dict, key, defaultValue);
+                                return PythonValues.get(dict, key, defaultValue);
                             };
             case "copy" ->
                     (Callable)
@@ -128,14 +132,16 @@ final class Methods {
                             arguments -> {
                                 final Object wanted = arguments.take("value");
                                 arguments.end();
-                                return list.stream().filter(i -> Values.equal(i, wanted)).count();
+                                return list.stream()
+                                        .filter(i -> PythonValues.equal(i, wanted))
+                                        .count();
                             };
             case "index" -> (Callable) arguments -> indexOf(list, arguments);
             case "copy" ->
                     (Callable)
                             arguments -> {
                                 arguments.end();
-                                return Values.list(list);
+                                return PythonValues.list(list);
                             };
             default -> null;
         };
@@ -145,7 +151,7 @@ final class Methods {
         final Object wanted = arguments.take("value");
         arguments.end();
         for (int i = 0; i < list.size(); i++) {
-            if (Values.equal(list.get(i), wanted)) {
+            if (PythonValues.equal(list.get(i), wanted)) {
                 return (long) i;
             }
         }
@@ -216,8 +222,9 @@ final class Methods {
         if (value instanceof Undefined undefined) {
             throw undefined.fail();
         }
-        if (!Values.isText(value)) {
-            throw new ValueException("expected a string, got '" + Values.typeName(value) + "'");
+        if (!PythonValues.isText(value)) {
+            throw new ValueException(
+                    "expected a string, got '" + PythonValues.typeName(value) + "'");
         }
         return Text.of(value);
     }
@@ -329,7 +336,7 @@ final class Methods {
     }
 
     private static Object splitLines(String s, Arguments arguments) {
-        final boolean keep = Values.truth(arguments.take("keepends", false));
+        final boolean keep = PythonValues.truth(arguments.take("keepends", false));
         arguments.end();
         if (keep) {
             throw new ValueException("splitlines(keepends=True) is not implemented");
@@ -412,10 +419,10 @@ final class Methods {
         arguments.end();
         final StringBuilder out = new StringBuilder();
         boolean first = true;
-        for (Object item : Values.list(items)) {
-            if (!Values.isText(item)) {
+        for (Object item : PythonValues.list(items)) {
+            if (!PythonValues.isText(item)) {
                 throw new ValueException(
-                        "join() expected strings, found '" + Values.typeName(item) + "'");
+                        "join() expected strings, found '" + PythonValues.typeName(item) + "'");
             }
             final String text = Text.of(item);
             Budget.current().text(2L * (s.length() + text.length()));

@@ -8,7 +8,7 @@ final class Namespace {
     private final Map<Object, Object> attributes;
 
     Namespace(Arguments arguments) {
-        attributes = Values.newDict(arguments);
+        attributes = PythonValues.newDict(arguments);
     }
 
     Map<Object, Object> attributes() {

@@ -60,7 +60,9 @@ final class Numbers {
         }
         if (!isWhole(value)) {
             throw new ValueException(
-                    "'" + Values.typeName(value) + "' object cannot be interpreted as an integer");
+                    "'"
+                            + PythonValues.typeName(value)
+                            + "' object cannot be interpreted as an integer");
         }
         final Object whole = of(big(value));
         if (whole instanceof Long l) {

@@ -22,16 +22,16 @@ final class TestFunctions {
         plain("integer", value -> Numbers.isWhole(value) && !(value instanceof Boolean));
         plain("float", value -> value instanceof Double);
         plain("number", Numbers::isNumber);
-        plain("string", Values::isText);
+        plain("string", PythonValues::isText);
         plain("mapping", value -> value instanceof Map);
         plain(
                 "sequence",
                 value ->
-                        Values.isText(value)
+                        PythonValues.isText(value)
                                 || value instanceof java.util.List
                                 || value instanceof Map
                                 || value instanceof Undefined);
-        plain("iterable", Values::isIterable);
+        plain("iterable", PythonValues::isIterable);
         plain(
                 "callable",
                 value ->
@@ -41,18 +41,18 @@ final class TestFunctions {
         plain("escaped", value -> value instanceof Markup);
         plain("lower", value -> Methods.isLower(Text.of(value)));
         plain("upper", value -> Methods.isUpper(Text.of(value)));
-        plain("odd", value -> Values.equal(Values.binary("%", value, 2L), 1L));
-        plain("even", value -> Values.equal(Values.binary("%", value, 2L), 0L));
+        plain("odd", value -> PythonValues.equal(PythonValues.binary("%", value, 2L), 1L));
+        plain("even", value -> PythonValues.equal(PythonValues.binary("%", value, 2L), 0L));
         TESTS.put("divisibleby", TestFunctions::divisible);
         TESTS.put("in", TestFunctions::contained);
         TESTS.put("sameas", TestFunctions::same);
         TESTS.put("filter", (value, arguments) -> Filters.exists(Text.of(value)));
         TESTS.put("test", (value, arguments) -> exists(Text.of(value)));
         for (String name : new String[] {"==", "eq", "equalto"}) {
-            TESTS.put(name, (value, arguments) -> Values.equal(value, other(arguments)));
+            TESTS.put(name, (value, arguments) -> PythonValues.equal(value, other(arguments)));
         }
         for (String name : new String[] {"!=", "ne"}) {
-            TESTS.put(name, (value, arguments) -> !Values.equal(value, other(arguments)));
+            TESTS.put(name, (value, arguments) -> !PythonValues.equal(value, other(arguments)));
         }
         order("<", "<", "lt", "lessthan");
         order("<=", "<=", "le");
@@ -100,13 +100,13 @@ final class TestFunctions {
     private static boolean divisible(Object value, Arguments arguments) {
         final Object by = arguments.take("num");
         arguments.end();
-        return Values.equal(Values.binary("%", value, by), 0L);
+        return PythonValues.equal(PythonValues.binary("%", value, by), 0L);
     }
 
     private static boolean contained(Object value, Arguments arguments) {
         final Object container = arguments.take("seq");
         arguments.end();
-        return Values.contains(container, value);
+        return PythonValues.contains(container, value);
     }
 
     /** Identity; equal numbers and strings of one type count as one object. */
@@ -119,7 +119,7 @@ final class TestFunctions {
                         : other != null && value.getClass() == other.getClass();
         return comparable
                 && (value == other
-                        || ((Numbers.isNumber(value) || Values.isText(value))
-                                && Values.equal(value, other)));
+                        || ((Numbers.isNumber(value) || PythonValues.isText(value))
+                                && PythonValues.equal(value, other)));
     }
 }

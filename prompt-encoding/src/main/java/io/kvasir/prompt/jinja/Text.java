@@ -60,7 +60,9 @@ final class Text {
             case java.math.BigInteger big -> Numbers.text(big);
             default ->
                     throw new ValueException(
-                            "a " + Values.typeName(value) + " has no text that could be printed");
+                            "a "
+                                    + PythonValues.typeName(value)
+                                    + " has no text that could be printed");
         };
     }
 

@@ -8,15 +8,15 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What Python does with values: truth, equality, order, membership, items. Values are null, {@link
- * Boolean}, {@link Long} and its kin (see {@link Numbers}), {@link String}, {@link List}, {@link
- * Map} and the types of this package.
+ * What Python does with values: truth, equality, order, membership, items. PythonValues are null,
+ * {@link Boolean}, {@link Long} and its kin (see {@link Numbers}), {@link String}, {@link List},
+ * {@link Map} and the types of this package.
  */
-final class Values {
+final class PythonValues {
     /** A value in a list or map counts as so many characters of text. */
     private static final int VALUE_CHARS = 4;
 
-    private Values() {}
+    private PythonValues() {}
 
     /**
      * Brings what a caller passed into the types that templates work with. Containers are shared
@@ -371,7 +371,7 @@ final class Values {
             case String s -> budget.read(s.length());
             case List<?> list -> {
                 budget.enter();
-                list.forEach(Values::hashable);
+                list.forEach(PythonValues::hashable);
                 budget.leave();
             }
             case Map<?, ?> map -> {
