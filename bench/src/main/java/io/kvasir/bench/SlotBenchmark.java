@@ -3,10 +3,10 @@ package io.kvasir.bench;
 import com.sun.management.ThreadMXBean;
 
 import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.slots.ActiveRequests;
+import io.kvasir.core.slots.ActiveRequestsConfig;
 import io.kvasir.core.slots.LoadBoard;
 import io.kvasir.core.slots.PotentialLoads;
-import io.kvasir.core.slots.SlotTable;
-import io.kvasir.core.slots.SlotTableConfig;
 
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -70,7 +70,7 @@ public class SlotBenchmark {
 
         private final long[][] hashes = new long[REQUESTS][BLOCKS];
         private LoadBoard board;
-        private SlotTable table;
+        private ActiveRequests table;
         private OverlapScores scores;
         private PotentialLoads loads;
         private int running; // requests that run beside those measured
@@ -88,8 +88,8 @@ public class SlotBenchmark {
             final int most = running + BATCH;
             board = new LoadBoard(workers);
             table =
-                    new SlotTable(
-                            new SlotTableConfig(workers, most, (long) most * BLOCKS, BLOCKS),
+                    new ActiveRequests(
+                            new ActiveRequestsConfig(workers, most, (long) most * BLOCKS, BLOCKS),
                             board);
             scores = new OverlapScores(workers);
             loads = new PotentialLoads(workers);

@@ -4,8 +4,8 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
+import io.kvasir.core.slots.ActiveRequests;
 import io.kvasir.core.slots.RoutedPrefixes;
-import io.kvasir.core.slots.SlotTable;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -28,7 +28,7 @@ public final class BookingPipeline implements AutoCloseable {
     public static final long NONE = 0;
 
     private final BookingPipelineConfig config;
-    private final SlotTable table;
+    private final ActiveRequests table;
     private final boolean predicts;
     private final BookingTable bookings;
     private final HashPool pool;
@@ -45,7 +45,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @param config sizes
      * @param table the table to write; not closed by this class
      */
-    public BookingPipeline(BookingPipelineConfig config, SlotTable table) {
+    public BookingPipeline(BookingPipelineConfig config, ActiveRequests table) {
         this(config, table, null);
     }
 
@@ -60,7 +60,8 @@ public final class BookingPipeline implements AutoCloseable {
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      * @throws IllegalStateException if another pipeline writes one of them
      */
-    public BookingPipeline(BookingPipelineConfig config, SlotTable table, RoutedPrefixes routed) {
+    public BookingPipeline(
+            BookingPipelineConfig config, ActiveRequests table, RoutedPrefixes routed) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
                     "slot table is too small: its maxRequests="
@@ -92,7 +93,7 @@ public final class BookingPipeline implements AutoCloseable {
         }
     }
 
-    private static WriterThread newWriterThread(SlotTable table, RoutedPrefixes routed) {
+    private static WriterThread newWriterThread(ActiveRequests table, RoutedPrefixes routed) {
         final String name = "kvasir-slot-writer";
         return routed == null
                 ? new WriterThread(name, table.writer())
@@ -118,7 +119,7 @@ public final class BookingPipeline implements AutoCloseable {
                 count,
                 prefillTokens,
                 provisionalBlocks,
-                SlotTable.NO_DEADLINE,
+                ActiveRequests.NO_DEADLINE,
                 false);
     }
 
@@ -135,7 +136,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @param prefillTokens tokens that the worker has to prefill
      * @param provisionalBlocks blocks that it will have in use in addition, as far as is known;
      *     corrected by the writer
-     * @param deadlineNs time by the clock of the ticks; {@link SlotTable#NO_DEADLINE} = never
+     * @param deadlineNs time by the clock of the ticks; {@link ActiveRequests#NO_DEADLINE} = never
      * @param predicted whether the slot is taken to hold the prompt from now on, also when the
      *     booking ends at once; without meaning where nothing is predicted
      * @return the booking's number; {@link #NONE} if as many are open as may be, if too many that

@@ -11,8 +11,8 @@ import static io.kvasir.pipeline.Booking.QUEUED;
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
+import io.kvasir.core.slots.ActiveRequests;
 import io.kvasir.core.slots.RoutedPrefixes;
-import io.kvasir.core.slots.SlotTable;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,7 +46,7 @@ final class BookingWriter
     final AtomicLong tickNs = new AtomicLong(Long.MIN_VALUE);
     final AtomicBoolean tickQueued = new AtomicBoolean();
 
-    private final SlotTable table;
+    private final ActiveRequests table;
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final BookingTable bookings;
     private final HashPool pool;
@@ -60,7 +60,7 @@ final class BookingWriter
     private long elapsedNs; // from the first tick to the last; what came before is as old as it
 
     BookingWriter(
-            SlotTable table,
+            ActiveRequests table,
             RoutedPrefixes routed,
             BookingTable bookings,
             HashPool pool,
@@ -128,7 +128,7 @@ final class BookingWriter
             visit(current && Booking.is(word, PREDICTED), slot, count);
             return true;
         }
-        booking.handle = SlotTable.NO_REQUEST;
+        booking.handle = ActiveRequests.NO_REQUEST;
         if (!booking.changeWord(word, (word | BOOKED) & ~(QUEUED | PREDICTED | OUTPUT_MASK))) {
             return false;
         }

@@ -2,7 +2,7 @@
  * Rings, writers and event sources: everything that changes the block index and the slot table.
  *
  * <p>Engine events travel {@code socket → EngineStream → event ring → IndexWriter → PrefixIndex};
- * bookings travel {@code caller → booking ring → BookingWriter → SlotTable}. Each ring has one
+ * bookings travel {@code caller → booking ring → BookingWriter → ActiveRequests}. Each ring has one
  * consumer thread, and that thread is the only writer of the structure behind it.
  */
 package io.kvasir.pipeline;

@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.slots.ActiveRequests;
+import io.kvasir.core.slots.ActiveRequestsConfig;
 import io.kvasir.core.slots.LoadBoard;
 import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
-import io.kvasir.core.slots.SlotTable;
-import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -38,8 +38,8 @@ class BookingPipelineTest {
     private static final long[] PROMPT = {1, 2, 3};
 
     private final LoadBoard board = new LoadBoard(8);
-    private final SlotTable table =
-            new SlotTable(new SlotTableConfig(8, REQUESTS, 1 << 16, 4_096), board);
+    private final ActiveRequests table =
+            new ActiveRequests(new ActiveRequestsConfig(8, REQUESTS, 1 << 16, 4_096), board);
 
     @AfterEach
     void close() {
@@ -301,7 +301,7 @@ class BookingPipelineTest {
         for (int i = 0; i < 20_000; i++) {
             final int count = random.nextInt(100);
             final long[] hashes = random.longs(count, 0, 40).toArray();
-            final long deadlineNs = random.nextInt(4) == 0 ? 1 : SlotTable.NO_DEADLINE;
+            final long deadlineNs = random.nextInt(4) == 0 ? 1 : ActiveRequests.NO_DEADLINE;
             final long number =
                     pipeline.book(
                             random.nextInt(8),
@@ -392,7 +392,8 @@ class BookingPipelineTest {
     @Test
     void aRequestWhoseBlocksDoNotFitStaysBooked() {
         try (LoadBoard own = new LoadBoard(1);
-                SlotTable small = new SlotTable(new SlotTableConfig(1, 4, 2, 8), own);
+                ActiveRequests small =
+                        new ActiveRequests(new ActiveRequestsConfig(1, 4, 2, 8), own);
                 BookingPipeline pipeline =
                         new BookingPipeline(BookingPipelineConfig.of(4), small)) {
             final long number = pipeline.book(0, PROMPT, 3, 48, 3);
@@ -412,8 +413,9 @@ class BookingPipelineTest {
         try (RoutedPrefixes routed =
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
-            final long number = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
-            pipeline.book(3, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, false);
+            final long number =
+                    pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
+            pipeline.book(3, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, false);
             await(() -> pipeline.backlog() == 0);
             routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
@@ -429,7 +431,7 @@ class BookingPipelineTest {
             await(() -> pipeline.backlog() == 0);
             assertEquals(0, routed.visits());
 
-            pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             final AtomicInteger blocks = new AtomicInteger(-1);
             assertTrue(pipeline.workerGone(2, () -> blocks.set((int) routed.blocks())));
             await(() -> blocks.get() >= 0);
@@ -446,7 +448,8 @@ class BookingPipelineTest {
                 BookingPipeline pipeline = pipeline(routed)) {
             final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
-            final long ended = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            final long ended =
+                    pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             assertTrue(pipeline.free(ended));
             assertFalse(pipeline.free(ended));
             assertEquals(1, pipeline.openBookings());
@@ -467,14 +470,16 @@ class BookingPipelineTest {
                 BookingPipeline pipeline = pipeline(routed)) {
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> pipeline.backlog() == 0);
-            final long late = pipeline.book(2, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            final long late =
+                    pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             await(() -> pipeline.backlog() == 0);
             assertFalse(pipeline.isOpen(late));
             assertEquals(0, pipeline.openBookings());
             assertEquals(0, routed.blocks());
             assertLoad(2, 0, 0, 0);
 
-            final long next = pipeline.book(2, 1, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+            final long next =
+                    pipeline.book(2, 1, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.isOpen(next));
             assertEquals(3, routed.blocks());
@@ -490,7 +495,7 @@ class BookingPipelineTest {
                         new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             for (int slot = 2; slot < 4; slot++) {
-                pipeline.book(slot, 0, PROMPT, 3, 48, 3, SlotTable.NO_DEADLINE, true);
+                pipeline.book(slot, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             }
             assertTrue(pipeline.forgetPredicted(2));
             await(() -> pipeline.backlog() == 0);

@@ -5,11 +5,11 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.core.slots.ActiveRequests;
+import io.kvasir.core.slots.ActiveRequestsConfig;
 import io.kvasir.core.slots.LoadBoard;
 import io.kvasir.core.slots.RoutedPrefixes;
 import io.kvasir.core.slots.RoutedPrefixesConfig;
-import io.kvasir.core.slots.SlotTable;
-import io.kvasir.core.slots.SlotTableConfig;
 import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.EngineStream;
@@ -68,7 +68,7 @@ public final class KvRouter implements AutoCloseable {
     private final WorkerSelector chooser;
     private final PrefixIndex index;
     private final LoadBoard board;
-    private final SlotTable slotTable;
+    private final ActiveRequests slotTable;
     private final RoutedPrefixes routed; // null when nothing is predicted
     private final IndexPipeline events;
     private final BookingPipeline life;
@@ -114,8 +114,8 @@ public final class KvRouter implements AutoCloseable {
         try {
             index = new PrefixIndex(sizes, gate);
             slotTable =
-                    new SlotTable(
-                            new SlotTableConfig(
+                    new ActiveRequests(
+                            new ActiveRequestsConfig(
                                     sizes.maxWorkerSlots(),
                                     maxActiveRequests,
                                     sizes.maxBlocks(),
@@ -585,11 +585,11 @@ public final class KvRouter implements AutoCloseable {
 
     private long usualDeadlineNs() {
         if (bookingTimeoutNs == 0) {
-            return SlotTable.NO_DEADLINE;
+            return ActiveRequests.NO_DEADLINE;
         }
         final long deadlineNs = clock.getAsLong() + bookingTimeoutNs;
         // a nanosecond is below the resolution, and this one means none
-        return deadlineNs == SlotTable.NO_DEADLINE ? deadlineNs + 1 : deadlineNs;
+        return deadlineNs == ActiveRequests.NO_DEADLINE ? deadlineNs + 1 : deadlineNs;
     }
 
     /** Before {@link #checkOpen} fails: a close with time refuses requests first. */
@@ -772,7 +772,7 @@ public final class KvRouter implements AutoCloseable {
      *
      * @return the table; only its any-thread methods may be called
      */
-    public SlotTable slotTable() {
+    public ActiveRequests slotTable() {
         return slotTable;
     }
 

@@ -4,7 +4,7 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.slots.SlotTable;
+import io.kvasir.core.slots.ActiveRequests;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -34,7 +34,7 @@ public final class RouteRequest {
     private double overlapWeight = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
-    private long deadlineNs = SlotTable.NO_DEADLINE;
+    private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
 
     OverlapScores cached;
@@ -243,7 +243,7 @@ public final class RouteRequest {
      */
     public RouteRequest deadline(long timeNs) {
         // a nanosecond is below the resolution, and this one means none
-        deadlineNs = timeNs == SlotTable.NO_DEADLINE ? timeNs + 1 : timeNs;
+        deadlineNs = timeNs == ActiveRequests.NO_DEADLINE ? timeNs + 1 : timeNs;
         usualDeadline = false;
         return this;
     }
@@ -255,7 +255,7 @@ public final class RouteRequest {
      * @return this
      */
     public RouteRequest noDeadline() {
-        deadlineNs = SlotTable.NO_DEADLINE;
+        deadlineNs = ActiveRequests.NO_DEADLINE;
         usualDeadline = false;
         return this;
     }
@@ -298,7 +298,7 @@ public final class RouteRequest {
         return usualDeadline;
     }
 
-    /** The request's own; {@link SlotTable#NO_DEADLINE} when there is none. */
+    /** The request's own; {@link ActiveRequests#NO_DEADLINE} when there is none. */
     long deadlineNs() {
         return deadlineNs;
     }

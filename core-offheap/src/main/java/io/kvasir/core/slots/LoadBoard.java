@@ -11,11 +11,11 @@ import java.util.Objects;
  * read again.
  *
  * <p>A caller adds what it expects of a request before the request is booked, so that concurrent
- * callers see each other; the {@link SlotTable} corrects the difference when it knows. The three
- * values of a slot are exact each by itself, not as a snapshot of all three. Callers who use {@link
- * #addProvisional} let the table find and correct what has gone wrong with a slot. Who looks at
- * many slots keeps a {@link LoadSnapshot}: every change is followed by a new version of its group.
- * Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
+ * callers see each other; the {@link ActiveRequests} corrects the difference when it knows. The
+ * three values of a slot are exact each by itself, not as a snapshot of all three. Callers who use
+ * {@link #addProvisional} let the table find and correct what has gone wrong with a slot. Who looks
+ * at many slots keeps a {@link LoadSnapshot}: every change is followed by a new version of its
+ * group. Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
  */
 public final class LoadBoard implements AutoCloseable {
     private final int slots;

@@ -24,7 +24,8 @@ class LoadLedgerTest {
     private static final long LOST_NS = LoadLedger.LOST_AFTER_NS;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
-    private final SlotTable table = new SlotTable(new SlotTableConfig(SLOTS, 64, 400, 20), board);
+    private final ActiveRequests table =
+            new ActiveRequests(new ActiveRequestsConfig(SLOTS, 64, 400, 20), board);
 
     @AfterEach
     void close() {

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.testsupport.NaiveSlotTable;
+import io.kvasir.testsupport.NaiveActiveRequests;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;
@@ -18,7 +18,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** Random operations on the slot table and on the naive one; both must always say the same. */
-class SlotTableModelTest {
+class ActiveRequestsModelTest {
     private static final int OPERATIONS = 5_000;
 
     @ParameterizedTest(name = "{0} slots, {1} requests, {2} blocks, {3} followed")
@@ -26,7 +26,7 @@ class SlotTableModelTest {
     void saysWhatTheNaiveTableSays(
             int slots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
         compare(
-                new SlotTableConfig(slots, maxRequests, maxActiveBlocks, maxBlocksPerRequest),
+                new ActiveRequestsConfig(slots, maxRequests, maxActiveBlocks, maxBlocksPerRequest),
                 8,
                 OPERATIONS);
     }
@@ -35,15 +35,15 @@ class SlotTableModelTest {
     @CsvSource({"3, 1300, 1000000", "200, 1300, 1000000", "20, 700, 65536", "9, 60, 65536"})
     void saysWhatTheNaiveTableSaysOfLongPrompts(int slots, int maxPrompt, long budgetBytes) {
         compare(
-                new SlotTableConfig(slots, 60, 1 << 20, 1_200, budgetBytes),
+                new ActiveRequestsConfig(slots, 60, 1 << 20, 1_200, budgetBytes),
                 maxPrompt,
                 OPERATIONS / 5);
     }
 
-    private static void compare(SlotTableConfig config, int maxPrompt, int operations) {
-        final Random random = new Random(Seeds.next("SlotTableModelTest " + config));
+    private static void compare(ActiveRequestsConfig config, int maxPrompt, int operations) {
+        final Random random = new Random(Seeds.next("ActiveRequestsModelTest " + config));
         try (LoadBoard board = new LoadBoard(config.maxWorkerSlots());
-                SlotTable table = new SlotTable(config, board)) {
+                ActiveRequests table = new ActiveRequests(config, board)) {
             final Story story = new Story(random, table, board, maxPrompt);
             for (int i = 0; i < operations; i++) {
                 story.step();
@@ -58,9 +58,9 @@ class SlotTableModelTest {
     /** The two tables and what is done to them. */
     private static final class Story {
         private final Random random;
-        private final SlotTable table;
+        private final ActiveRequests table;
         private final LoadBoard board;
-        private final NaiveSlotTable naive;
+        private final NaiveActiveRequests naive;
         private final int slots;
         private final int requestIds;
         private final int maxPrompt;
@@ -70,13 +70,13 @@ class SlotTableModelTest {
         private final OverlapScores scores;
         private final PotentialLoads loads;
 
-        Story(Random random, SlotTable table, LoadBoard board, int maxPrompt) {
-            final SlotTableConfig config = table.config();
+        Story(Random random, ActiveRequests table, LoadBoard board, int maxPrompt) {
+            final ActiveRequestsConfig config = table.config();
             this.random = random;
             this.table = table;
             this.board = board;
             this.naive =
-                    new NaiveSlotTable(
+                    new NaiveActiveRequests(
                             config.maxRequests(),
                             config.maxActiveBlocks(),
                             config.maxBlocksPerRequest());
@@ -125,7 +125,7 @@ class SlotTableModelTest {
             final int provisional = random.nextInt(2) * (prompt.length + random.nextInt(3));
             final long deadlineNs =
                     random.nextBoolean()
-                            ? SlotTable.NO_DEADLINE
+                            ? ActiveRequests.NO_DEADLINE
                             : nowNs + random.nextLong(-1_000_000_000, 1L << random.nextInt(31, 60));
             board.addProvisional(slot, prefillTokens, provisional);
             final int expected = naive.add(id, slot, prompt, prefillTokens, deadlineNs);

@@ -16,12 +16,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
-class SlotTableTest {
+class ActiveRequestsTest {
     private static final int SLOTS = 3;
     private static final long[] PROMPT = {11, 12, 13, 14};
 
     private final LoadBoard board = new LoadBoard(SLOTS);
-    private final SlotTable table = new SlotTable(new SlotTableConfig(SLOTS, 4, 10, 100), board);
+    private final ActiveRequests table =
+            new ActiveRequests(new ActiveRequestsConfig(SLOTS, 4, 10, 100), board);
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
     @AfterEach
@@ -105,7 +106,7 @@ class SlotTableTest {
     @Test
     void aRunningIdIsRefusedAndItsProvisionalLoadTakenBack() {
         book(1, 0, PROMPT, 64, 4);
-        assertEquals(SlotTable.DUPLICATE, book(1, 1, PROMPT, 64, 4));
+        assertEquals(ActiveRequests.DUPLICATE, book(1, 1, PROMPT, 64, 4));
         assertLoad(1, 0, 0, 0);
         assertLoad(0, 64, 4, 1);
         assertEquals(1, table.duplicates());
@@ -116,7 +117,7 @@ class SlotTableTest {
         for (int id = 0; id < 4; id++) {
             assertEquals(id == 0 ? 4 : 0, book(id, 0, PROMPT, 64, 4));
         }
-        assertEquals(SlotTable.FULL, book(9, 0, PROMPT, 64, 4)); // four requests
+        assertEquals(ActiveRequests.FULL, book(9, 0, PROMPT, 64, 4)); // four requests
         assertLoad(0, 256, 4, 4);
         assertEquals(1, table.refusals());
     }
@@ -152,9 +153,9 @@ class SlotTableTest {
     @Test
     void blocksWithoutAHashAreTheRequestsOwn() {
         board.addProvisional(0, 96, 6);
-        assertTrue(table.book(1, 0, PROMPT, 4, 2, 96, 6, SlotTable.NO_DEADLINE) > 0);
+        assertTrue(table.book(1, 0, PROMPT, 4, 2, 96, 6, ActiveRequests.NO_DEADLINE) > 0);
         board.addProvisional(0, 96, 2);
-        assertTrue(table.book(2, 0, PROMPT, 4, 2, 96, 2, SlotTable.NO_DEADLINE) > 0);
+        assertTrue(table.book(2, 0, PROMPT, 4, 2, 96, 2, ActiveRequests.NO_DEADLINE) > 0);
         assertLoad(0, 192, 8, 2);
         assertTrue(table.free(1));
         assertLoad(0, 96, 6, 1);
@@ -177,7 +178,8 @@ class SlotTableTest {
     @Test
     void blocksBehindTheLimitCountButAreNotShared() {
         try (LoadBoard own = new LoadBoard(1);
-                SlotTable shallow = new SlotTable(new SlotTableConfig(1, 4, 10, 2), own)) {
+                ActiveRequests shallow =
+                        new ActiveRequests(new ActiveRequestsConfig(1, 4, 10, 2), own)) {
             assertEquals(4, shallow.add(1, 0, PROMPT, 4, 0, 0));
             assertEquals(2, shallow.add(2, 0, PROMPT, 4, 0, 0));
             assertEquals(6, own.activeBlocks(0));
@@ -297,16 +299,16 @@ class SlotTableTest {
 
     @Test
     void aHandleStandsForOneRequestOnly() {
-        final long first = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
+        final long first = table.book(1, 0, PROMPT, 4, 64, 4, ActiveRequests.NO_DEADLINE);
         assertTrue(first > 0);
         assertEquals(first, table.handle(1));
         assertTrue(table.outputBlocksAt(first, 1));
         assertTrue(table.prefillCompleteAt(first));
         assertFalse(table.prefillCompleteAt(first));
         assertTrue(table.freeAt(first));
-        assertEquals(SlotTable.NO_REQUEST, table.handle(1));
+        assertEquals(ActiveRequests.NO_REQUEST, table.handle(1));
 
-        final long second = table.book(1, 0, PROMPT, 4, 64, 4, SlotTable.NO_DEADLINE);
+        final long second = table.book(1, 0, PROMPT, 4, 64, 4, ActiveRequests.NO_DEADLINE);
         assertNotEquals(first, second);
         assertFalse(table.freeAt(first));
         assertFalse(table.outputBlocksAt(first, 1));
@@ -326,7 +328,7 @@ class SlotTableTest {
         table.book(1, 0, PROMPT, 4, 64, 0, 100 * ms);
         table.book(2, 0, PROMPT, 4, 64, 0, 300 * ms);
         table.book(3, 0, PROMPT, 4, 64, 0, 3_600_000 * ms);
-        table.book(4, 0, PROMPT, 4, 64, 0, SlotTable.NO_DEADLINE);
+        table.book(4, 0, PROMPT, 4, 64, 0, ActiveRequests.NO_DEADLINE);
         assertEquals(0, table.expire(100 * ms, ended::add));
         assertEquals(1, table.expire(102 * ms, ended::add));
         assertEquals(0, table.expire(50 * ms, ended::add));
@@ -345,9 +347,10 @@ class SlotTableTest {
     void aPromptIsBookedWithoutAPathWhenMemoryEndsBeforeTheLimits() {
         final int slots = 300;
         try (LoadBoard own = new LoadBoard(slots);
-                SlotTable tight =
-                        new SlotTable(
-                                new SlotTableConfig(slots, 5_000, 1 << 20, 4_096, 64 << 10), own)) {
+                ActiveRequests tight =
+                        new ActiveRequests(
+                                new ActiveRequestsConfig(slots, 5_000, 1 << 20, 4_096, 64 << 10),
+                                own)) {
             final long bytes = tight.bytes();
             final long[] prompt = new long[1_500];
             int booked = 0;
@@ -403,12 +406,12 @@ class SlotTableTest {
         assertThrows(IndexOutOfBoundsException.class, () -> table.add(1, 0, PROMPT, 5, 0, 0));
         assertThrows(IndexOutOfBoundsException.class, () -> table.workerGone(-1));
         assertThrows(IndexOutOfBoundsException.class, () -> board.activeBlocks(SLOTS));
-        assertThrows(IllegalArgumentException.class, () -> new SlotTableConfig(1, 1, 0, 1));
-        assertThrows(IllegalArgumentException.class, () -> new SlotTableConfig(1, 1, 1, 1, 9));
+        assertThrows(IllegalArgumentException.class, () -> new ActiveRequestsConfig(1, 1, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new ActiveRequestsConfig(1, 1, 1, 1, 9));
         assertThrows(IndexOutOfBoundsException.class, () -> table.matchActive(PROMPT, 5, scores));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new SlotTable(new SlotTableConfig(SLOTS + 1, 1, 1, 1), board));
+                () -> new ActiveRequests(new ActiveRequestsConfig(SLOTS + 1, 1, 1, 1), board));
     }
 
     private int book(long id, int slot, long[] prompt, long prefillTokens, int provisional) {

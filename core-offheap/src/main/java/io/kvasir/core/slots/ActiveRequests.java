@@ -15,10 +15,10 @@ import java.util.function.LongConsumer;
  * booked. Corrects the {@link LoadBoard} from what callers guessed to what is.
  *
  * <p>A prompt block is counted once per worker slot however many of its requests share it; output
- * blocks and prompt blocks behind {@link SlotTableConfig#maxBlocksPerRequest} are a request's own.
- * A booking costs by the runs of blocks that its prompt shares with others and by its new blocks. A
- * prompt that does not fit beside the running ones is booked without a path: all its blocks count
- * as the request's own until it ends, so that load is never lost.
+ * blocks and prompt blocks behind {@link ActiveRequestsConfig#maxBlocksPerRequest} are a request's
+ * own. A booking costs by the runs of blocks that its prompt shares with others and by its new
+ * blocks. A prompt that does not fit beside the running ones is booked without a path: all its
+ * blocks count as the request's own until it ends, so that load is never lost.
  *
  * <p>A request is named by the caller's id, or by the handle that {@link #book} gives: a handle
  * needs no search and never stands for a later request, so a late or repeated step does nothing. A
@@ -26,17 +26,17 @@ import java.util.function.LongConsumer;
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, never wait and allocate nothing. Memory is taken once, off-heap; a booking is refused
- * only while {@link SlotTableConfig#maxRequests} are running. Time comes from the caller, from one
- * clock.
+ * only while {@link ActiveRequestsConfig#maxRequests} are running. Time comes from the caller, from
+ * one clock.
  *
  * <p>After {@link #close}, {@link #matchActive} and the writer's methods throw {@link
  * io.kvasir.core.memory.ClosedException}; counters keep their last values.
  */
-public final class SlotTable implements AutoCloseable {
+public final class ActiveRequests implements AutoCloseable {
     /** Answer of {@link #add}: a request of that id is running. */
     public static final int DUPLICATE = -1;
 
-    /** Answer of {@link #add}: {@link SlotTableConfig#maxRequests} are running. */
+    /** Answer of {@link #add}: {@link ActiveRequestsConfig#maxRequests} are running. */
     public static final int FULL = -2;
 
     /** Deadline of a request that has none. */
@@ -45,7 +45,7 @@ public final class SlotTable implements AutoCloseable {
     /** Handle of no request. */
     public static final long NO_REQUEST = 0;
 
-    private final SlotTableConfig config;
+    private final ActiveRequestsConfig config;
     private final LoadBoard board;
     private final MemoryGate gate;
     private final WriterLane writer;
@@ -66,7 +66,7 @@ public final class SlotTable implements AutoCloseable {
      * @throws IllegalArgumentException if the board has fewer slots than the table
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public SlotTable(SlotTableConfig config, LoadBoard board) {
+    public ActiveRequests(ActiveRequestsConfig config, LoadBoard board) {
         this(config, board, new MemoryGate("the slot table"));
     }
 
@@ -78,7 +78,7 @@ public final class SlotTable implements AutoCloseable {
      * @throws IllegalArgumentException if the board has fewer slots than the table
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public SlotTable(SlotTableConfig config, LoadBoard board, MemoryGate gate) {
+    public ActiveRequests(ActiveRequestsConfig config, LoadBoard board, MemoryGate gate) {
         if (board.slots() < config.maxWorkerSlots()) {
             throw new IllegalArgumentException(
                     "load board is too small: slots="
@@ -580,7 +580,9 @@ public final class SlotTable implements AutoCloseable {
         return duplicates.get();
     }
 
-    /** Bookings refused because {@link SlotTableConfig#maxRequests} were running; any thread. */
+    /**
+     * Bookings refused because {@link ActiveRequestsConfig#maxRequests} were running; any thread.
+     */
     public long refusals() {
         return refusals.get();
     }
@@ -608,7 +610,7 @@ public final class SlotTable implements AutoCloseable {
         return active.runs();
     }
 
-    /** Bytes of {@link SlotTableConfig#budgetBytes} that are in use now; any thread. */
+    /** Bytes of {@link ActiveRequestsConfig#budgetBytes} that are in use now; any thread. */
     public long usedBytes() {
         return active.usedBytes();
     }
@@ -619,7 +621,7 @@ public final class SlotTable implements AutoCloseable {
     }
 
     /** Sizes that the table was made with. */
-    public SlotTableConfig config() {
+    public ActiveRequestsConfig config() {
         return config;
     }
 

@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * What a table of running requests should say, in plain Java: a list of requests from which every
  * answer is computed anew. Slow and single-threaded.
  */
-public final class NaiveSlotTable {
+public final class NaiveActiveRequests {
     /** Answer of {@link #add}: a request of that id is running. */
     public static final int DUPLICATE = -1;
 
@@ -64,7 +64,7 @@ public final class NaiveSlotTable {
      *     whose blocks do not fit has all of them as its own
      * @param maxBlocksPerRequest leading prompt blocks that are followed; others are the request's
      */
-    public NaiveSlotTable(int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
+    public NaiveActiveRequests(int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
         this.maxRequests = maxRequests;
         this.maxActiveBlocks = maxActiveBlocks;
         this.maxBlocksPerRequest = maxBlocksPerRequest;

@@ -16,7 +16,7 @@ import java.util.concurrent.Future;
 import java.util.function.LongConsumer;
 
 /** Bookings on one thread, matches and provisional loads on another. */
-class SlotTableSoakTest {
+class ActiveRequestsSoakTest {
     private static final int SLOTS = 4;
     private static final int PROMPTS = 40;
     private static final int DEPTH = 40;
@@ -25,12 +25,12 @@ class SlotTableSoakTest {
     private static final long SOAK_NS = 800_000_000;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
-    private final SlotTable table =
-            new SlotTable(new SlotTableConfig(SLOTS, 64, 800, DEPTH), board);
+    private final ActiveRequests table =
+            new ActiveRequests(new ActiveRequestsConfig(SLOTS, 64, 800, DEPTH), board);
 
     @Test
     void loadEndsAtZeroAndNoSlotIsCreditedWithBlocksItNeverUsed() throws Exception {
-        final Random random = new Random(Seeds.next("SlotTableSoakTest"));
+        final Random random = new Random(Seeds.next("ActiveRequestsSoakTest"));
         try (board;
                 table;
                 ExecutorService threads = Executors.newFixedThreadPool(2)) {

@@ -4,7 +4,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.ChainedHashEntries;
 
 /**
- * Sizes of a {@link SlotTable}; memory for all of it is taken at construction.
+ * Sizes of {@link ActiveRequests}; memory for all of it is taken at construction.
  *
  * <p>The budget follows from the limits: {@value #BYTES_PER_BLOCK} bytes for a block, which is kept
  * once for all worker slots, {@value #BYTES_PER_REQUEST} for a request, which ends a run and may
@@ -19,7 +19,7 @@ import io.kvasir.core.memory.ChainedHashEntries;
  *     count as the request's own, shared with nobody
  * @param budgetBytes off-heap bytes for prompts, at least {@value #MIN_BUDGET}
  */
-public record SlotTableConfig(
+public record ActiveRequestsConfig(
         int maxWorkerSlots,
         int maxRequests,
         long maxActiveBlocks,
@@ -35,7 +35,7 @@ public record SlotTableConfig(
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
-    public SlotTableConfig {
+    public ActiveRequestsConfig {
         check("maxWorkerSlots", maxWorkerSlots, 1, PrefixIndexConfig.MAX_WORKER_SLOTS);
         check("maxRequests", maxRequests, 1, ChainedHashEntries.MAX_ENTRIES);
         check("maxActiveBlocks", maxActiveBlocks, 1, ChainedHashEntries.MAX_ENTRIES);
@@ -48,7 +48,7 @@ public record SlotTableConfig(
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
-    public SlotTableConfig(
+    public ActiveRequestsConfig(
             int maxWorkerSlots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
         this(
                 maxWorkerSlots,
