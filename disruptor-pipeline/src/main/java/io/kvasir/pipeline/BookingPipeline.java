@@ -5,7 +5,7 @@ import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
 import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.RoutedPrefixes;
+import io.kvasir.core.slots.PredictedPrefixes;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -61,7 +61,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @throws IllegalStateException if another pipeline writes one of them
      */
     public BookingPipeline(
-            BookingPipelineConfig config, ActiveRequests table, RoutedPrefixes routed) {
+            BookingPipelineConfig config, ActiveRequests table, PredictedPrefixes routed) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
                     "slot table is too small: its maxRequests="
@@ -93,7 +93,7 @@ public final class BookingPipeline implements AutoCloseable {
         }
     }
 
-    private static WriterThread newWriterThread(ActiveRequests table, RoutedPrefixes routed) {
+    private static WriterThread newWriterThread(ActiveRequests table, PredictedPrefixes routed) {
         final String name = "kvasir-slot-writer";
         return routed == null
                 ? new WriterThread(name, table.writer())

@@ -12,7 +12,7 @@ import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
 import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.RoutedPrefixes;
+import io.kvasir.core.slots.PredictedPrefixes;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,7 +47,7 @@ final class BookingWriter
     final AtomicBoolean tickQueued = new AtomicBoolean();
 
     private final ActiveRequests table;
-    private final RoutedPrefixes routed; // null when nothing is predicted
+    private final PredictedPrefixes routed; // null when nothing is predicted
     private final BookingTable bookings;
     private final HashPool pool;
     private final LongConsumer endBooked;
@@ -61,7 +61,7 @@ final class BookingWriter
 
     BookingWriter(
             ActiveRequests table,
-            RoutedPrefixes routed,
+            PredictedPrefixes routed,
             BookingTable bookings,
             HashPool pool,
             WriterThread thread) {

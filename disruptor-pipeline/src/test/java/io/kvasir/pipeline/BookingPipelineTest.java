@@ -10,8 +10,8 @@ import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.slots.ActiveRequests;
 import io.kvasir.core.slots.ActiveRequestsConfig;
 import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.RoutedPrefixes;
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixes;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -51,7 +51,7 @@ class BookingPipelineTest {
         return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table);
     }
 
-    private BookingPipeline pipeline(RoutedPrefixes routed) {
+    private BookingPipeline pipeline(PredictedPrefixes routed) {
         return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table, routed);
     }
 
@@ -255,8 +255,9 @@ class BookingPipelineTest {
         final AtomicInteger booked = new AtomicInteger();
         final AtomicBoolean over = new AtomicBoolean();
         final BookingPipelineConfig config = new BookingPipelineConfig(6, WaitMode.BLOCKING, 640);
-        try (RoutedPrefixes routed =
-                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000L));
+        try (PredictedPrefixes routed =
+                        new PredictedPrefixes(
+                                new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000L));
                 BookingPipeline pipeline = new BookingPipeline(config, table, routed);
                 ExecutorService pool = Executors.newFixedThreadPool(5)) {
             final List<Future<?>> threads = new ArrayList<>();
@@ -410,8 +411,9 @@ class BookingPipelineTest {
     void predictedPromptsAreRememberedByTheTimeOfTheTicks() {
         final OverlapScores scores = new OverlapScores(8);
         final long start = -7_000_000_000L; // as a clock without a known origin may say
-        try (RoutedPrefixes routed =
-                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+        try (PredictedPrefixes routed =
+                        new PredictedPrefixes(
+                                new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             final long number =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
@@ -443,8 +445,9 @@ class BookingPipelineTest {
     @Test
     void aPredictedPromptIsSeenAlsoWhenItsBookingEndsBefore() {
         final OverlapScores scores = new OverlapScores(8);
-        try (RoutedPrefixes routed =
-                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+        try (PredictedPrefixes routed =
+                        new PredictedPrefixes(
+                                new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
@@ -465,8 +468,9 @@ class BookingPipelineTest {
 
     @Test
     void aBookingAfterTheEndOfItsWorkerMeansNothingForTheNext() {
-        try (RoutedPrefixes routed =
-                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+        try (PredictedPrefixes routed =
+                        new PredictedPrefixes(
+                                new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> pipeline.backlog() == 0);
@@ -491,8 +495,9 @@ class BookingPipelineTest {
     @Test
     void predictionsOfOneSlotAreForgottenAndItsBookingsStay() {
         final OverlapScores scores = new OverlapScores(8);
-        try (RoutedPrefixes routed =
-                        new RoutedPrefixes(new RoutedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
+        try (PredictedPrefixes routed =
+                        new PredictedPrefixes(
+                                new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             for (int slot = 2; slot < 4; slot++) {
                 pipeline.book(slot, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);

@@ -1,6 +1,6 @@
 package io.kvasir.gateway;
 
-import io.kvasir.core.slots.RoutedPrefixes;
+import io.kvasir.core.slots.PredictedPrefixes;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
@@ -540,7 +540,7 @@ final class GatewayMetrics {
                 label);
     }
 
-    private void watch(RoutedPrefixes routed) {
+    private void watch(PredictedPrefixes routed) {
         gauge(
                 "kvasir_routed_blocks",
                 "Blocks that workers without events are taken to hold",

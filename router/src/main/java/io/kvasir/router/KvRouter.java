@@ -8,8 +8,8 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.slots.ActiveRequests;
 import io.kvasir.core.slots.ActiveRequestsConfig;
 import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.RoutedPrefixes;
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixes;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.EngineStream;
@@ -69,7 +69,7 @@ public final class KvRouter implements AutoCloseable {
     private final PrefixIndex index;
     private final LoadBoard board;
     private final ActiveRequests slotTable;
-    private final RoutedPrefixes routed; // null when nothing is predicted
+    private final PredictedPrefixes routed; // null when nothing is predicted
     private final IndexPipeline events;
     private final BookingPipeline life;
     private final FillWatch fillWatch = new FillWatch(this::status);
@@ -122,8 +122,8 @@ public final class KvRouter implements AutoCloseable {
                                     settings.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
                             board,
                             gate);
-            final RoutedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
-            routed = predicted == null ? null : new RoutedPrefixes(predicted, gate);
+            final PredictedPrefixesConfig predicted = builder.routedPrefixesConfig(settings);
+            routed = predicted == null ? null : new PredictedPrefixes(predicted, gate);
             started = new IndexPipeline(RouterSettings.events(settings), index);
             life =
                     new BookingPipeline(
@@ -763,7 +763,7 @@ public final class KvRouter implements AutoCloseable {
      * @return the prefixes; only their any-thread methods may be called. Null when nothing is
      *     predicted
      */
-    public RoutedPrefixes routedPrefixes() {
+    public PredictedPrefixes routedPrefixes() {
         return routed;
     }
 
@@ -866,7 +866,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public static final class Builder {
         private Settings.Builder settings = Settings.builder(RouterSettings.TABLE);
-        private RoutedPrefixesConfig routedPrefixes; // null: by the settings
+        private PredictedPrefixesConfig routedPrefixes; // null: by the settings
         private CostModel costModel = CostModel.LINEAR;
         private RandomSource random; // null: by the settings
         private LongSupplier clockOrNull; // null: the router ticks by nanoTime
@@ -985,7 +985,7 @@ public final class KvRouter implements AutoCloseable {
          *     to {@code maxWorkers}
          * @return this
          */
-        public Builder routedPrefixes(RoutedPrefixesConfig config) {
+        public Builder routedPrefixes(PredictedPrefixesConfig config) {
             routedPrefixes = config;
             return this;
         }
@@ -1033,7 +1033,7 @@ public final class KvRouter implements AutoCloseable {
             return RandomSource.seeded(seed == null ? System.nanoTime() : seed);
         }
 
-        private RoutedPrefixesConfig routedPrefixesConfig(Settings values) {
+        private PredictedPrefixesConfig routedPrefixesConfig(Settings values) {
             return routedPrefixes == null
                     ? RouterSettings.routedPrefixes(values)
                     : routedPrefixes.withMaxWorkerSlots(values.get(RouterSettings.MAX_WORKERS));

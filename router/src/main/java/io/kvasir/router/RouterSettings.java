@@ -5,7 +5,7 @@ import com.sun.management.OperatingSystemMXBean;
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.BuddyArena;
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.WaitMode;
@@ -248,7 +248,7 @@ public final class RouterSettings {
                             "max-tree-size",
                             1L << 20,
                             1,
-                            RoutedPrefixesConfig.MAX_BLOCKS,
+                            PredictedPrefixesConfig.MAX_BLOCKS,
                             "Approximate: (worker, block) pairs above which the oldest prompts are"
                                     + " dropped; about 80 bytes each."));
 
@@ -526,9 +526,9 @@ public final class RouterSettings {
     }
 
     /** What is predicted of workers without events; null for nothing. */
-    static RoutedPrefixesConfig routedPrefixes(Settings s) {
+    static PredictedPrefixesConfig routedPrefixes(Settings s) {
         return s.get(APPROXIMATE)
-                ? new RoutedPrefixesConfig(
+                ? new PredictedPrefixesConfig(
                         s.get(MAX_WORKERS),
                         s.get(MAX_TREE_SIZE),
                         s.get(PRUNE_TARGET_RATIO),

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.testsupport.Seeds;
 
@@ -38,7 +38,7 @@ class ApproximateModeTest {
                 .maxWorkers(4)
                 .random(RandomSource.seeded(seed))
                 .routedPrefixes(
-                        new RoutedPrefixesConfig(
+                        new PredictedPrefixesConfig(
                                 1, maxBlocks, 0.5, TimeUnit.MILLISECONDS.toNanos(TTL_MS)))
                 .build();
     }
@@ -225,7 +225,7 @@ class ApproximateModeTest {
                                     }
                                     return 0;
                                 })
-                        .routedPrefixes(new RoutedPrefixesConfig(1, 100, 0.5, TTL_MS))
+                        .routedPrefixes(new PredictedPrefixesConfig(1, 100, 0.5, TTL_MS))
                         .build();
         worker(1);
         worker(2);

@@ -4,7 +4,7 @@ import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.slots.PotentialLoads;
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.EngineStream;
 
 import java.util.ArrayList;
@@ -41,7 +41,7 @@ final class CloseRounds {
                         .maxWorkers(8)
                         .maxBlocks(4_096, 4_096)
                         .maxActiveRequests(64)
-                        .routedPrefixes(new RoutedPrefixesConfig(8, 4_096, 0.8, 1_000_000_000L))
+                        .routedPrefixes(new PredictedPrefixesConfig(8, 4_096, 0.8, 1_000_000_000L))
                         .build();
         for (int i = 0; i < 4; i++) {
             workers.add(router.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));

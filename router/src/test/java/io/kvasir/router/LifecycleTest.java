@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceConfig;
@@ -58,7 +58,7 @@ class LifecycleTest {
     void aRouterThatCannotBeBuiltLeavesNoMemoryAndNoThread() {
         final long bytes = OffHeap.allocatedBytes();
         final Set<Thread> threads = threads(); // those of other tests may end meanwhile
-        final KvRouter.Builder builder = small().routedPrefixes(RoutedPrefixesConfig.of(8));
+        final KvRouter.Builder builder = small().routedPrefixes(PredictedPrefixesConfig.of(8));
         builder.build().close();
         final KvRouter whole = builder.build();
         final long needed = OffHeap.allocatedBytes() - bytes;

@@ -3,7 +3,7 @@ package io.kvasir.router;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.slots.RoutedPrefixesConfig;
+import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;
@@ -125,7 +125,7 @@ class RoutingAllocationTest {
                         .tickedBy(() -> nowNs[0])
                         .maxWorkers(100)
                         .maxActiveRequests(32)
-                        .routedPrefixes(new RoutedPrefixesConfig(100, 1_000, 0.8, 1_000_000))
+                        .routedPrefixes(new PredictedPrefixesConfig(100, 1_000, 0.8, 1_000_000))
                         .build();
         request = router.newRequest();
         for (int w = 0; w < 100; w++) {

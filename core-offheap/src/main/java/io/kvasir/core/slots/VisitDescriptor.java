@@ -1,7 +1,7 @@
 package io.kvasir.core.slots;
 
 /**
- * Layout of one visit in the ring of {@link RoutedPrefixes}.
+ * Layout of one visit in the ring of {@link PredictedPrefixes}.
  *
  * <pre>
  *   0              8          12         16         20         24

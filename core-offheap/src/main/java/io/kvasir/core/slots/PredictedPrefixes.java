@@ -26,8 +26,8 @@ import java.util.Objects;
  * <p>After {@link #close}, {@link #match} and the writer's methods throw {@link
  * io.kvasir.core.memory.ClosedException}; counters keep their last values.
  */
-public final class RoutedPrefixes implements AutoCloseable {
-    private final RoutedPrefixesConfig config;
+public final class PredictedPrefixes implements AutoCloseable {
+    private final PredictedPrefixesConfig config;
     private final MemoryGate gate;
     private final WriterLane writer;
     private final RefCountedPrefixes paths;
@@ -43,7 +43,7 @@ public final class RoutedPrefixes implements AutoCloseable {
      *
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public RoutedPrefixes(RoutedPrefixesConfig config) {
+    public PredictedPrefixes(PredictedPrefixesConfig config) {
         this(config, new MemoryGate("the index of routed prefixes"));
     }
 
@@ -53,7 +53,7 @@ public final class RoutedPrefixes implements AutoCloseable {
      * @param gate keeps the memory while callers are inside; closed if the memory is refused
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
-    public RoutedPrefixes(RoutedPrefixesConfig config, MemoryGate gate) {
+    public PredictedPrefixes(PredictedPrefixesConfig config, MemoryGate gate) {
         this.config = config;
         this.gate = gate;
         this.writer = new WriterLane(gate);
@@ -256,7 +256,7 @@ public final class RoutedPrefixes implements AutoCloseable {
     }
 
     /** Sizes that the index was made with. */
-    public RoutedPrefixesConfig config() {
+    public PredictedPrefixesConfig config() {
         return config;
     }
 

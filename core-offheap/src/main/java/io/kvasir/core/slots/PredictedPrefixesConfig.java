@@ -3,7 +3,7 @@ package io.kvasir.core.slots;
 import io.kvasir.core.index.PrefixIndexConfig;
 
 /**
- * Sizes and ages of {@link RoutedPrefixes}; memory for all of it is taken at construction.
+ * Sizes and ages of {@link PredictedPrefixes}; memory for all of it is taken at construction.
  *
  * @param maxWorkerSlots worker slots, 1..65536
  * @param maxBlocks blocks, counted once per worker slot, above which the oldest visits are dropped;
@@ -12,7 +12,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
  * @param maxVisits visits remembered at once; one more drops the oldest
  * @param ttlNs nanoseconds that a visit counts, at least 1; Dynamo's {@code router-ttl-secs}
  */
-public record RoutedPrefixesConfig(
+public record PredictedPrefixesConfig(
         int maxWorkerSlots, long maxBlocks, double pruneTargetRatio, int maxVisits, long ttlNs) {
     /** Largest {@code maxBlocks}. */
     public static final long MAX_BLOCKS = 1L << 30;
@@ -36,7 +36,7 @@ public record RoutedPrefixesConfig(
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
-    public RoutedPrefixesConfig {
+    public PredictedPrefixesConfig {
         check("maxWorkerSlots", maxWorkerSlots, PrefixIndexConfig.MAX_WORKER_SLOTS);
         check("maxBlocks", maxBlocks, MAX_BLOCKS);
         check("maxVisits", maxVisits, MAX_VISITS);
@@ -55,7 +55,7 @@ public record RoutedPrefixesConfig(
      *
      * @throws IllegalArgumentException if a value is outside its limits
      */
-    public RoutedPrefixesConfig(
+    public PredictedPrefixesConfig(
             int maxWorkerSlots, long maxBlocks, double pruneTargetRatio, long ttlNs) {
         this(
                 maxWorkerSlots,
@@ -66,13 +66,13 @@ public record RoutedPrefixesConfig(
     }
 
     /** Usual sizes and ages, those of Dynamo: 2^20 blocks, pruned to 0.8 of them, 120 s. */
-    public static RoutedPrefixesConfig of(int maxWorkerSlots) {
-        return new RoutedPrefixesConfig(maxWorkerSlots, USUAL_BLOCKS, USUAL_RATIO, USUAL_TTL_NS);
+    public static PredictedPrefixesConfig of(int maxWorkerSlots) {
+        return new PredictedPrefixesConfig(maxWorkerSlots, USUAL_BLOCKS, USUAL_RATIO, USUAL_TTL_NS);
     }
 
     /** The same sizes and ages for another number of worker slots. */
-    public RoutedPrefixesConfig withMaxWorkerSlots(int slots) {
-        return new RoutedPrefixesConfig(slots, maxBlocks, pruneTargetRatio, maxVisits, ttlNs);
+    public PredictedPrefixesConfig withMaxWorkerSlots(int slots) {
+        return new PredictedPrefixesConfig(slots, maxBlocks, pruneTargetRatio, maxVisits, ttlNs);
     }
 
     /** Off-heap bytes for runs. */

@@ -22,24 +22,25 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 
-class RoutedPrefixesTest {
+class PredictedPrefixesTest {
     private static final long TTL = 100;
     private static final long[] PROMPT = {1, 2, 3, 4, 5, 6};
 
     private final OverlapScores scores = new OverlapScores(4);
 
-    private static RoutedPrefixes prefixes(long maxBlocks, double ratio, int maxVisits) {
-        return new RoutedPrefixes(new RoutedPrefixesConfig(4, maxBlocks, ratio, maxVisits, TTL));
+    private static PredictedPrefixes prefixes(long maxBlocks, double ratio, int maxVisits) {
+        return new PredictedPrefixes(
+                new PredictedPrefixesConfig(4, maxBlocks, ratio, maxVisits, TTL));
     }
 
-    private int depth(RoutedPrefixes prefixes, int slot, long... prompt) {
+    private int depth(PredictedPrefixes prefixes, int slot, long... prompt) {
         prefixes.match(prompt, prompt.length, scores);
         return scores.depth(slot);
     }
 
     @Test
     void aVisitCountsUntilItIsOlderThanTheTtl() {
-        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+        try (PredictedPrefixes prefixes = prefixes(100, 0.5, 10)) {
             assertTrue(prefixes.visit(1, PROMPT, 6, 1_000));
             assertEquals(0, prefixes.expire(1_100));
             assertEquals(6, depth(prefixes, 1, PROMPT));
@@ -52,7 +53,7 @@ class RoutedPrefixesTest {
 
     @Test
     void aLaterVisitRefreshesThePrefixThatItShares() {
-        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+        try (PredictedPrefixes prefixes = prefixes(100, 0.5, 10)) {
             prefixes.visit(1, PROMPT, 6, 0);
             prefixes.visit(1, new long[] {1, 2, 3, 9}, 4, 60);
             assertEquals(7, prefixes.blocks());
@@ -65,7 +66,7 @@ class RoutedPrefixesTest {
 
     @Test
     void aboveTheLimitTheOldestGoDownToTheTarget() {
-        try (RoutedPrefixes prefixes = prefixes(10, 0.5, 100)) {
+        try (PredictedPrefixes prefixes = prefixes(10, 0.5, 100)) {
             prefixes.visit(0, new long[] {1, 2, 3, 4}, 4, 0);
             prefixes.visit(1, new long[] {1, 2, 3, 4}, 4, 1);
             prefixes.visit(2, new long[] {7, 8}, 2, 2);
@@ -80,7 +81,7 @@ class RoutedPrefixesTest {
 
     @Test
     void oneVisitTooManyDropsTheOldest() {
-        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 2)) {
+        try (PredictedPrefixes prefixes = prefixes(100, 0.5, 2)) {
             prefixes.visit(0, PROMPT, 1, 0);
             prefixes.visit(0, PROMPT, 2, 0);
             prefixes.visit(0, new long[] {8}, 1, 0);
@@ -91,7 +92,7 @@ class RoutedPrefixesTest {
 
     @Test
     void aClearedSlotHoldsNothingAndItsVisitsAreNotTakenBackTwice() {
-        try (RoutedPrefixes prefixes = prefixes(100, 0.5, 10)) {
+        try (PredictedPrefixes prefixes = prefixes(100, 0.5, 10)) {
             prefixes.visit(0, PROMPT, 6, 0);
             prefixes.visit(1, PROMPT, 6, 0);
             assertEquals(1, prefixes.clear(0));
@@ -105,7 +106,7 @@ class RoutedPrefixesTest {
 
     @Test
     void aPromptLongerThanTheLimitIsRefusedAndCounted() {
-        try (RoutedPrefixes prefixes = prefixes(5, 0.5, 10)) {
+        try (PredictedPrefixes prefixes = prefixes(5, 0.5, 10)) {
             assertFalse(prefixes.visit(0, PROMPT, 6, 0));
             assertEquals(1, prefixes.refused());
             assertEquals(0, prefixes.blocks());
@@ -115,14 +116,15 @@ class RoutedPrefixesTest {
     @ParameterizedTest
     @CsvSource({"1, 1024", "16_400, 1025", "1_048_576, 65_536", "1_073_741_824, 67_108_864"})
     void thereIsRoomForAVisitOf16Blocks(long maxBlocks, int visits) {
-        assertEquals(visits, new RoutedPrefixesConfig(4, maxBlocks, 0.5, TTL).maxVisits());
+        assertEquals(visits, new PredictedPrefixesConfig(4, maxBlocks, 0.5, TTL).maxVisits());
     }
 
     @Test
     void theUsualSizesFitAnyNumberOfSlots() {
-        final RoutedPrefixesConfig usual = RoutedPrefixesConfig.of(4);
-        assertEquals(new RoutedPrefixesConfig(4, 1 << 20, 0.8, 1 << 16, 120_000_000_000L), usual);
-        assertEquals(RoutedPrefixesConfig.of(9), usual.withMaxWorkerSlots(9));
+        final PredictedPrefixesConfig usual = PredictedPrefixesConfig.of(4);
+        assertEquals(
+                new PredictedPrefixesConfig(4, 1 << 20, 0.8, 1 << 16, 120_000_000_000L), usual);
+        assertEquals(PredictedPrefixesConfig.of(9), usual.withMaxWorkerSlots(9));
     }
 
     @Test
@@ -131,7 +133,7 @@ class RoutedPrefixesTest {
         assertThrows(IllegalArgumentException.class, () -> prefixes(1, 0, 1));
         assertThrows(IllegalArgumentException.class, () -> prefixes(1, 1.1, 1));
         assertThrows(IllegalArgumentException.class, () -> prefixes(1, 0.5, 0));
-        try (RoutedPrefixes prefixes = prefixes(5, 0.5, 10)) {
+        try (PredictedPrefixes prefixes = prefixes(5, 0.5, 10)) {
             assertThrows(IndexOutOfBoundsException.class, () -> prefixes.visit(4, PROMPT, 6, 0));
             assertThrows(IndexOutOfBoundsException.class, () -> prefixes.visit(0, PROMPT, 7, 0));
         }
@@ -139,7 +141,7 @@ class RoutedPrefixesTest {
 
     @Test
     void visitingAndExpiringAllocateNothing() {
-        try (RoutedPrefixes prefixes = prefixes(64, 0.5, 16)) {
+        try (PredictedPrefixes prefixes = prefixes(64, 0.5, 16)) {
             final long[] time = {0};
             final long[] prompt = PROMPT.clone();
             assertEquals(
@@ -159,9 +161,9 @@ class RoutedPrefixesTest {
 
     @Test
     void holdsWhatTheVisitsSayThatAreLeft() {
-        final Random random = new Random(Seeds.next("RoutedPrefixesTest"));
+        final Random random = new Random(Seeds.next("PredictedPrefixesTest"));
         final int maxBlocks = 120;
-        try (RoutedPrefixes prefixes = prefixes(maxBlocks, 0.6, 25)) {
+        try (PredictedPrefixes prefixes = prefixes(maxBlocks, 0.6, 25)) {
             final Deque<Visit> visits = new ArrayDeque<>();
             long now = 0;
             for (int i = 0; i < 4_000; i++) {
