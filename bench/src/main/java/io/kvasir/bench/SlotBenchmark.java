@@ -29,9 +29,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Cost of the slot table with requests of 750 blocks and four requests running per worker. Question
- * answered: what does it cost to book a request, to end it, and to ask for the loads of all
- * workers?
+ * Cost of the table of active requests with requests of 750 blocks and four requests running per
+ * worker. Question answered: what does it cost to book a request, to end it, and to ask for the
+ * loads of all workers?
  *
  * <p>Prompts are of two kinds. {@code turns}: one of four system prompts of 32 blocks, then a
  * conversation whose requests run on one worker, each with the prompt of the one before but for its

@@ -13,7 +13,7 @@ import java.lang.invoke.VarHandle;
  *   +---------------+--------------+-----+---------+--------+--------+--------+------+
  *   OPEN     the booking counts: from its reservation to its end
  *   DECODE   its prompt is computed
- *   BOOKED   the writer has it in the slot table; set and cleared by the writer alone
+ *   BOOKED   the writer has it in the table of active requests; set and cleared by the writer alone
  *   QUEUED   a ring record for the entry is on its way, which will apply all that is to be done
  *   PREDICTED  the writer has to see the prompt even if the booking ends before
  *   output blocks   filled since the writer looked last
@@ -62,7 +62,7 @@ final class Booking {
     long prefillTokens;
     long deadlineNs;
 
-    long handle; // in the slot table; the writer's
+    long handle; // in the table of active requests; the writer's
 
     long wordAcquire() {
         return (long) WORD.getAcquire(this);

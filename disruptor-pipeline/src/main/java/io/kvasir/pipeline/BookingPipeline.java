@@ -11,9 +11,9 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The way of bookings into the slot table: many callers, one ring, one writer thread. From its
- * construction on, that thread is the only one that may write the table, and the prefixes that are
- * predicted from bookings.
+ * The way of bookings into the table of active requests: many callers, one ring, one writer thread.
+ * From its construction on, that thread is the only one that may write the table, and the prefixes
+ * that are predicted from bookings.
  *
  * <p>Steps of a booking stand in its entry of a table, and the ring has one record of an entry at
  * most; so the ring has room for all of them, and a booking that ends before the writer has seen it
@@ -64,7 +64,7 @@ public final class BookingPipeline implements AutoCloseable {
             BookingPipelineConfig config, ActiveRequests table, PredictedPrefixes routed) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
-                    "slot table is too small: its maxRequests="
+                    "the table of active requests is too small: its maxRequests="
                             + table.config().maxRequests()
                             + ", maxRequests="
                             + config.maxRequests());

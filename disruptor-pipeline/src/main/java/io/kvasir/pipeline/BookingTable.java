@@ -184,7 +184,7 @@ final class BookingTable {
         }
     }
 
-    /** Ends a booking that has left the slot table. Writer thread. */
+    /** Ends a booking that has left the table of active requests. Writer thread. */
     void endBooked(long number) {
         final Booking booking = at((int) number);
         while (true) {

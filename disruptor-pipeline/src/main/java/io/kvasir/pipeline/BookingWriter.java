@@ -25,9 +25,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /**
- * Applies the booking ring to the slot table and to the prefixes that are predicted from bookings.
- * The only thread that writes them: it takes no lock and reads no clock; time comes with ticks. An
- * error while applying is counted and never ends the thread.
+ * Applies the booking ring to the table of active requests and to the prefixes that are predicted
+ * from bookings. The only thread that writes them: it takes no lock and reads no clock; time comes
+ * with ticks. An error while applying is counted and never ends the thread.
  */
 final class BookingWriter
         implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {

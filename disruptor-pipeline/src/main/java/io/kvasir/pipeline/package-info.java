@@ -1,5 +1,6 @@
 /**
- * Rings, writers and event sources: everything that changes the block index and the slot table.
+ * Rings, writers and event sources: everything that changes the block index and the table of active
+ * requests.
  *
  * <p>Engine events travel {@code socket → EngineStream → event ring → IndexWriter → PrefixIndex};
  * bookings travel {@code caller → booking ring → BookingWriter → ActiveRequests}. Each ring has one

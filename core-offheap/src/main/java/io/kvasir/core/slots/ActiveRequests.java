@@ -67,7 +67,7 @@ public final class ActiveRequests implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public ActiveRequests(ActiveRequestsConfig config, LoadBoard board) {
-        this(config, board, new MemoryGate("the slot table"));
+        this(config, board, new MemoryGate("the table of active requests"));
     }
 
     /**

@@ -4,8 +4,8 @@ import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
 /**
- * The load that the slot table itself has booked, exact for every worker slot, and how the {@link
- * LoadBoard} is kept to it. Writer thread only, but for the counter.
+ * The load that the table of active requests itself has booked, exact for every worker slot, and
+ * how the {@link LoadBoard} is kept to it. Writer thread only, but for the counter.
  *
  * <p>At any moment the board has, for each slot, what is booked here, plus the provisional loads
  * that are under way (added by a caller, neither booked nor taken back yet), plus what is wrong. A

@@ -17,7 +17,10 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** Random operations on the slot table and on the naive one; both must always say the same. */
+/**
+ * Random operations on the table of active requests and on the naive one; both must always say the
+ * same.
+ */
 class ActiveRequestsModelTest {
     private static final int OPERATIONS = 5_000;
 
