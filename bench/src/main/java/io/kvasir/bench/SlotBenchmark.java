@@ -3,10 +3,10 @@ package io.kvasir.bench;
 import com.sun.management.ThreadMXBean;
 
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.ActiveRequestsConfig;
-import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.PotentialLoads;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.ActiveRequestsConfig;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.PotentialLoads;
 
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;

@@ -4,8 +4,8 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
-import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.PredictedPrefixes;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.PredictedPrefixes;
 
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;

@@ -11,8 +11,8 @@ import static io.kvasir.pipeline.Booking.QUEUED;
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
-import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.PredictedPrefixes;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.PredictedPrefixes;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

@@ -7,11 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.slots.ActiveRequests;
-import io.kvasir.core.slots.ActiveRequestsConfig;
-import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.PredictedPrefixes;
-import io.kvasir.core.slots.PredictedPrefixesConfig;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.ActiveRequestsConfig;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

@@ -1,6 +1,6 @@
 package io.kvasir.gateway;
 
-import io.kvasir.core.slots.PredictedPrefixes;
+import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;

@@ -2,8 +2,8 @@ package io.kvasir.router;
 
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
-import io.kvasir.core.slots.LoadBoard;
-import io.kvasir.core.slots.LoadSnapshot;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;

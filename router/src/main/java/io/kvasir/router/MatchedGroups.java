@@ -1,8 +1,8 @@
 package io.kvasir.router;
 
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.slots.LoadBoardDescriptor;
-import io.kvasir.core.slots.LoadSnapshot;
+import io.kvasir.core.load.LoadBoardDescriptor;
+import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.IndexState;
 
 /**

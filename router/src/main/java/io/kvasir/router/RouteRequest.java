@@ -4,7 +4,7 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.slots.ActiveRequests;
+import io.kvasir.core.load.ActiveRequests;
 
 import java.util.ArrayList;
 import java.util.List;

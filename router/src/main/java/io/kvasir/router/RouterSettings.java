@@ -4,8 +4,8 @@ import com.sun.management.OperatingSystemMXBean;
 
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.BuddyArena;
-import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.WaitMode;

@@ -1,7 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.index.PrefixIndex;
-import io.kvasir.core.slots.LoadBoard;
+import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.EventSource;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceStatus;

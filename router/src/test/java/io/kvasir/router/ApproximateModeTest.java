@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.slots.PredictedPrefixesConfig;
+import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.testsupport.Seeds;
 

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
-import io.kvasir.core.slots.PredictedPrefixesConfig;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceConfig;

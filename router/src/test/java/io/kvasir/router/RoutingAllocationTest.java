@@ -3,7 +3,7 @@ package io.kvasir.router;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.slots.PredictedPrefixesConfig;
+import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;

@@ -1,4 +1,4 @@
-package io.kvasir.core.slots;
+package io.kvasir.core.load;
 
 /**
  * Layout of one visit in the ring of {@link PredictedPrefixes}.

@@ -1,4 +1,4 @@
-package io.kvasir.core.slots;
+package io.kvasir.core.load;
 
 /**
  * Layout of what is booked on one worker slot, in {@link LoadLedger}: one cache line.

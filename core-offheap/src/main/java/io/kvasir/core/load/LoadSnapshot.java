@@ -1,4 +1,4 @@
-package io.kvasir.core.slots;
+package io.kvasir.core.load;
 
 import java.util.Arrays;
 import java.util.Objects;

@@ -1,4 +1,4 @@
-package io.kvasir.core.slots;
+package io.kvasir.core.load;
 
 /**
  * Layout of a {@link LoadBoard}: groups of 64 worker slots, values of one kind side by side.
