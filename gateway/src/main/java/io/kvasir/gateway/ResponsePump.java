@@ -175,13 +175,13 @@ final class ResponsePump extends IteratingCallback {
 
     /** Writes what has come of an event stream: however many chunks it came in, in one write. */
     private Action passEvents() {
-        final boolean hasAll = readEvents();
+        final boolean awaitsMore = readEvents();
         countTokens();
         if (upstreamEnded && (events.sawDone() || events.sawError())) {
             // a stream keeps its form, chunks, however fast it ended
             return committed ? complete(events.takeAll()) : write(events.takeReady());
         }
-        if (hasAll) {
+        if (awaitsMore) {
             demand(); // what comes meanwhile is read after the write
         }
         if (events.readyBytes() > 0) {
