@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
@@ -13,7 +14,6 @@ import io.kvasir.sim.SimEngine;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-import java.io.InputStream;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -22,16 +22,6 @@ import java.nio.file.Path;
 /** Texts and chats: the gateway hashes the tokens that the engine computes. */
 class GatewayTokensTest {
     @TempDir private Path folder;
-
-    private Path simModel() throws Exception {
-        for (String file : new String[] {"tokenizer.json", "tokenizer_config.json"}) {
-            try (InputStream in =
-                    getClass().getResourceAsStream("/io/kvasir/prompt/chat/sim-model/" + file)) {
-                Files.write(folder.resolve(file), in.readAllBytes());
-            }
-        }
-        return folder;
-    }
 
     @Test
     void chatsAndTextsHitWhatTheEngineHasCached() throws Exception {
@@ -47,7 +37,7 @@ class GatewayTokensTest {
                                                                 + engine.eventsEndpoint(0)
                                                                 + ",replay="
                                                                 + engine.replayEndpoint(0)))
-                                        .set(GatewaySettings.TOKENIZER, simModel())
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files())
                                         .build())) {
             Eventually.holds(
                     "compared",
@@ -93,7 +83,7 @@ class GatewayTokensTest {
             try (GatewayServer gateway =
                     GatewayServer.start(
                             Gateways.config(engine.worker("w"))
-                                    .set(GatewaySettings.TOKENIZER, simModel())
+                                    .set(GatewaySettings.TOKENIZER, SimModel.files())
                                     .build())) {
                 Eventually.holds(
                         "compared",

@@ -12,7 +12,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -29,7 +28,6 @@ import java.util.Set;
  */
 public final class ChatModel implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ChatModel.class);
-    private static final String SIM_MODEL = "sim-model/";
 
     /** The words of vLLM, started without {@code --trust-request-chat-template}. */
     private static final String UNTRUSTED =
@@ -121,21 +119,12 @@ public final class ChatModel implements AutoCloseable {
         try {
             return new ChatModel(
                     ModelFiles.of(
-                            "kvasir-sim",
-                            resource("tokenizer.json"),
-                            resource("tokenizer_config.json")),
+                            SimModel.NAME,
+                            SimModel.read("tokenizer.json"),
+                            SimModel.read("tokenizer_config.json")),
                     TemplatePolicy.DEFAULT);
         } catch (IOException e) {
             throw new TokenizerException("cannot read the simulated model's files: " + e, e);
-        }
-    }
-
-    private static byte[] resource(String file) throws IOException {
-        try (InputStream in = ChatModel.class.getResourceAsStream(SIM_MODEL + file)) {
-            if (in == null) {
-                throw new IOException(SIM_MODEL + file + " is not on the class path");
-            }
-            return in.readAllBytes();
         }
     }
 

@@ -31,17 +31,22 @@ public final class SimModel {
             folder.toFile().deleteOnExit();
             for (String name : FILES) {
                 final Path file = folder.resolve(name);
-                try (InputStream in = SimModel.class.getResourceAsStream(RESOURCES + name)) {
-                    if (in == null) {
-                        throw new IllegalStateException("not in the build: " + RESOURCES + name);
-                    }
-                    Files.copy(in, file);
-                }
+                Files.write(file, read(name));
                 file.toFile().deleteOnExit();
             }
             return folder;
         } catch (IOException e) {
             throw new UncheckedIOException("cannot unpack the simulated model's tokenizer", e);
+        }
+    }
+
+    /** Content of one of the files. */
+    static byte[] read(String name) throws IOException {
+        try (InputStream in = SimModel.class.getResourceAsStream(RESOURCES + name)) {
+            if (in == null) {
+                throw new IllegalStateException("not in the build: " + RESOURCES + name);
+            }
+            return in.readAllBytes();
         }
     }
 }
