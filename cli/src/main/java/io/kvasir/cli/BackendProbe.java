@@ -1,10 +1,10 @@
 package io.kvasir.cli;
 
-import io.kvasir.panama.NixlAgent;
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlException;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAgent;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlException;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import java.io.IOException;
 import java.util.LinkedHashMap;

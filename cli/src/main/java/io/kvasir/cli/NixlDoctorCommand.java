@@ -4,12 +4,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.bench.transfer.TransferEnd;
-import io.kvasir.panama.NixlAvailability;
-import io.kvasir.panama.NixlAvailability.Absent;
-import io.kvasir.panama.NixlAvailability.Attempt;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlProbe;
 import io.kvasir.panama.cuda.CudaProbe;
+import io.kvasir.panama.nixl.NixlAvailability;
+import io.kvasir.panama.nixl.NixlAvailability.Absent;
+import io.kvasir.panama.nixl.NixlAvailability.Attempt;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.bench.transfer.TransferEnd;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.testsupport.NixlWheel;
 
 import org.junit.jupiter.api.Test;

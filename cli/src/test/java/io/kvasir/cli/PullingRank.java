@@ -14,9 +14,9 @@ import io.kvasir.nixl.vllm.VllmCache;
 import io.kvasir.nixl.vllm.VllmEngine;
 import io.kvasir.nixl.vllm.VllmHandshake;
 import io.kvasir.nixl.vllm.VllmPrefillPeer;
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlLibrary;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlLibrary;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 

@@ -12,9 +12,9 @@ import io.kvasir.nixl.vllm.TensorRank;
 import io.kvasir.nixl.vllm.VllmEngine;
 import io.kvasir.nixl.vllm.VllmHandshake;
 import io.kvasir.nixl.vllm.VllmPeerException;
-import io.kvasir.panama.NixlAvailability;
-import io.kvasir.panama.NixlLibrary;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAvailability;
+import io.kvasir.panama.nixl.NixlLibrary;
+import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.AfterAll;

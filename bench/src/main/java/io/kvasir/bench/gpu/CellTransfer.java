@@ -1,8 +1,8 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
-import io.kvasir.panama.NixlStatus;
-import io.kvasir.panama.NixlTransfers;
+import io.kvasir.panama.nixl.NixlMemory;
+import io.kvasir.panama.nixl.NixlStatus;
+import io.kvasir.panama.nixl.NixlTransfers;
 
 import java.time.Duration;
 import java.util.stream.IntStream;
@@ -39,7 +39,7 @@ final class CellTransfer implements AutoCloseable {
     /**
      * Prepares both lists and makes the request.
      *
-     * @throws io.kvasir.panama.NixlException if NIXL knows no such memory or peer
+     * @throws io.kvasir.panama.nixl.NixlException if NIXL knows no such memory or peer
      */
     static CellTransfer make(
             NixlTransfers transfers,

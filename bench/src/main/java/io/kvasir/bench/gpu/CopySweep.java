@@ -1,10 +1,10 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
 import io.kvasir.panama.cuda.CudaEvent;
 import io.kvasir.panama.cuda.CudaHostMemory;
 import io.kvasir.panama.cuda.CudaMemory;
 import io.kvasir.panama.cuda.CudaStream;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.io.PrintStream;
 import java.lang.foreign.Arena;

@@ -1,7 +1,7 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
 import io.kvasir.panama.cuda.CudaMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

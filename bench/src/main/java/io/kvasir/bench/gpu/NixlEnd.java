@@ -1,10 +1,10 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlAgent;
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlAvailability;
-import io.kvasir.panama.NixlProbe;
-import io.kvasir.panama.NixlTransfers;
+import io.kvasir.panama.nixl.NixlAgent;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlAvailability;
+import io.kvasir.panama.nixl.NixlProbe;
+import io.kvasir.panama.nixl.NixlTransfers;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -28,7 +28,8 @@ final class NixlEnd implements AutoCloseable {
      * @param role a word of the agent's name
      * @param pools what peers may reach
      * @throws MissingPartException if there is no NIXL
-     * @throws io.kvasir.panama.NixlException if the backend does not start or takes no such memory
+     * @throws io.kvasir.panama.nixl.NixlException if the backend does not start or takes no such
+     *     memory
      */
     static NixlEnd open(String role, List<Pool> pools) {
         final NixlAvailability.Available nixl =

@@ -1,6 +1,6 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 /** The far end inside the same agent, by its own name. */
 record OwnRemoteSide(String name, Pools pools) implements RemoteSide {

@@ -1,6 +1,6 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 /**
  * A run of memory that transfers go out of and into. For the thread that made it. Closed after it

@@ -1,6 +1,6 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 /** The end that does not post: its memory is read and written by the other end's transfers. */
 interface RemoteSide {

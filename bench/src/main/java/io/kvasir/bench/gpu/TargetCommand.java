@@ -1,6 +1,6 @@
 package io.kvasir.bench.gpu;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.util.Locale;
 

@@ -1,7 +1,7 @@
 package io.kvasir.bench.transfer;
 
 import io.kvasir.bench.transfer.Rounds.Kind;
-import io.kvasir.panama.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
 
 import java.io.PrintStream;
 import java.lang.foreign.Arena;

@@ -2,8 +2,8 @@ package io.kvasir.bench.transfer;
 
 import com.sun.management.ThreadMXBean;
 
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import java.lang.foreign.Arena;
 import java.lang.management.ManagementFactory;
@@ -20,7 +20,7 @@ final class PairedRun {
 
     /** Of Java. */
     enum Layer {
-        /** {@link io.kvasir.panama.NixlTransfers}, places in native memory as C has them. */
+        /** {@link io.kvasir.panama.nixl.NixlTransfers}, places in native memory as C has them. */
         TRANSFERS,
         /** The same, places in an array, which it copies. */
         COPYING,

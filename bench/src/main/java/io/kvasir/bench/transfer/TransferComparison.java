@@ -1,8 +1,8 @@
 package io.kvasir.bench.transfer;
 
 import io.kvasir.bench.transfer.PairedRun.Layer;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import java.io.IOException;
 import java.io.PrintStream;

@@ -7,10 +7,10 @@ import io.kvasir.nixl.transfer.KvTransport;
 import io.kvasir.nixl.transfer.LoopbackConfig;
 import io.kvasir.nixl.transfer.LoopbackTransport;
 import io.kvasir.nixl.transfer.NixlTransport;
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlMemory;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlMemory;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import java.util.List;
 import java.util.Map;

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.panama.NixlMemory;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlMemory;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

@@ -5,7 +5,7 @@ import io.kvasir.nixl.transfer.KvLayout;
 import io.kvasir.nixl.transfer.KvLayout.Group;
 import io.kvasir.nixl.transfer.KvLayout.Order;
 import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;

@@ -1,6 +1,6 @@
 package io.kvasir.nixl.transfer;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.util.ArrayList;
 import java.util.List;

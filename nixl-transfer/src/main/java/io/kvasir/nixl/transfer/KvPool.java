@@ -1,8 +1,8 @@
 package io.kvasir.nixl.transfer;
 
-import io.kvasir.panama.LargePages;
-import io.kvasir.panama.NixlMemory;
 import io.kvasir.panama.cuda.CudaMemory;
+import io.kvasir.panama.libc.LargePages;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

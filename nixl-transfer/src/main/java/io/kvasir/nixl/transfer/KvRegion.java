@@ -1,6 +1,6 @@
 package io.kvasir.nixl.transfer;
 
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 /**
  * Blocks of one tensor: equally long, equally far apart. A pool of KV blocks is a list of regions,

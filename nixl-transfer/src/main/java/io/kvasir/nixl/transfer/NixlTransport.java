@@ -1,14 +1,14 @@
 package io.kvasir.nixl.transfer;
 
 import io.kvasir.nixl.transfer.KvTransportException.Kind;
-import io.kvasir.panama.NixlAgent;
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlException;
-import io.kvasir.panama.NixlLibrary;
-import io.kvasir.panama.NixlNotificationHandler;
-import io.kvasir.panama.NixlStatus;
-import io.kvasir.panama.NixlTelemetry;
-import io.kvasir.panama.NixlTransfers;
+import io.kvasir.panama.nixl.NixlAgent;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlException;
+import io.kvasir.panama.nixl.NixlLibrary;
+import io.kvasir.panama.nixl.NixlNotificationHandler;
+import io.kvasir.panama.nixl.NixlStatus;
+import io.kvasir.panama.nixl.NixlTelemetry;
+import io.kvasir.panama.nixl.NixlTransfers;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -89,7 +89,7 @@ public final class NixlTransport implements KvTransport {
     /**
      * Makes an agent and its backend. Takes up to a second the first time; never on a request.
      *
-     * @param library what {@link io.kvasir.panama.NixlProbe} found
+     * @param library what {@link io.kvasir.panama.nixl.NixlProbe} found
      * @param name unique among all agents that will ever know each other, so best a UUID
      * @param config how the agent runs; a progress thread unless the owner polls without pause
      * @param backend plugin, such as {@code UCX}

@@ -1,7 +1,7 @@
 package io.kvasir.nixl.transfer;
 
 import io.kvasir.nixl.transfer.KvTransportException.Kind;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import java.util.List;
 

@@ -11,7 +11,7 @@ import io.kvasir.nixl.transfer.KvLayout;
 import io.kvasir.nixl.transfer.KvLayout.Group;
 import io.kvasir.nixl.transfer.KvLayout.Order;
 import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;

@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlAvailability;
-import io.kvasir.panama.NixlLibrary;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlAvailability;
+import io.kvasir.panama.nixl.NixlLibrary;
+import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.testsupport.LoopbackNixl;
 
 import java.io.IOException;

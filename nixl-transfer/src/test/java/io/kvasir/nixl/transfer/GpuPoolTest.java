@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
-import io.kvasir.panama.NixlMemory;
 import io.kvasir.panama.cuda.CudaAvailability;
 import io.kvasir.panama.cuda.CudaContext;
 import io.kvasir.panama.cuda.CudaMemory;
 import io.kvasir.panama.cuda.CudaProbe;
 import io.kvasir.panama.cuda.CudaStream;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Gcc;
 
 import org.junit.jupiter.api.Test;

@@ -17,7 +17,7 @@ import io.kvasir.nixl.transfer.KvTransport.NotificationHandler;
 import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.KvTransportException.Kind;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 

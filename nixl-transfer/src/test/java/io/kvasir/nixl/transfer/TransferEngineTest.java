@@ -13,7 +13,7 @@ import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.Transfer.Priority;
 import io.kvasir.nixl.transfer.Transfer.State;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 
 import org.HdrHistogram.Histogram;
 import org.agrona.concurrent.BusySpinIdleStrategy;

@@ -1,8 +1,8 @@
 package io.kvasir.nixl.transfer;
 
-import io.kvasir.panama.NixlAgentConfig;
-import io.kvasir.panama.NixlAvailability.Available;
-import io.kvasir.panama.NixlProbe;
+import io.kvasir.panama.nixl.NixlAgentConfig;
+import io.kvasir.panama.nixl.NixlAvailability.Available;
+import io.kvasir.panama.nixl.NixlProbe;
 
 import java.util.Map;
 

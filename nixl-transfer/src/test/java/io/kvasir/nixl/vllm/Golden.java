@@ -1,7 +1,7 @@
 package io.kvasir.nixl.vllm;
 
 import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;
 

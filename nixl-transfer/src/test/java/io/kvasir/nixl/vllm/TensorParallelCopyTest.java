@@ -6,7 +6,7 @@ import io.kvasir.nixl.transfer.KvRegion;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.LoopbackConfig;
 import io.kvasir.nixl.transfer.LoopbackTransport;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.io.TempDir;

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.kvasir.nixl.transfer.BlockSlice;
 import io.kvasir.nixl.transfer.Descriptors;
 import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import org.junit.jupiter.api.Test;

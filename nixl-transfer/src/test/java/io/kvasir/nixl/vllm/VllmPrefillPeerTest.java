@@ -13,7 +13,7 @@ import io.kvasir.nixl.transfer.KvTransport.Operation;
 import io.kvasir.nixl.transfer.KvTransport.Progress;
 import io.kvasir.nixl.transfer.KvTransportException;
 import io.kvasir.nixl.transfer.ScriptedTransport;
-import io.kvasir.panama.NixlMemory;
+import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.Test;

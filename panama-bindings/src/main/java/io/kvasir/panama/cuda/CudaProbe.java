@@ -1,9 +1,9 @@
 package io.kvasir.panama.cuda;
 
-import io.kvasir.panama.DynamicLoader;
 import io.kvasir.panama.cuda.CudaAvailability.Absent;
 import io.kvasir.panama.cuda.CudaAvailability.Available;
 import io.kvasir.panama.cuda.CudaAvailability.Cause;
+import io.kvasir.panama.libc.DynamicLoader;
 
 import java.lang.foreign.SymbolLookup;
 import java.util.ArrayList;

@@ -10,6 +10,6 @@
  * and every thread that calls NIXL with GPU memory, makes the context current first with {@link
  * io.kvasir.panama.cuda.CudaContext#setCurrent()}.
  *
- * <p>Knows the JDK only.
+ * <p>Knows {@code io.kvasir.panama.libc} and the JDK.
  */
 package io.kvasir.panama.cuda;
