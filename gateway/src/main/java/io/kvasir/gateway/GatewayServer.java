@@ -14,7 +14,6 @@ import org.eclipse.jetty.http.HttpCookieStore;
 import org.eclipse.jetty.io.ByteBufferPool;
 import org.eclipse.jetty.io.ClientConnector;
 import org.eclipse.jetty.server.Server;
-import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.server.handler.GracefulHandler;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
@@ -57,7 +56,10 @@ public final class GatewayServer implements AutoCloseable {
 
     private static final long DRAIN_POLL_MS = 5;
     private static final long SETTLE_NS = 1_000_000_000L;
-    private static final long ACCEPT_NS = 20_000_000L;
+
+    /** How long a client's answer may take to a connection that the system has granted it. */
+    private static final Duration HANDSHAKES = Duration.ofMillis(250);
+
     private static final long LEASE_WAIT_NS = 2_000_000_000L;
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
@@ -67,7 +69,7 @@ public final class GatewayServer implements AutoCloseable {
     private final PromptExecutor executor;
     private final HttpClient client;
     private final Server server;
-    private final ServerConnector connector;
+    private final ClosableConnector connector;
     private final ConnectionCap cap;
     private final UpstreamRegistry registry;
     private final List<Discovery> discoveries = new ArrayList<>();
@@ -177,8 +179,8 @@ public final class GatewayServer implements AutoCloseable {
         probe = new HealthProbe(client, staleConnections, workerKey, config, encoder);
     }
 
-    private ServerConnector newConnector() {
-        final ServerConnector listening =
+    private ClosableConnector newConnector() {
+        final ClosableConnector listening =
                 Connectors.add(
                         server,
                         config.get(GatewaySettings.HOST),
@@ -504,7 +506,7 @@ public final class GatewayServer implements AutoCloseable {
         final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
         LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
         Thread.sleep(lameDuck);
-        close();
+        close(HANDSHAKES);
     }
 
     /**
@@ -513,9 +515,13 @@ public final class GatewayServer implements AutoCloseable {
      */
     @Override
     public void close() {
+        close(Duration.ZERO);
+    }
+
+    private void close(Duration handshakes) {
         readiness.drain();
         cap.end(); // it would have the port accept again while that is closed
-        Connectors.close(connector);
+        connector.close(handshakes);
         Http2ConnectionFactory.goAway(connector);
         try {
             if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
@@ -546,23 +552,17 @@ public final class GatewayServer implements AutoCloseable {
 
     /**
      * Whether all requests have ended in time, and open connections have been silent for a moment:
-     * on one that was just opened, or is kept, a request may be on its way. Where none is open that
-     * is looked at for a shorter one: the acceptor may have just taken the last from the port.
+     * on one that was just opened, or is kept, a request may be on its way.
      */
     private boolean idleWithin(Duration limit) throws InterruptedException {
         final long startNs = System.nanoTime();
         long busyNs = startNs;
-        long openNs = startNs;
         while (true) {
             final long nowNs = System.nanoTime();
             final boolean isBusy = requests.getCurrentRequestCount() > 0;
             if (isBusy) {
                 busyNs = nowNs;
-            }
-            if (isBusy || cap.hasConnections()) {
-                openNs = nowNs;
-            }
-            if (nowNs - openNs > ACCEPT_NS || nowNs - busyNs > SETTLE_NS) {
+            } else if (!cap.hasConnections() || nowNs - busyNs > SETTLE_NS) {
                 return true;
             }
             if (nowNs - startNs > limit.toNanos()) {
