@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
  * Latencies of queries, with and without those during which the thread lost its core. Recording
  * allocates nothing. One thread.
  */
-final class Latencies {
+public final class Latencies {
     private static final long LONGEST_NS = TimeUnit.MINUTES.toNanos(10);
     private static final int DIGITS = 3;
 
@@ -25,7 +25,14 @@ final class Latencies {
         return Math.clamp(ns, 0, LONGEST_NS);
     }
 
-    void record(long ns, boolean preempted) {
+    /**
+     * Adds a query.
+     *
+     * @param ns what it took
+     * @param preempted whether the thread lost its core meanwhile; such a query counts in {@link
+     *     #raw} alone
+     */
+    public void record(long ns, boolean preempted) {
         final long value = clamped(ns);
         raw.recordValue(value);
         if (!preempted) {
@@ -35,29 +42,29 @@ final class Latencies {
     }
 
     /** Queries recorded. */
-    long count() {
+    public long count() {
         return raw.getTotalCount();
     }
 
     /** Share of queries during which the thread lost its core, 0..1. */
-    double preemptedShare() {
+    public double preemptedShare() {
         return raw.getTotalCount() == 0
                 ? 0
                 : 1 - (double) kept.getTotalCount() / raw.getTotalCount();
     }
 
     /** Mean of those without loss of the core, in nanoseconds. */
-    double meanNs() {
+    public double meanNs() {
         return kept.getTotalCount() == 0 ? 0 : (double) keptSumNs / kept.getTotalCount();
     }
 
     /** Those without loss of the core, in nanoseconds. */
-    Histogram kept() {
+    public Histogram kept() {
         return kept;
     }
 
     /** All of them, in nanoseconds. */
-    Histogram raw() {
+    public Histogram raw() {
         return raw;
     }
 }

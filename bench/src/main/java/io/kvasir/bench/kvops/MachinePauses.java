@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
  * without taking its core: interrupts and, in a virtual machine, the host. The floor of every
  * latency percentile: no query can be better than one that takes no time.
  */
-final class MachinePauses {
+public final class MachinePauses {
     private static final long SHORTEST_NS = TimeUnit.MICROSECONDS.toNanos(1);
     private static final int MOST = 1 << 20;
     private static final double ROUNDING = 1e-6; // a tenth of a per cent is no binary fraction
@@ -34,7 +34,7 @@ final class MachinePauses {
      * @param usage of the calling thread; pauses in which it lost its core are left out, as queries
      *     are
      */
-    static MachinePauses measure(ThreadUsage usage, long durationNs) {
+    public static MachinePauses measure(ThreadUsage usage, long durationNs) {
         final long[] seen = new long[MOST];
         int count = 0;
         long switches = usage.involuntarySwitches();
@@ -63,7 +63,7 @@ final class MachinePauses {
      * @param queryNs mean time of those others in nanoseconds, above 0
      * @return nanoseconds; 0 when it is below what is taken for a pause
      */
-    long floorNs(double percentile, double queryNs) {
+    public long floorNs(double percentile, double queryNs) {
         final double queries = lastedNs / queryNs;
         final long longer = (long) (queries * (100 - percentile) / 100 + ROUNDING);
         return longer < pauses.length ? pauses[pauses.length - 1 - (int) longer] : 0;

@@ -1,6 +1,8 @@
-package io.kvasir.bench.kvops;
+package io.kvasir.bench;
 
-import io.kvasir.bench.DecisionBenchmark;
+import io.kvasir.bench.kvops.Latencies;
+import io.kvasir.bench.kvops.MachinePauses;
+import io.kvasir.bench.kvops.ThreadUsage;
 import io.kvasir.router.RouteException;
 
 import java.util.List;

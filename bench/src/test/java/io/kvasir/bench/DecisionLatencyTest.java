@@ -1,4 +1,4 @@
-package io.kvasir.bench.kvops;
+package io.kvasir.bench;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
