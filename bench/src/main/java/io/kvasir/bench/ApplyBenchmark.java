@@ -1,10 +1,10 @@
 package io.kvasir.bench;
 
-import io.kvasir.bench.alternatives.HashMapIndex;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.opstreams.alternatives.HashMapIndex;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -1,8 +1,8 @@
 package io.kvasir.bench;
 
-import io.kvasir.bench.kvops.Latencies;
-import io.kvasir.bench.kvops.MachinePauses;
-import io.kvasir.bench.kvops.ThreadUsage;
+import io.kvasir.opstreams.kvops.Latencies;
+import io.kvasir.opstreams.kvops.MachinePauses;
+import io.kvasir.opstreams.kvops.ThreadUsage;
 import io.kvasir.router.RouteException;
 
 import java.util.List;

@@ -1,8 +1,8 @@
 package io.kvasir.bench;
 
-import io.kvasir.bench.alternatives.CopyingHasher;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.TokenHasher;
+import io.kvasir.opstreams.alternatives.CopyingHasher;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

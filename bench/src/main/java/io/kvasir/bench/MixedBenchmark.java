@@ -1,8 +1,8 @@
 package io.kvasir.bench;
 
-import io.kvasir.bench.kvops.BlockIndex;
-import io.kvasir.bench.kvops.Indexes;
-import io.kvasir.bench.kvops.LiveMaximum;
+import io.kvasir.opstreams.kvops.BlockIndex;
+import io.kvasir.opstreams.kvops.Indexes;
+import io.kvasir.opstreams.kvops.LiveMaximum;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -1,8 +1,9 @@
 /**
  * Benchmarks. Each class states its question; results stand in {@code bench/README.md} with
  * machine, flags and commit. Designs that lost stay runnable in {@link
- * io.kvasir.bench.alternatives}.
+ * io.kvasir.opstreams.alternatives}.
  *
- * <p>Knows core-offheap, disruptor-pipeline, router, nixl-transfer and panama-bindings.
+ * <p>Knows core-offheap, disruptor-pipeline, router, op-streams, nixl-transfer and panama-bindings;
+ * nothing knows it.
  */
 package io.kvasir.bench;

@@ -2,12 +2,12 @@ package io.kvasir.bench;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.bench.alternatives.HashMapIndex;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.opstreams.alternatives.HashMapIndex;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -1,12 +1,12 @@
 package io.kvasir.cli;
 
-import io.kvasir.bench.cliffs.Cliff;
-import io.kvasir.bench.generate.GeneratorOptions;
-import io.kvasir.bench.generate.MultiTurnOptions;
-import io.kvasir.bench.generate.MultiTurnStream;
-import io.kvasir.bench.generate.StreamGenerator;
-import io.kvasir.bench.generate.TraceRequest;
-import io.kvasir.bench.kvops.KvopsHeader;
+import io.kvasir.opstreams.cliffs.Cliff;
+import io.kvasir.opstreams.generate.GeneratorOptions;
+import io.kvasir.opstreams.generate.MultiTurnOptions;
+import io.kvasir.opstreams.generate.MultiTurnStream;
+import io.kvasir.opstreams.generate.StreamGenerator;
+import io.kvasir.opstreams.generate.TraceRequest;
+import io.kvasir.opstreams.kvops.KvopsHeader;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -5,12 +5,12 @@ import com.fasterxml.jackson.databind.node.LongNode;
 import com.fasterxml.jackson.databind.node.NumericNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.bench.kvops.Figure;
-import io.kvasir.bench.kvops.Indexes;
-import io.kvasir.bench.kvops.KvopsBench;
-import io.kvasir.bench.kvops.KvopsResult;
-import io.kvasir.bench.kvops.ReplayMode;
-import io.kvasir.bench.kvops.ReplayPlan;
+import io.kvasir.opstreams.kvops.Figure;
+import io.kvasir.opstreams.kvops.Indexes;
+import io.kvasir.opstreams.kvops.KvopsBench;
+import io.kvasir.opstreams.kvops.KvopsResult;
+import io.kvasir.opstreams.kvops.ReplayMode;
+import io.kvasir.opstreams.kvops.ReplayPlan;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

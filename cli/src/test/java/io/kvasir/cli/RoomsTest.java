@@ -30,7 +30,8 @@ class RoomsTest {
                     entry("sim"),
                     entry("prompt"),
                     entry("gateway", "core", "pipeline", "router", "prompt"),
-                    entry("bench", "core", "pipeline", "router", "nixl", "panama"),
+                    entry("opstreams", "core"),
+                    entry("bench", "core", "pipeline", "router", "nixl", "panama", "opstreams"),
                     entry(
                             "cli",
                             "core",
@@ -41,7 +42,7 @@ class RoomsTest {
                             "sim",
                             "nixl",
                             "panama",
-                            "bench"));
+                            "opstreams"));
 
     private static JavaClasses classes;
 

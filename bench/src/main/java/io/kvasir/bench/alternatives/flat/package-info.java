@@ -1,2 +1,0 @@
-/** The flat table of sequence hashes, the loser of the two designs of the index. */
-package io.kvasir.bench.alternatives.flat;

@@ -1,6 +1,0 @@
-/**
- * Streams on which an index stalls that is fast on ordinary ones: each {@link
- * io.kvasir.bench.cliffs.Cliff} is one situation of production, written as an op stream with the
- * answers that are exact.
- */
-package io.kvasir.bench.cliffs;

@@ -1,0 +1,112 @@
+package io.kvasir.opstreams.generate;
+
+/**
+ * How a trace becomes a stream.
+ *
+ * @param workers simulated workers
+ * @param capacity blocks that one worker's cache holds
+ * @param block tokens per block of the stream
+ * @param traceBlock tokens per hash id of the trace, a multiple of {@code block}
+ * @param copies copies of the trace with hashes of their own, each 977 ms after the one before
+ * @param speedUp trace time ÷ stream time
+ * @param timestampUs microseconds per unit of the trace's timestamps
+ * @param prefillRate prompt tokens that a worker computes per second
+ * @param interTokenMs time between two tokens of an answer
+ * @param chunkTokens prompt tokens computed, and stored, at a time
+ * @param decode whether output blocks are stored too
+ * @param overlapWeight weight of a block to compute against a block in use
+ * @param seed of the hashes and of ties between workers
+ * @param salted whether every worker names blocks its own way
+ */
+public record GeneratorOptions(
+        int workers,
+        int capacity,
+        int block,
+        int traceBlock,
+        int copies,
+        double speedUp,
+        double timestampUs,
+        double prefillRate,
+        double interTokenMs,
+        int chunkTokens,
+        boolean decode,
+        double overlapWeight,
+        long seed,
+        boolean salted) {
+    /** Largest number of workers. */
+    public static final int MAX_WORKERS = 1 << 16;
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException naming the first that is out of range
+     */
+    public GeneratorOptions {
+        require(workers >= 1 && workers <= MAX_WORKERS, "workers", workers, "1.." + MAX_WORKERS);
+        require(capacity >= 1, "capacity", capacity, "at least 1");
+        require(block >= 1, "block", block, "at least 1");
+        require(
+                traceBlock >= block && traceBlock % block == 0,
+                "trace-block",
+                traceBlock,
+                "a multiple of block " + block);
+        require(copies >= 1 && copies <= 256, "dup", copies, "1..256");
+        require(speedUp > 0, "speedup", speedUp, "above 0");
+        require(timestampUs > 0, "ts-us", timestampUs, "above 0");
+        require(prefillRate > 0, "prefill-rate", prefillRate, "above 0");
+        require(interTokenMs >= 0, "itl-ms", interTokenMs, "not negative");
+        require(chunkTokens >= 1, "chunk-tokens", chunkTokens, "at least 1");
+        require(overlapWeight >= 0, "overlap-weight", overlapWeight, "not negative");
+    }
+
+    private static void require(boolean holds, String name, Number value, String range) {
+        if (!holds) {
+            throw new IllegalArgumentException(
+                    name + " out of range: value=" + value + ", must be " + range);
+        }
+    }
+
+    /** 64 workers of 16,384 blocks of 16 tokens, the trace once at its own speed. */
+    public static GeneratorOptions defaults() {
+        return new GeneratorOptions(
+                64, 16384, 16, 512, 1, 1, 1000, 20000, 15, 8192, true, 1, 42, false);
+    }
+
+    /** The same with other workers and caches. */
+    public GeneratorOptions withWorkers(int newWorkers, int newCapacity) {
+        return new GeneratorOptions(
+                newWorkers,
+                newCapacity,
+                block,
+                traceBlock,
+                copies,
+                speedUp,
+                timestampUs,
+                prefillRate,
+                interTokenMs,
+                chunkTokens,
+                decode,
+                overlapWeight,
+                seed,
+                salted);
+    }
+
+    /** The same, every worker naming blocks its own way. */
+    public GeneratorOptions withSalt() {
+        return new GeneratorOptions(
+                workers,
+                capacity,
+                block,
+                traceBlock,
+                copies,
+                speedUp,
+                timestampUs,
+                prefillRate,
+                interTokenMs,
+                chunkTokens,
+                decode,
+                overlapWeight,
+                seed,
+                true);
+    }
+}
