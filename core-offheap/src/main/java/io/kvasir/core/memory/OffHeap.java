@@ -1,16 +1,19 @@
 package io.kvasir.core.memory;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.nio.channels.FileChannel;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /**
- * One zeroed, bounded piece of memory outside the Java heap and the ways to read and write it.
+ * One bounded range of memory outside the Java heap, zeroed or a file's, and the ways to read and
+ * write it.
  *
  * <p>The only class that touches a {@link MemorySegment}. Without native access, and in tests, an
  * offset beyond the end is an {@link IndexOutOfBoundsException} and an access after {@link
@@ -110,6 +113,26 @@ public final class OffHeap implements AutoCloseable {
                             ? bounded(mapped.get(), arena)
                             : arena.allocate(length, ALIGNMENT);
             return new OffHeap(memory, arena::close);
+        } catch (Throwable t) {
+            arena.close();
+            throw t;
+        }
+    }
+
+    /**
+     * Maps a file from its start on; it stays open for as long as the caller likes.
+     *
+     * @param file has at least {@code length} bytes where it is only read, else it is extended
+     * @param mode {@link FileChannel.MapMode#READ_WRITE}; or {@link FileChannel.MapMode#READ_ONLY},
+     *     and nothing may be stored
+     * @param length bytes, at least 1
+     * @throws IOException if the operating system refuses
+     */
+    public static OffHeap map(FileChannel file, FileChannel.MapMode mode, long length)
+            throws IOException {
+        final Arena arena = Arena.ofShared();
+        try {
+            return new OffHeap(file.map(mode, 0, length, arena), arena::close);
         } catch (Throwable t) {
             arena.close();
             throw t;

@@ -1,0 +1,279 @@
+package io.kvasir.core.counters;
+
+import io.kvasir.core.memory.OffHeap;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+
+/**
+ * Named values in a mapped file: set here, read by {@link CountersReader} in any process while they
+ * change. A folder has one writer at a time. The file stays when the writer ends or dies, and the
+ * next one in the folder replaces it; readers of the former keep what they have mapped.
+ *
+ * <p>One thread at a time allocates, sets and frees; {@link #errors} takes any thread. Setting a
+ * value is one store.
+ */
+public final class CountersFile implements AutoCloseable {
+    /** What is returned where there is no room for another counter. */
+    public static final int NONE = -1;
+
+    /** Least room for errors, in bytes. */
+    public static final int MIN_ERROR_LENGTH = 1 << 10;
+
+    static final String FILE = "kvasir.counters";
+
+    /** A label stays for so long after its counter was freed: a reader may be at it. */
+    private static final long REUSE_DELAY_MS = 1_000;
+
+    private static final int FILL_LENGTH = 1 << 16;
+    private static final String NEW_FILE = FILE + ".new";
+    private static final String LOCK_FILE = "kvasir.counters.lock";
+
+    private final FileChannel lock;
+    private final OffHeap memory;
+    private final int counters;
+    private final DistinctErrors errors;
+    private final ArrayDeque<Integer> freed = new ArrayDeque<>(); // oldest first
+    private int used; // counters that were allocated at some time
+    private boolean closed;
+
+    private CountersFile(FileChannel lock, OffHeap memory, int counters) {
+        this.lock = lock;
+        this.memory = memory;
+        this.counters = counters;
+        this.errors = new DistinctErrors(memory, CountersDescriptor.errorsOffset(counters));
+    }
+
+    /**
+     * Makes the file of a folder, and takes the folder for this process.
+     *
+     * @param folder is made where there is none
+     * @param counters most counters at once, 1 to 1,000,000; each takes 640 bytes of disk
+     * @param errorLength bytes for distinct errors, at least {@link #MIN_ERROR_LENGTH}
+     * @param nowMs milliseconds since the epoch
+     * @throws IllegalStateException if another writer has the folder
+     * @throws UncheckedIOException if the folder cannot be written to
+     */
+    public static CountersFile create(Path folder, int counters, int errorLength, long nowMs) {
+        if (counters < 1 || counters > 1_000_000) {
+            throw new IllegalArgumentException("counters=" + counters + " must be 1 to 1,000,000");
+        }
+        if (errorLength < MIN_ERROR_LENGTH) {
+            throw new IllegalArgumentException(
+                    "errorLength=" + errorLength + " must be at least " + MIN_ERROR_LENGTH);
+        }
+        try {
+            Files.createDirectories(folder);
+            final FileChannel lock = lock(folder);
+            try {
+                return new CountersFile(lock, file(folder, counters, errorLength, nowMs), counters);
+            } catch (Throwable t) {
+                lock.close();
+                throw t;
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("no counters can be kept in " + folder, e);
+        }
+    }
+
+    private static FileChannel lock(Path folder) throws IOException {
+        final FileChannel channel =
+                FileChannel.open(
+                        folder.resolve(LOCK_FILE),
+                        StandardOpenOption.CREATE,
+                        StandardOpenOption.WRITE);
+        try {
+            final FileLock lock = channel.tryLock();
+            if (lock != null) {
+                return channel;
+            }
+        } catch (OverlappingFileLockException e) {
+            channel.close();
+            throw inUse(folder, e);
+        } catch (Throwable t) {
+            channel.close();
+            throw t;
+        }
+        channel.close();
+        throw inUse(folder, null);
+    }
+
+    private static IllegalStateException inUse(Path folder, Throwable cause) {
+        return new IllegalStateException(
+                "another router keeps its counters in " + folder + ": each needs a folder", cause);
+    }
+
+    private static OffHeap file(Path folder, int counters, int errorLength, long nowMs)
+            throws IOException {
+        final Path made = folder.resolve(NEW_FILE);
+        Files.deleteIfExists(made);
+        final int errors = Math.ceilDiv(errorLength, OffHeap.ALIGNMENT) * OffHeap.ALIGNMENT;
+        try (FileChannel channel =
+                FileChannel.open(
+                        made,
+                        StandardOpenOption.CREATE_NEW,
+                        StandardOpenOption.READ,
+                        StandardOpenOption.WRITE)) {
+            final long length = CountersDescriptor.errorsOffset(counters) + errors;
+            fill(channel, length);
+            final OffHeap memory = OffHeap.map(channel, FileChannel.MapMode.READ_WRITE, length);
+            try {
+                writeHeader(memory, counters, errors, nowMs);
+                publish(made, folder.resolve(FILE));
+                return memory;
+            } catch (Throwable t) {
+                memory.close();
+                throw t;
+            }
+        }
+    }
+
+    /** A disk that is full says so here; at a store to a hole of the file it would be a fault. */
+    private static void fill(FileChannel channel, long length) throws IOException {
+        final ByteBuffer zeros = ByteBuffer.allocate(FILL_LENGTH);
+        for (long left = length; left > 0; left -= zeros.position()) {
+            zeros.clear().limit((int) Math.min(left, FILL_LENGTH));
+            channel.write(zeros);
+        }
+    }
+
+    private static void writeHeader(OffHeap memory, int counters, int errors, long nowMs) {
+        memory.putInt(
+                CountersDescriptor.METADATA_LENGTH_OFFSET,
+                counters * CountersDescriptor.METADATA_LENGTH);
+        memory.putInt(
+                CountersDescriptor.VALUES_LENGTH_OFFSET,
+                counters * CountersDescriptor.VALUE_LENGTH);
+        memory.putInt(CountersDescriptor.ERRORS_LENGTH_OFFSET, errors);
+        memory.putInt(CountersDescriptor.STATE_OFFSET, CountersDescriptor.RUNNING);
+        memory.putLong(CountersDescriptor.PROCESS_OFFSET, ProcessHandle.current().pid());
+        memory.putLong(CountersDescriptor.STARTED_OFFSET, nowMs);
+        memory.putLong(CountersDescriptor.WRITTEN_OFFSET, nowMs);
+        memory.putLongRelease(CountersDescriptor.MAGIC_OFFSET, CountersDescriptor.MAGIC);
+    }
+
+    private static void publish(Path made, Path file) throws IOException {
+        try {
+            Files.move(made, file, StandardCopyOption.ATOMIC_MOVE);
+        } catch (AtomicMoveNotSupportedException e) {
+            Files.move(made, file, StandardCopyOption.REPLACE_EXISTING);
+        }
+    }
+
+    /**
+     * Allocates a counter of value 0.
+     *
+     * @param label is cut after 380 bytes of UTF-8
+     * @param type what the value means, for programs that look for it
+     * @param nowMs milliseconds since the epoch
+     * @return its number, or {@link #NONE} where there is no room
+     */
+    public int allocate(String label, int type, long nowMs) {
+        final int counter = next(nowMs);
+        if (counter == NONE) {
+            return NONE;
+        }
+        final long offset = CountersDescriptor.metadataOffset(counter);
+        memory.putInt(offset + CountersDescriptor.TYPE_OFFSET, type);
+        memory.putLong(offset + CountersDescriptor.REUSABLE_FROM_OFFSET, CountersDescriptor.NEVER);
+        final byte[] text = label.getBytes(StandardCharsets.UTF_8);
+        final int length = wholeCharacters(text, CountersDescriptor.MAX_LABEL_LENGTH);
+        putBytes(memory, offset + CountersDescriptor.LABEL_OFFSET, text, length);
+        memory.putIntRelease(offset + CountersDescriptor.LABEL_LENGTH_OFFSET, length);
+        set(counter, 0);
+        // a reader that finds it allocated finds its label and value
+        memory.putIntRelease(
+                offset + CountersDescriptor.COUNTER_STATE_OFFSET, CountersDescriptor.ALLOCATED);
+        return counter;
+    }
+
+    private int next(long nowMs) {
+        final Integer oldest = freed.peekFirst();
+        if (oldest != null
+                && nowMs
+                        >= memory.getLong(
+                                CountersDescriptor.metadataOffset(oldest)
+                                        + CountersDescriptor.REUSABLE_FROM_OFFSET)) {
+            return freed.removeFirst();
+        }
+        return used == counters ? NONE : used++;
+    }
+
+    /** The longest prefix of whole characters of at most so many bytes. */
+    static int wholeCharacters(byte[] text, int limit) {
+        if (text.length <= limit) {
+            return text.length;
+        }
+        int length = limit;
+        while (length > 0 && (text[length] & 0xC0) == 0x80) { // within a character
+            length--;
+        }
+        return length;
+    }
+
+    static void putBytes(OffHeap memory, long offset, byte[] bytes, int length) {
+        for (int i = 0; i < length; i++) {
+            memory.putByte(offset + i, bytes[i]);
+        }
+    }
+
+    /** Sets a value of a counter that is allocated. */
+    public void set(int counter, long value) {
+        memory.putLongRelease(CountersDescriptor.valueOffset(counters, counter), value);
+    }
+
+    /**
+     * Frees a counter that is allocated; its number is given again after a second.
+     *
+     * @param nowMs milliseconds since the epoch
+     */
+    public void free(int counter, long nowMs) {
+        final long offset = CountersDescriptor.metadataOffset(counter);
+        memory.putIntRelease(
+                offset + CountersDescriptor.COUNTER_STATE_OFFSET, CountersDescriptor.FREE);
+        memory.putLong(offset + CountersDescriptor.REUSABLE_FROM_OFFSET, nowMs + REUSE_DELAY_MS);
+        freed.addLast(counter);
+    }
+
+    /**
+     * Says that the values are those of now: a reader knows by it whether the writer lives.
+     *
+     * @param nowMs milliseconds since the epoch
+     */
+    public void written(long nowMs) {
+        memory.putLongRelease(CountersDescriptor.WRITTEN_OFFSET, nowMs);
+    }
+
+    /** What goes wrong, each cause once. */
+    public DistinctErrors errors() {
+        return errors;
+    }
+
+    /** Says that the writer has ended and gives the folder back; a second call does nothing. */
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        errors.close();
+        memory.putIntRelease(CountersDescriptor.STATE_OFFSET, CountersDescriptor.CLOSED);
+        memory.close();
+        try {
+            lock.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException("the folder of the counters stays locked", e);
+        }
+    }
+}
