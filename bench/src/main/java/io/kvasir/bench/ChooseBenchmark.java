@@ -1,8 +1,8 @@
 package io.kvasir.bench;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;

@@ -1,8 +1,8 @@
 package io.kvasir.bench;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.opstreams.alternatives.HashMapIndex;
 
 import org.openjdk.jmh.annotations.Benchmark;

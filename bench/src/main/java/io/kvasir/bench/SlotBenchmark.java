@@ -2,11 +2,11 @@ package io.kvasir.bench;
 
 import com.sun.management.ThreadMXBean;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PotentialLoads;
+import io.kvasir.core.radix.OverlapScores;
 
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Benchmark;

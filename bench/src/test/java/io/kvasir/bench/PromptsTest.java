@@ -3,10 +3,10 @@ package io.kvasir.bench;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.core.index.CopyRule;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.opstreams.alternatives.HashMapIndex;
 
 import org.junit.jupiter.params.ParameterizedTest;

@@ -1,9 +1,9 @@
 package io.kvasir.cli;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexApplier;
 import io.kvasir.pipeline.RemovalRule;

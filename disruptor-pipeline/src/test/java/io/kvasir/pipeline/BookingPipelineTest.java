@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

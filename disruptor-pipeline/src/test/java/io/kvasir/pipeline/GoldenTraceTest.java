@@ -7,9 +7,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.capture.ZcapRecord;
 import io.kvasir.testsupport.Seeds;
 

@@ -1,10 +1,10 @@
 package io.kvasir.jcstress;
 
 import io.kvasir.core.index.CopyRule;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.core.radix.OverlapScores;
 
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;

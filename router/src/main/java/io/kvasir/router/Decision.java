@@ -1,9 +1,9 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;

@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.radix.OverlapScores;
 
 /**
  * The sets of slots that a match found to hold the same, kept beyond the next match. Owned by

@@ -1,6 +1,5 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.ActiveRequests;
@@ -10,6 +9,7 @@ import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.EngineStream;

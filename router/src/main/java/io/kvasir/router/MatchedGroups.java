@@ -1,8 +1,8 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.LoadBoardDescriptor;
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.IndexState;
 
 /**

@@ -3,8 +3,8 @@ package io.kvasir.router;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.core.hash.TokenHasher;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.radix.OverlapScores;
 
 import java.util.ArrayList;
 import java.util.List;

@@ -6,6 +6,7 @@ import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.radix.RadixTree;
 import io.kvasir.pipeline.FreshnessLimits;
 import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.WaitMode;
@@ -119,7 +120,7 @@ public final class RouterSettings {
                             "max-workers",
                             256,
                             1,
-                            PrefixIndexConfig.MAX_WORKER_SLOTS,
+                            RadixTree.MAX_WORKER_SLOTS,
                             "(Worker, dp rank) pairs that can be registered at once."));
 
     /** What becomes of blocks that do not fit into the index. */

@@ -1,7 +1,7 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.radix.OverlapScores;
 
 import java.util.concurrent.atomic.AtomicLong;
 

@@ -1,10 +1,10 @@
 package io.kvasir.router;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.load.PotentialLoads;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.EngineStream;
 
 import java.util.ArrayList;

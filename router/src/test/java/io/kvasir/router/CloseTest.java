@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.ClosedException;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.ChildJvm;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.testsupport.Seeds;
 

@@ -2,6 +2,8 @@ package io.kvasir.core.index;
 
 import static io.kvasir.core.index.HeldRuns.NONE;
 
+import io.kvasir.core.radix.RadixTree;
+
 import java.util.Arrays;
 
 /**

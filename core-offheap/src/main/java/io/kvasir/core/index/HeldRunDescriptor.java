@@ -1,5 +1,7 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.radix.RadixTree;
+
 /**
  * Layout of one holding, what one worker slot holds of one array of hashes, and of positions.
  *
@@ -37,7 +39,7 @@ final class HeldRunDescriptor {
     /** Names of one piece of memory. */
     static final int NAMES_PER_CHUNK = 64;
 
-    static final int CHUNKS = RunDescriptor.MAX_RUN / NAMES_PER_CHUNK;
+    static final int CHUNKS = RadixTree.MAX_RUN / NAMES_PER_CHUNK;
 
     private static final int PLACE_BITS = 9;
     private static final int HOLDING_BITS = 22;

@@ -4,6 +4,7 @@ import static io.kvasir.core.index.HeldRuns.NONE;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * Keeps the runs of the tree, the covers that readers see and the holdings of the slots in

@@ -2,6 +2,7 @@ package io.kvasir.core.index;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * How many slots hold each block of an array that many slots hold: what else would have to be asked
@@ -9,7 +10,7 @@ import io.kvasir.core.memory.OffHeap;
  * #FEW} slots cover has counts. Writer thread only.
  *
  * <p>The counts are one int per place of the array, in lines that all pieces of the array name
- * ({@link RunDescriptor#HOLDERS_OFFSET}).
+ * ({@link RadixTree#holderLine}).
  */
 final class HolderCounts {
     /** Holders that are asked one by one; a run with more gets counts. */

@@ -1,5 +1,7 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.radix.RadixTree;
+
 /**
  * Makes the covers of a run right for what it is about to be joined with, its next piece. They are
  * right for the run alone, too: a reader takes no more of a cover than it has matched. Who holds

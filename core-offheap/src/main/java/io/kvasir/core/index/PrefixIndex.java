@@ -8,6 +8,8 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.SharedCells;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.memory.WriterLane;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.core.radix.RadixTree;
 
 import java.lang.invoke.VarHandle;
 import java.security.SecureRandom;

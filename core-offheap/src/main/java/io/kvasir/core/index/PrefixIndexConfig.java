@@ -1,5 +1,7 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.radix.RadixTree;
+
 import java.util.Objects;
 
 /**
@@ -12,7 +14,7 @@ import java.util.Objects;
  * pieces, the memory may end before the limits do; a store does not fit then as it does not at a
  * limit.
  *
- * @param maxWorkerSlots worker slots, 1..{@value #MAX_WORKER_SLOTS}
+ * @param maxWorkerSlots worker slots, 1..{@value RadixTree#MAX_WORKER_SLOTS}
  * @param maxBlocks distinct blocks, counted once however many workers hold them, 1..2^30
  * @param maxHeldBlocks (worker slot, engine hash) pairs, 1..2^30
  * @param budgetBytes off-heap bytes for blocks and names, at least 64 KiB
@@ -24,9 +26,6 @@ public record PrefixIndexConfig(
         long maxHeldBlocks,
         long budgetBytes,
         CapacityRule capacityRule) {
-    /** Largest number of worker slots of one index. */
-    public static final int MAX_WORKER_SLOTS = 1 << 16;
-
     private static final long MAX_COUNT = 1L << 30;
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 9;
@@ -42,7 +41,7 @@ public record PrefixIndexConfig(
      * @throws IllegalArgumentException if a value is outside its limits
      */
     public PrefixIndexConfig {
-        check("maxWorkerSlots", maxWorkerSlots, 1, MAX_WORKER_SLOTS);
+        check("maxWorkerSlots", maxWorkerSlots, 1, RadixTree.MAX_WORKER_SLOTS);
         check("maxBlocks", maxBlocks, 1, MAX_COUNT);
         check("maxHeldBlocks", maxHeldBlocks, 1, MAX_COUNT);
         check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);

@@ -2,10 +2,10 @@ package io.kvasir.core.load;
 
 import static io.kvasir.core.memory.ChainedHashEntries.NONE;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.memory.WriterLane;
+import io.kvasir.core.radix.OverlapScores;
 
 import java.util.Objects;
 import java.util.function.LongConsumer;

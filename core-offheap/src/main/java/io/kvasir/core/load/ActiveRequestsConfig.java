@@ -1,7 +1,7 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.ChainedHashEntries;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * Sizes of {@link ActiveRequests}; memory for all of it is taken at construction.
@@ -36,7 +36,7 @@ public record ActiveRequestsConfig(
      * @throws IllegalArgumentException if a value is outside its limits
      */
     public ActiveRequestsConfig {
-        check("maxWorkerSlots", maxWorkerSlots, 1, PrefixIndexConfig.MAX_WORKER_SLOTS);
+        check("maxWorkerSlots", maxWorkerSlots, 1, RadixTree.MAX_WORKER_SLOTS);
         check("maxRequests", maxRequests, 1, ChainedHashEntries.MAX_ENTRIES);
         check("maxActiveBlocks", maxActiveBlocks, 1, ChainedHashEntries.MAX_ENTRIES);
         check("maxBlocksPerRequest", maxBlocksPerRequest, 1, Integer.MAX_VALUE);

@@ -1,7 +1,7 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.RadixTree;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * Where the cover of a worker slot is among the many of a run that everybody uses: a system prompt

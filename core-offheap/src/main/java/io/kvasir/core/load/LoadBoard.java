@@ -1,7 +1,7 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.SharedCells;
+import io.kvasir.core.radix.RadixTree;
 
 import java.util.Objects;
 
@@ -26,15 +26,15 @@ public final class LoadBoard implements AutoCloseable {
      *
      * @param maxWorkerSlots worker slots
      * @throws IllegalArgumentException if {@code maxWorkerSlots} is outside 1..{@value
-     *     PrefixIndexConfig#MAX_WORKER_SLOTS}
+     *     RadixTree#MAX_WORKER_SLOTS}
      */
     public LoadBoard(int maxWorkerSlots) {
-        if (maxWorkerSlots < 1 || maxWorkerSlots > PrefixIndexConfig.MAX_WORKER_SLOTS) {
+        if (maxWorkerSlots < 1 || maxWorkerSlots > RadixTree.MAX_WORKER_SLOTS) {
             throw new IllegalArgumentException(
                     "maxWorkerSlots out of range: value="
                             + maxWorkerSlots
                             + ", limits=1.."
-                            + PrefixIndexConfig.MAX_WORKER_SLOTS);
+                            + RadixTree.MAX_WORKER_SLOTS);
         }
         this.slots = maxWorkerSlots;
         this.memory =

@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.RadixTree;
 
 import java.util.Objects;
 
@@ -17,15 +17,15 @@ public final class PotentialLoads {
      *
      * @param maxSlots worker slots that it has room for
      * @throws IllegalArgumentException if {@code maxSlots} is outside 1..{@value
-     *     PrefixIndexConfig#MAX_WORKER_SLOTS}
+     *     RadixTree#MAX_WORKER_SLOTS}
      */
     public PotentialLoads(int maxSlots) {
-        if (maxSlots < 1 || maxSlots > PrefixIndexConfig.MAX_WORKER_SLOTS) {
+        if (maxSlots < 1 || maxSlots > RadixTree.MAX_WORKER_SLOTS) {
             throw new IllegalArgumentException(
                     "maxSlots out of range: value="
                             + maxSlots
                             + ", limits=1.."
-                            + PrefixIndexConfig.MAX_WORKER_SLOTS);
+                            + RadixTree.MAX_WORKER_SLOTS);
         }
         this.decodeBlocks = new long[maxSlots];
     }

@@ -1,10 +1,10 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.memory.WriterLane;
+import io.kvasir.core.radix.OverlapScores;
 
 import java.util.Objects;
 

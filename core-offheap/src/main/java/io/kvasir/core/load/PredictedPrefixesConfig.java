@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * Sizes and ages of {@link PredictedPrefixes}; memory for all of it is taken at construction.
@@ -37,7 +37,7 @@ public record PredictedPrefixesConfig(
      * @throws IllegalArgumentException if a value is outside its limits
      */
     public PredictedPrefixesConfig {
-        check("maxWorkerSlots", maxWorkerSlots, PrefixIndexConfig.MAX_WORKER_SLOTS);
+        check("maxWorkerSlots", maxWorkerSlots, RadixTree.MAX_WORKER_SLOTS);
         check("maxBlocks", maxBlocks, MAX_BLOCKS);
         check("maxVisits", maxVisits, MAX_VISITS);
         check("ttlNs", ttlNs, Long.MAX_VALUE);

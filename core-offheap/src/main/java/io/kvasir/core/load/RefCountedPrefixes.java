@@ -1,10 +1,10 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.index.RadixTree;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.core.radix.RadixTree;
 
 /**
  * Prompt blocks in use by running requests: every request is a path of runs, and a run has for

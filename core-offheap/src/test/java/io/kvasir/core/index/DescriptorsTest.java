@@ -7,33 +7,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class DescriptorsTest {
-    @Test
-    void anExtentIsOneWord() {
-        final long extent = RunDescriptor.extent(0x7FFF_FFFE, 511, 512);
-        assertEquals(0x7FFF_FFFE, RunDescriptor.line(extent));
-        assertEquals(511, RunDescriptor.first(extent));
-        assertEquals(512, RunDescriptor.length(extent));
-    }
-
-    @Test
-    void aCoverIsOneWord() {
-        final long cover = RunDescriptor.cover(65_535, 512, -2);
-        assertEquals(65_535, RunDescriptor.slot(cover));
-        assertEquals(512, RunDescriptor.leading(cover));
-        assertEquals(-2, RunDescriptor.tag(cover));
-    }
-
-    @Test
-    void fieldsOfARunFollowEachOtherAndWhatALookupReadsIsInTheFirstLine() {
-        assertEquals(8, RunDescriptor.PARENT_OFFSET);
-        assertEquals(16, RunDescriptor.EXTENT_OFFSET);
-        assertEquals(24, RunDescriptor.CHILDREN_OFFSET);
-        assertEquals(32, RunDescriptor.COVERS_OFFSET);
-        assertEquals(40, RunDescriptor.INLINE_COVERS_OFFSET);
-        assertEquals(80, RunDescriptor.DEPTH_OFFSET);
-        assertEquals(384, RunDescriptor.headerOffset(3));
-    }
-
     @ParameterizedTest
     @CsvSource({"0, 0", "4194303, 511", "7, 100"})
     void aPositionNamesHoldingAndPlace(int holding, int place) {

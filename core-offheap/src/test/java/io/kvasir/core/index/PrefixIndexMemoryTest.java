@@ -2,6 +2,7 @@ package io.kvasir.core.index;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.Test;

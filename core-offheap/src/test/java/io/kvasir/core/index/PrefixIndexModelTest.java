@@ -3,6 +3,7 @@ package io.kvasir.core.index;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;

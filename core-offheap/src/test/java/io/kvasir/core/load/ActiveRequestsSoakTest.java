@@ -3,7 +3,7 @@ package io.kvasir.core.load;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 

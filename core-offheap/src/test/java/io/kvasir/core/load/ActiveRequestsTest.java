@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.index.OverlapScores;
+import io.kvasir.core.radix.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

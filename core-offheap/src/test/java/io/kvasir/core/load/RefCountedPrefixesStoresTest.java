@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import io.kvasir.core.index.OverlapScores;
-import io.kvasir.core.index.SteppedReader;
 import io.kvasir.core.memory.LaggingMemory;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.core.radix.SteppedReader;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;

@@ -1,10 +1,10 @@
 package io.kvasir.opstreams.kvops;
 
 import io.kvasir.core.index.CopyRule;
-import io.kvasir.core.index.OverlapScores;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.core.radix.OverlapScores;
 
 /** The product's index. Worker numbers are its slots. The only class here that knows it. */
 final class PrefixBlockIndex implements BlockIndex {

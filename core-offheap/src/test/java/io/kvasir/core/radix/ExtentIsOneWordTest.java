@@ -1,10 +1,10 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RadixMatcher.Step;
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.radix.RadixMatcher.Step;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

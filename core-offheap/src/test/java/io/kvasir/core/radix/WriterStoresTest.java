@@ -1,10 +1,12 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.core.memory.LaggingMemory.Store;
 import io.kvasir.testsupport.Seeds;
@@ -432,7 +434,7 @@ class WriterStoresTest {
         assumeTrue(LaggingMemory.isPossible());
         try (WatchedIndex index = WatchedIndex.lagging(CONFIG)) {
             mapAndOneThatHoldsHalf(index);
-            final RadixTree tree = index.index().tree();
+            final RadixTree tree = index.tree();
             final long run = RunDescriptor.headerOffset(tree.child(tree.root(), 'a'));
             index.lag().clear();
             split(index);

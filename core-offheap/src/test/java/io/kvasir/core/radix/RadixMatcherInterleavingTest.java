@@ -1,12 +1,16 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RadixMatcher.Step;
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.IndexInvariants;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StoreResult;
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.radix.RadixMatcher.Step;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -166,9 +170,9 @@ class RadixMatcherInterleavingTest {
                             index.store(1, "abcdefghij-");
                             index.drop(1, "abcdefghij-", 10);
                             index.drop(0, "abcdefghijklmnopqrst", 10);
-                            assertEquals(0, index.index().tree().childCount(run));
+                            assertEquals(0, index.tree().childCount(run));
                             index.store(1, "abcdefghijKLMNOP");
-                            assertEquals(16, index.index().tree().length(run));
+                            assertEquals(16, index.tree().length(run));
                         });
         assertEquals("{0=10, 1=10}", found.toString());
     }
@@ -177,7 +181,7 @@ class RadixMatcherInterleavingTest {
     void blocksAppendedToARunWhoseSplitCameToNothingAreNotTheOldOnes() {
         index.store(0, "abcdefghijklmnopqrst");
         index.store(1, "abcdefghij");
-        final RadixTree tree = index.index().tree();
+        final RadixTree tree = index.tree();
         final int run = run("a");
         final OverlapScores found =
                 index.match(
@@ -215,7 +219,7 @@ class RadixMatcherInterleavingTest {
                             () -> {
                                 index.drop(0, root + "efgh", 4);
                                 index.store(1, root + "wxyz");
-                                assertEquals(8, index.index().tree().length(run(root)));
+                                assertEquals(8, index.tree().length(run(root)));
                             });
             assertEquals("{0=4, 1=4}", found.toString());
             assertEquals(2, index.taken(Step.IDENTIFIED));
@@ -277,8 +281,7 @@ class RadixMatcherInterleavingTest {
     }
 
     private long extent(int run) {
-        return index.index()
-                .arena()
+        return index.arena()
                 .memory()
                 .getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET);
     }
@@ -342,7 +345,7 @@ class RadixMatcherInterleavingTest {
         store(40, 45, "ABCD");
         store(0, 8, "abcd");
         final int page = coverPage("a");
-        final BuddyArena arena = index.index().arena();
+        final BuddyArena arena = index.arena();
         final List<Integer> lines = new ArrayList<>();
         for (int i = 0; i < 32; i++) {
             lines.add(arena.allocate(0));
@@ -535,7 +538,7 @@ class RadixMatcherInterleavingTest {
     }
 
     private void imitate(long... words) {
-        final BuddyArena arena = index.index().arena();
+        final BuddyArena arena = index.arena();
         for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
             arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);
             imitations.add(line);
@@ -543,7 +546,7 @@ class RadixMatcherInterleavingTest {
     }
 
     private void giveBackImitations() {
-        imitations.forEach(index.index().arena()::free);
+        imitations.forEach(index.arena()::free);
         imitations.clear();
     }
 
@@ -592,8 +595,7 @@ class RadixMatcherInterleavingTest {
 
     private int coverPage(String prompt) {
         return RunDescriptor.line(
-                index.index()
-                        .arena()
+                index.arena()
                         .memory()
                         .getLong(
                                 RunDescriptor.headerOffset(run(prompt))
@@ -602,7 +604,7 @@ class RadixMatcherInterleavingTest {
 
     /** Run in which a prompt's last block lies. */
     private int run(String prompt) {
-        final RadixTree tree = index.index().tree();
+        final RadixTree tree = index.tree();
         final long[] hashes = WatchedIndex.prompt(prompt);
         int run = tree.root();
         int depth = 0;

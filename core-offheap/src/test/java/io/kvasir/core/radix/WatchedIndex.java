@@ -1,8 +1,14 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.IndexInvariants;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.index.StoreResult;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.core.memory.OffHeap;
 
@@ -55,8 +61,8 @@ final class WatchedIndex implements AutoCloseable {
         Consumer<Step> listener = step -> {};
         final Map<Step, Integer> steps = new EnumMap<>(Step.class);
 
-        Reader(OffHeap memory, PrefixIndex index, int slots) {
-            super(memory, index.tree().root(), slots, index.tree().runChildren().secret());
+        Reader(OffHeap memory, RadixTree tree, int slots) {
+            super(memory, tree.root(), slots, tree.runChildren().secret());
         }
 
         @Override
@@ -94,8 +100,8 @@ final class WatchedIndex implements AutoCloseable {
     private WatchedIndex(PrefixIndexConfig config, boolean lagging) {
         this.slots = config.maxWorkerSlots();
         this.index = new PrefixIndex(config);
-        this.lag = lagging ? new LaggingMemory(index.arena().memory(), () -> moment) : null;
-        this.reader = new Reader(lagging ? lag.memory() : index.arena().memory(), index, slots);
+        this.lag = lagging ? new LaggingMemory(arena().memory(), () -> moment) : null;
+        this.reader = new Reader(lagging ? lag.memory() : arena().memory(), tree(), slots);
         this.scores = new OverlapScores(slots);
         this.root = new Block(blocks++, slots);
         for (int slot = 0; slot < slots; slot++) {
@@ -110,6 +116,14 @@ final class WatchedIndex implements AutoCloseable {
 
     PrefixIndex index() {
         return index;
+    }
+
+    RadixTree tree() {
+        return IndexInvariants.tree(index);
+    }
+
+    BuddyArena arena() {
+        return IndexInvariants.arena(index);
     }
 
     /** What the reader sees of the writer's stores. */

@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import java.util.Arrays;
 import java.util.Objects;
@@ -56,15 +56,15 @@ public final class OverlapScores {
      *
      * @param maxSlots worker slots that it has room for; at least the index's
      * @throws IllegalArgumentException if {@code maxSlots} is outside 1..{@value
-     *     PrefixIndexConfig#MAX_WORKER_SLOTS}
+     *     RadixTree#MAX_WORKER_SLOTS}
      */
     public OverlapScores(int maxSlots) {
-        if (maxSlots < 1 || maxSlots > PrefixIndexConfig.MAX_WORKER_SLOTS) {
+        if (maxSlots < 1 || maxSlots > RadixTree.MAX_WORKER_SLOTS) {
             throw new IllegalArgumentException(
                     "maxSlots out of range: value="
                             + maxSlots
                             + ", limits=1.."
-                            + PrefixIndexConfig.MAX_WORKER_SLOTS);
+                            + RadixTree.MAX_WORKER_SLOTS);
         }
         depths = new int[maxSlots];
         slots = new int[maxSlots];

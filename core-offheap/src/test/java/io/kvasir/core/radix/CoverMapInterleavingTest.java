@@ -1,11 +1,13 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.index.RadixMatcher.Step;
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.IndexInvariants;
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.radix.RadixMatcher.Step;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -37,7 +39,7 @@ class CoverMapInterleavingTest {
 
     @AfterEach
     void everythingAgreesAfterwards() {
-        imitations.forEach(index.index().arena()::free);
+        imitations.forEach(index.arena()::free);
         IndexInvariants.check(index.index());
         index.close();
     }
@@ -206,7 +208,7 @@ class CoverMapInterleavingTest {
                             });
             assertEquals("{0=4, 1=4, 2=4}", found.toString());
             assertEquals(2, index.taken(Step.IDENTIFIED));
-            imitations.forEach(index.index().arena()::free);
+            imitations.forEach(index.arena()::free);
             imitations.clear();
         }
     }
@@ -247,13 +249,13 @@ class CoverMapInterleavingTest {
     }
 
     private boolean isMap(String prompt) {
-        final RadixTree tree = index.index().tree();
+        final RadixTree tree = index.tree();
         return tree.hasCoverMap(tree.child(tree.root(), prompt.charAt(0)));
     }
 
     /** Uses all free lines for something that reads as covers. */
     private void imitate(long even, long odd) {
-        final BuddyArena arena = index.index().arena();
+        final BuddyArena arena = index.arena();
         final long[] words = {even, odd, even, odd, even, odd, even, odd};
         for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
             arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);

@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;

@@ -1,9 +1,12 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.index.StoreResult;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.testsupport.Seeds;
 

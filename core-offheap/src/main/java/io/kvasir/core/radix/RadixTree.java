@@ -1,4 +1,4 @@
-package io.kvasir.core.index;
+package io.kvasir.core.radix;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
@@ -24,6 +24,9 @@ public final class RadixTree {
 
     /** No cover. */
     public static final int NO_COVER = RunHolders.NONE;
+
+    /** Largest number of worker slots of one tree, and of all that is kept for each slot. */
+    public static final int MAX_WORKER_SLOTS = 1 << 16;
 
     /** Longest run in blocks. */
     public static final int MAX_RUN = RunDescriptor.MAX_RUN;
@@ -176,29 +179,29 @@ public final class RadixTree {
     }
 
     /** Line of the counts of holders of a run's array, {@link BuddyArena#NONE} = none. */
-    int holderLine(int run) {
+    public int holderLine(int run) {
         return memory.getInt(at(run) + RunDescriptor.HOLDERS_OFFSET);
     }
 
     /** Sets {@link #holderLine}; the memory goes with the array. */
-    void holderLine(int run, int line) {
+    public void holderLine(int run, int line) {
         memory.putInt(at(run) + RunDescriptor.HOLDERS_OFFSET, line);
     }
 
     /**
      * Whether a slot may hold blocks of the array of a run, its first piece, without covering it.
      */
-    boolean isHeadless(int run) {
+    public boolean isHeadless(int run) {
         return memory.getInt(at(run) + RunDescriptor.HEADLESS_OFFSET) != 0;
     }
 
     /** Sets {@link #isHeadless}; it stays until the array goes. */
-    void markHeadless(int run) {
+    public void markHeadless(int run) {
         memory.putInt(at(run) + RunDescriptor.HEADLESS_OFFSET, 1);
     }
 
     /** Places that the array of a run has room for. */
-    int arrayCapacity(int run) {
+    public int arrayCapacity(int run) {
         return capacity(RunDescriptor.line(extent(run)));
     }
 
@@ -274,12 +277,12 @@ public final class RadixTree {
     }
 
     /** As {@link #lastCover}, without those that a map says hold the whole run. */
-    int lastCoverNotWhole(int run) {
+    public int lastCoverNotWhole(int run) {
         return covers.lastNotWhole(run);
     }
 
     /** As {@link #previousCover}, without those that a map says hold the whole run. */
-    int previousCoverNotWhole(int run, int cover) {
+    public int previousCoverNotWhole(int run, int cover) {
         return covers.previousNotWhole(run, cover);
     }
 
@@ -289,7 +292,7 @@ public final class RadixTree {
      *
      * @return false when there is no memory for it
      */
-    boolean copyWholeCovers(int run, int lower) {
+    public boolean copyWholeCovers(int run, int lower) {
         return covers.copyWhole(run, lower);
     }
 
@@ -299,17 +302,17 @@ public final class RadixTree {
      * @param out the slots
      * @return how many they are; {@link #NO_COVER} when they are more
      */
-    int differingCovers(int run, int other, int[] out) {
+    public int differingCovers(int run, int other, int[] out) {
         return covers.differing(run, other, out);
     }
 
     /** As {@link #setCover}, of a run that is about to have another length. */
-    void setCover(int run, int cover, int slot, int leading, int tag, int length) {
+    public void setCover(int run, int cover, int slot, int leading, int tag, int length) {
         covers.set(run, cover, slot, leading, tag, length);
     }
 
     /** As {@link #addCover}, to a run that is about to have another length. */
-    int addCover(int run, int slot, int leading, int tag, int length) {
+    public int addCover(int run, int slot, int leading, int tag, int length) {
         return covers.add(run, slot, leading, tag, length);
     }
 
@@ -438,7 +441,7 @@ public final class RadixTree {
     }
 
     /** Longest run whose array could be had that many times now. */
-    static int longestRun(BuddyArena arena, int times) {
+    public static int longestRun(BuddyArena arena, int times) {
         final int order = arena.largestOrder(times);
         return order < 0 ? 0 : Math.min(MAX_RUN, HASHES_PER_LINE << Math.min(order, SLAB_ORDER));
     }
