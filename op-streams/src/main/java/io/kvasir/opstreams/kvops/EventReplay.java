@@ -1,6 +1,5 @@
 package io.kvasir.opstreams.kvops;
 
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
@@ -9,7 +8,6 @@ import java.util.function.Supplier;
  * ends at the time limit, the others where the first one did.
  */
 final class EventReplay {
-    private static final long PAUSES_NS = TimeUnit.SECONDS.toNanos(1);
     private static final int LOOK_AT_TIME = 64; // operations, or one long event
 
     private final KvopsStream stream;
@@ -67,7 +65,7 @@ final class EventReplay {
                 measured.memory(index);
             }
         }
-        costs.into(measured, MachinePauses.measure(usage, PAUSES_NS));
+        costs.into(measured, MachinePauses.ofThisJvm(usage));
         if (latencies.count() > 0) {
             measured.latencies(latencies, usage.seesPreemption());
         }

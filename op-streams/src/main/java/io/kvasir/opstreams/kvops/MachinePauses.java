@@ -13,6 +13,10 @@ public final class MachinePauses {
     private static final int MOST = 1 << 20;
     private static final double ROUNDING = 1e-6; // a tenth of a per cent is no binary fraction
 
+    private static final long DURATION_NS = TimeUnit.SECONDS.toNanos(1);
+
+    private static MachinePauses measured; // guarded by the class
+
     private final long lastedNs;
     private final long[] pauses; // ascending
 
@@ -26,6 +30,19 @@ public final class MachinePauses {
         final long[] sorted = pauses.clone();
         Arrays.sort(sorted);
         return new MachinePauses(lastedNs, sorted);
+    }
+
+    /**
+     * Those that were measured in this JVM, for a second, by its first caller: they are the
+     * machine's, and every fork of a run is a JVM of its own.
+     *
+     * @param usage of the calling thread
+     */
+    static synchronized MachinePauses ofThisJvm(ThreadUsage usage) {
+        if (measured == null) {
+            measured = measure(usage, DURATION_NS);
+        }
+        return measured;
     }
 
     /**

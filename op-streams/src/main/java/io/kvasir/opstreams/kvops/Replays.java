@@ -6,7 +6,6 @@ import java.util.Map;
 
 /** Carries out a plan in this JVM. One thread, one use. */
 final class Replays {
-    private static final long PAUSES_NS = 1_000_000_000;
     private static final double NS_PER_US = 1_000;
     private static final double NS_PER_S = 1e9;
 
@@ -103,7 +102,7 @@ final class Replays {
         figures.put(Figure.WARM_UP_SETTLED, warmUp.settled() ? 1.0 : 0.0);
         final Double meanUs = figures.get(Figure.QUERY_MEAN_US);
         if (meanUs != null && meanUs > 0) {
-            final MachinePauses pauses = MachinePauses.measure(usage, PAUSES_NS);
+            final MachinePauses pauses = MachinePauses.ofThisJvm(usage);
             figures.put(
                     Figure.MACHINE_P999_US, pauses.floorNs(99.9, meanUs * NS_PER_US) / NS_PER_US);
             figures.put(
