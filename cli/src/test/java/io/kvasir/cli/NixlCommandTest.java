@@ -11,6 +11,7 @@ import io.kvasir.panama.nixl.NixlAvailability.Available;
 import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.testsupport.NixlWheel;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -18,6 +19,7 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
+@Tag("integration")
 class NixlCommandTest {
     @Test
     void sharedMemoryIsMeasuredWithoutNixl() throws Exception {

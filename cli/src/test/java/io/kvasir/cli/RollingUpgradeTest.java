@@ -10,6 +10,7 @@ import io.kvasir.testsupport.HaproxyServer;
 import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,6 +39,7 @@ import java.util.regex.Pattern;
  * Two gateways, each a process, are replaced one after the other while clients send streaming
  * requests at a fixed rate over connections that they keep: none may fail.
  */
+@Tag("integration")
 class RollingUpgradeTest {
     private static final Path PAGE =
             Path.of(System.getProperty("kvasir.root"), "docs/operations/upgrade.md");

@@ -12,6 +12,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,6 +33,7 @@ import java.util.function.BooleanSupplier;
  * Against libzmq itself, the publishers' library. Needs a Python with pyzmq: {@code python3}, or
  * the one that {@code KVASIR_PYTHON} names.
  */
+@Tag("integration")
 class LibzmqTest {
     private static final int SLOT = 1;
     private static final int BLOCK = 4;

@@ -11,6 +11,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -28,6 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * Random attacks beside honest requests. A short run by default; {@code -Dkvasir.attack.seconds}
  * makes it a long one, {@code -Dkvasir.attack.seed} repeats one.
  */
+@Tag("integration")
 class RandomAttackTest {
     private static final String TOKEN = "a-token-of-trusted-callers";
     private static final int SHORT_RUN = 900;

@@ -18,6 +18,7 @@ import io.nats.client.Nats;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,6 +28,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
+@Tag("integration")
 class NatsExchangeTest extends ServedExchangeContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.kvasir.testsupport.Gcc;
 import io.kvasir.testsupport.NixlWheel;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -20,6 +21,7 @@ import java.util.Map;
  * Whole runs in JVMs of their own: GPU memory through the stand-ins for the driver and for NIXL in
  * one process, host memory through a real NIXL in two.
  */
+@Tag("integration")
 class GpuBenchTest {
     private static final int SIGTERM_EXIT = 143;
 

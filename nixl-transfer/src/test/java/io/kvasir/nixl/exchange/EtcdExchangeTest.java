@@ -11,6 +11,7 @@ import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -21,6 +22,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
+@Tag("integration")
 class EtcdExchangeTest extends ServedExchangeContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
 

@@ -15,6 +15,7 @@ import io.kvasir.panama.cuda.CudaStream;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Gcc;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,6 +25,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 
 /** A pool on a GPU as both ends of transfers, with stand-ins for the driver and for NIXL. */
+@Tag("integration")
 class GpuPoolTest {
     private static final KvLayout LAYOUT = KvLayout.of(KvLayout.Order.LAYER_MAJOR, 8, 2, 512);
     private static final int[] HERE = {1, 3, 9, 11};

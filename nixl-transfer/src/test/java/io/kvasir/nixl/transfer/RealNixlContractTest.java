@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Runs {@link RealNixlContract} in a JVM of its own, and each of its tests is one here. */
+@Tag("integration")
 class RealNixlContractTest {
     @TestFactory
     List<DynamicTest> contract(@TempDir Path folder) throws Exception {

@@ -7,6 +7,7 @@ import io.kvasir.nixl.exchange.KeptPeers;
 import io.kvasir.testsupport.NixlPython;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -16,6 +17,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** Two JVMs, or a JVM and a Python agent, and the real NIXL between them. */
+@Tag("integration")
 class RealNixlTransferTest {
     /** Several times slower than shared memory: 10,000 are for {@code -Dkvasir.nixl.tcp.sets}. */
     private static final int TCP_SETS = Integer.getInteger("kvasir.nixl.tcp.sets", 1_000);

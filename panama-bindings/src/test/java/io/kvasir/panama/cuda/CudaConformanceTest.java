@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.testsupport.Gcc;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -25,6 +26,7 @@ import java.util.TreeMap;
  * The bindings against C: a compiler prints what it makes of {@code native/include/cuda_subset.h},
  * once alone and once beside the published {@code cuda.h}, where it compiles only if the two agree.
  */
+@Tag("integration")
 class CudaConformanceTest {
     private static final String HEADER_PROPERTY = "kvasir.cuda.include";
     private static final String HEADER_VARIABLE = "KVASIR_CUDA_INCLUDE";

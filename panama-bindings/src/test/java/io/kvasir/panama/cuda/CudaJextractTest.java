@@ -6,6 +6,7 @@ import io.kvasir.panama.jextract.GeneratedBindings;
 import io.kvasir.panama.jextract.Jextract;
 import io.kvasir.testsupport.Gcc;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -19,6 +20,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The bindings of the CUDA driver against what an installed jextract generates. */
+@Tag("integration")
 class CudaJextractTest {
     private static final String HEADER = "native/include/cuda_subset.h";
     private static final String HEADER_CLASS = "io.kvasir.panama.generated.cuda.CudaHeader";

@@ -11,6 +11,7 @@ import io.kvasir.panama.cuda.CudaAvailability.Available;
 import io.kvasir.panama.cuda.CudaAvailability.Cause;
 import io.kvasir.testsupport.Gcc;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
+@Tag("integration")
 class CudaProbeTest {
     @TempDir private Path folder;
 

@@ -6,6 +6,7 @@ import io.kvasir.panama.jextract.GeneratedBindings;
 import io.kvasir.panama.jextract.Jextract;
 import io.kvasir.testsupport.Gcc;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -18,6 +19,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The bindings of NIXL against what an installed jextract generates. */
+@Tag("integration")
 class NixlJextractTest {
     private static final String HEADER = "native/src/main/c/nixl_capi_subset.h";
     private static final String HEADER_CLASS = "io.kvasir.panama.generated.nixl.NixlHeader";

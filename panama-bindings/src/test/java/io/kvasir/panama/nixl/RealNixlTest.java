@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -14,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The same bindings against an installed NIXL, in a JVM of its own. */
+@Tag("integration")
 class RealNixlTest {
     private static final int NULL_CHECKS = 200_000;
 
