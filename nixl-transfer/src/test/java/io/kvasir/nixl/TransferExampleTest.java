@@ -81,7 +81,7 @@ class TransferExampleTest {
         final LoopbackConfig config = LoopbackConfig.defaults().withFolder(folder);
         // example: an end
         LoopbackTransport transport = new LoopbackTransport(name, config);
-        KvPool pool = KvPool.share(LAYOUT, transport);
+        KvPool pool = transport.pool(LAYOUT);
         transport.register(pool.regions());
         exchange.publish(
                 new PeerRecord(

@@ -89,7 +89,7 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
                     case LOOPBACK -> {
                         final LoopbackTransport transport =
                                 new LoopbackTransport(name, LoopbackConfig.defaults());
-                        yield new TransferEnd(transport, KvPool.share(layout, transport));
+                        yield new TransferEnd(transport, transport.pool(layout));
                     }
                 };
         end.transport.register(end.pool.regions());

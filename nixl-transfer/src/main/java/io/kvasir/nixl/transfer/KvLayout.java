@@ -20,7 +20,7 @@ import java.util.List;
  */
 public final class KvLayout {
     /** Regions begin at multiples of it. */
-    public static final int PAGE = SharedFolder.PAGE;
+    public static final int PAGE = 4096;
 
     /** Order of blocks and layers in memory. */
     public enum Order {

@@ -9,9 +9,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * Memory of KV blocks, of the host or of a GPU: a {@link KvLayout} at an address. Regions are for
- * {@link KvTransport#register}, {@link #descriptors} for {@link KvTransport#prepare}, and places
- * name blocks in a request.
+ * Memory of KV blocks, of the host or of a GPU: a {@link KvLayout} at an address. A transport
+ * registers its regions and prepares its {@link #descriptors}; places name blocks in a request.
  *
  * <p>Immutable but for the bytes; any thread. Close it when its regions are deregistered and no
  * peer uses them.
@@ -29,15 +28,6 @@ public final class KvPool implements AutoCloseable {
         this.memory = memory;
         this.owned = owned;
         this.regions = layout.regions(site);
-    }
-
-    private static KvPool onHost(KvLayout layout, MemorySegment given, AutoCloseable owned) {
-        if (!given.isNative()) {
-            throw new IllegalArgumentException("memory outside the Java heap is needed: " + given);
-        }
-        final long skip = skip(layout, given.address(), given.byteSize());
-        final MemorySegment memory = given.asSlice(skip, layout.bytes());
-        return new KvPool(layout, KvLayout.Site.host(memory.address()), memory, owned);
     }
 
     /** Memory of the caller stays when the pool is closed. */
@@ -70,7 +60,7 @@ public final class KvPool implements AutoCloseable {
     public static KvPool allocate(KvLayout layout) {
         final Arena arena = Arena.ofShared();
         try {
-            return onHost(layout, LargePages.allocate(arena, layout.bytes()), arena);
+            return owning(layout, LargePages.allocate(arena, layout.bytes()), arena);
         } catch (Throwable t) {
             arena.close();
             throw t;
@@ -78,16 +68,21 @@ public final class KvPool implements AutoCloseable {
     }
 
     /**
-     * A pool that peers of the loopback reach in all processes of the machine.
+     * A pool that owns the memory it is given, such as memory that a transport shares.
      *
      * @param layout how its blocks lie
-     * @param transport which shares its memory
-     * @return zeros; its memory lives until it is closed
-     * @throws KvTransportException if the transport cannot share so much
+     * @param given memory outside the Java heap; the pool begins at its first page of {@value
+     *     KvLayout#PAGE} bytes
+     * @param owned closed with the pool; gives the memory back
+     * @throws IllegalArgumentException if it is too small
      */
-    public static KvPool share(KvLayout layout, LoopbackTransport transport) {
-        final SharedMemory shared = transport.share(layout.bytes());
-        return onHost(layout, shared.segment(), shared);
+    public static KvPool owning(KvLayout layout, MemorySegment given, AutoCloseable owned) {
+        if (!given.isNative()) {
+            throw new IllegalArgumentException("memory outside the Java heap is needed: " + given);
+        }
+        final long skip = skip(layout, given.address(), given.byteSize());
+        final MemorySegment memory = given.asSlice(skip, layout.bytes());
+        return new KvPool(layout, KvLayout.Site.host(memory.address()), memory, owned);
     }
 
     /**
@@ -99,7 +94,7 @@ public final class KvPool implements AutoCloseable {
      * @throws IllegalArgumentException if it is too small
      */
     public static KvPool in(KvLayout layout, MemorySegment memory) {
-        return onHost(layout, memory, KvPool::keep);
+        return owning(layout, memory, KvPool::keep);
     }
 
     /**
@@ -120,9 +115,9 @@ public final class KvPool implements AutoCloseable {
 
     /**
      * A pool in memory of a GPU. What Java writes or reads of a block goes through a {@link
-     * io.kvasir.panama.cuda.CudaStream}, at {@code region.address(block) - memory.address()}.
-     * Whoever calls a transport about it needs the memory's context current on its thread: for a
-     * {@link TransferEngine}, make it so by {@link TransferEngine#call} first.
+     * io.kvasir.panama.cuda.CudaStream}, at {@code region.address(block) - memory.address()}. A
+     * thread that calls a transport about it must have made the memory's context current: for a
+     * transfer engine, by its {@code call} first.
      *
      * @param layout how its blocks lie
      * @param memory of the caller; lives as long as the pool. The pool begins at its first multiple

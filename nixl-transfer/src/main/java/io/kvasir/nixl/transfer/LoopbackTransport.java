@@ -109,6 +109,19 @@ public final class LoopbackTransport implements KvTransport {
         return memory;
     }
 
+    /**
+     * Makes a pool of blocks that peers in all processes of the machine can reach, once its regions
+     * are registered.
+     *
+     * @param layout how its blocks lie
+     * @return zeros; its memory lives until it is closed
+     * @throws KvTransportException as {@link #share} does
+     */
+    public KvPool pool(KvLayout layout) {
+        final SharedMemory shared = share(layout.bytes());
+        return KvPool.owning(layout, shared.segment(), shared);
+    }
+
     @Override
     public void register(List<KvRegion> regions) {
         checkOpen();

@@ -46,7 +46,7 @@ final class PublishedPeer {
 
     static KvPool pool(KvTransport transport) {
         return transport instanceof LoopbackTransport loopback
-                ? KvPool.share(LAYOUT, loopback)
+                ? loopback.pool(LAYOUT)
                 : KvPool.allocate(LAYOUT);
     }
 

@@ -41,7 +41,7 @@ final class LoopbackChild {
         final BufferedReader in =
                 new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         try (LoopbackTransport transport = new LoopbackTransport("child", config);
-                KvPool pool = KvPool.share(LAYOUT, transport);
+                KvPool pool = transport.pool(LAYOUT);
                 KvPool unshared = KvPool.allocate(LAYOUT)) {
             transport.register(pool.regions());
             transport.register(unshared.regions());

@@ -47,7 +47,7 @@ class LoopbackMetadataTest {
         folder = Loopbacks.folder();
         peer = new LoopbackTransport("peer", Loopbacks.config(folder));
         own = new LoopbackTransport("own", Loopbacks.config(folder));
-        shared = KvPool.share(LAYOUT, peer);
+        shared = peer.pool(LAYOUT);
         unshared = KvPool.allocate(LAYOUT);
         peer.register(shared.regions());
         peer.register(unshared.regions());
@@ -195,7 +195,7 @@ class LoopbackMetadataTest {
     })
     void regionsThatCannotBeAreNamed(int file, long base, long length, long offset, String named) {
         final KvLayout little = KvLayout.of(Order.LAYER_MAJOR, 8, 1, 4096);
-        try (KvPool pool = KvPool.share(little, peer)) {
+        try (KvPool pool = peer.pool(little)) {
             final int number = file == 0 ? numberOf(pool) : file;
             final long at = base > 1 << 20 ? base : unshared.base() + base;
             final LoopbackMetadata bad =

@@ -53,7 +53,7 @@ class LoopbackProcessTest {
         System.out.println("seed: " + seed);
         folder = Loopbacks.folder();
         transport = new LoopbackTransport("parent", Loopbacks.config(folder));
-        pool = KvPool.share(LAYOUT, transport);
+        pool = transport.pool(LAYOUT);
         transport.register(pool.regions());
         own = transport.prepare(null, pool.descriptors());
         Arrays.setAll(shuffled, block -> block);

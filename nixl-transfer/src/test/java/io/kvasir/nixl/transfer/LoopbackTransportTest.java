@@ -59,8 +59,8 @@ class LoopbackTransportTest {
     }
 
     private void connect() {
-        prefillPool = KvPool.share(LAYOUT, prefill);
-        decodePool = KvPool.share(LAYOUT, decode);
+        prefillPool = prefill.pool(LAYOUT);
+        decodePool = decode.pool(LAYOUT);
         prefill.register(prefillPool.regions());
         decode.register(decodePool.regions());
         assertEquals("prefill", decode.connect(prefill.metadata()));
