@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.bench.transfer.TransferEnd;
 import io.kvasir.bench.transfer.TransferPeer;
-import io.kvasir.nixl.transfer.KvTransport.Operation;
+import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -2,10 +2,10 @@ package io.kvasir.cli;
 
 import io.kvasir.bench.transfer.TransferEnd;
 import io.kvasir.bench.transfer.TransferPeer;
-import io.kvasir.nixl.transfer.Descriptors;
-import io.kvasir.nixl.transfer.KvTransport;
-import io.kvasir.nixl.transfer.KvTransport.Operation;
-import io.kvasir.nixl.transfer.KvTransport.Progress;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.Operation;
+import io.kvasir.nixl.transport.KvTransport.Progress;
 
 import org.HdrHistogram.Histogram;
 

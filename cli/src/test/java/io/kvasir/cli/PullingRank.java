@@ -3,10 +3,10 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.nixl.transfer.KvTransport;
-import io.kvasir.nixl.transfer.KvTransport.Progress;
-import io.kvasir.nixl.transfer.NixlTransport;
+import io.kvasir.nixl.memory.KvRegion;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.Progress;
+import io.kvasir.nixl.transport.NixlTransport;
 import io.kvasir.nixl.vllm.PrefillLease;
 import io.kvasir.nixl.vllm.TensorRank;
 import io.kvasir.nixl.vllm.VllmAgent;

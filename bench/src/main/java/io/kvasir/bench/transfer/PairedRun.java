@@ -24,7 +24,7 @@ final class PairedRun {
         TRANSFERS,
         /** The same, places in an array, which it copies. */
         COPYING,
-        /** {@link io.kvasir.nixl.transfer.NixlTransport}. */
+        /** {@link io.kvasir.nixl.transport.NixlTransport}. */
         TRANSPORT
     }
 

@@ -1,9 +1,9 @@
 package io.kvasir.bench.transfer;
 
 import io.kvasir.bench.transfer.TransferEnd.Manner;
-import io.kvasir.nixl.transfer.KvTransport.Operation;
-import io.kvasir.nixl.transfer.TransferConfig;
-import io.kvasir.nixl.transfer.TransferEngine;
+import io.kvasir.nixl.engine.TransferConfig;
+import io.kvasir.nixl.engine.TransferEngine;
+import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import org.agrona.concurrent.BusySpinIdleStrategy;
 

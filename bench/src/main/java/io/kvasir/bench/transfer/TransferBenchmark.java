@@ -1,14 +1,14 @@
 package io.kvasir.bench.transfer;
 
-import io.kvasir.nixl.transfer.Descriptors;
-import io.kvasir.nixl.transfer.KvLink;
-import io.kvasir.nixl.transfer.KvTransport;
-import io.kvasir.nixl.transfer.KvTransport.Operation;
-import io.kvasir.nixl.transfer.KvTransport.Progress;
-import io.kvasir.nixl.transfer.LocalBlocks;
-import io.kvasir.nixl.transfer.Transfer;
-import io.kvasir.nixl.transfer.TransferConfig;
-import io.kvasir.nixl.transfer.TransferEngine;
+import io.kvasir.nixl.engine.KvLink;
+import io.kvasir.nixl.engine.LocalBlocks;
+import io.kvasir.nixl.engine.Transfer;
+import io.kvasir.nixl.engine.TransferConfig;
+import io.kvasir.nixl.engine.TransferEngine;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.Operation;
+import io.kvasir.nixl.transport.KvTransport.Progress;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -1,12 +1,12 @@
 package io.kvasir.bench.transfer;
 
-import io.kvasir.nixl.transfer.KvLayout;
-import io.kvasir.nixl.transfer.KvPool;
-import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.nixl.transfer.KvTransport;
-import io.kvasir.nixl.transfer.LoopbackConfig;
-import io.kvasir.nixl.transfer.LoopbackTransport;
-import io.kvasir.nixl.transfer.NixlTransport;
+import io.kvasir.nixl.loopback.LoopbackConfig;
+import io.kvasir.nixl.loopback.LoopbackTransport;
+import io.kvasir.nixl.memory.KvLayout;
+import io.kvasir.nixl.memory.KvPool;
+import io.kvasir.nixl.memory.KvRegion;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.NixlTransport;
 import io.kvasir.panama.nixl.NixlAgentConfig;
 import io.kvasir.panama.nixl.NixlAvailability.Available;
 import io.kvasir.panama.nixl.NixlMemory;

@@ -1,6 +1,6 @@
 package io.kvasir.bench.transfer;
 
-import io.kvasir.nixl.transfer.KvTransport;
+import io.kvasir.nixl.transport.KvTransport;
 
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,8 +1,8 @@
 package io.kvasir.nixl.exchange;
 
-import io.kvasir.nixl.transfer.Descriptors;
-import io.kvasir.nixl.transfer.KvLayout;
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.memory.KvLayout;
+import io.kvasir.nixl.memory.KvRegion;
 
 import java.util.List;
 

@@ -1,15 +1,20 @@
 /**
- * How ends of KV transfers find each other, and keep links to each other.
+ * How ends of KV transfers find each other: what an end publishes of itself ({@link
+ * io.kvasir.nixl.exchange.PeerRecord}) and the seam that carries it ({@link
+ * io.kvasir.nixl.exchange.MetadataExchange}).
  *
  * <pre>
  *   owner                            MetadataExchange                       peer
- *   TransferEngine --AgentCard--&gt; publish ... watch, find --AgentCard--&gt; LinkManager
- *                                 SideChannelExchange (peer to peer)         |  connect, prepare, again after a loss
- *                                 EtcdExchange                               v
- *                                 io.kvasir.nats.NatsExchange             KvLink
+ *   TransferEngine --PeerRecord-&gt; publish ... watch, find --PeerRecord-&gt; link.LinkManager
+ *                                 zmq.SideChannelExchange (peer to peer)
+ *                                 etcd.EtcdExchange
+ *                                 io.kvasir.nats.NatsExchange
  * </pre>
  *
- * <p>Nothing here runs on the thread of a transfer engine, but for the short calls that a {@link
- * io.kvasir.nixl.exchange.LinkManager} hands to it.
+ * <p>{@link io.kvasir.nixl.exchange.PeerDirectory} and {@link
+ * io.kvasir.nixl.exchange.PublishedRecords} are what every exchange keeps: the newest record of
+ * each peer, and what this end has published. Nothing here runs on the thread of a transfer engine.
+ *
+ * <p>Knows {@code memory}.
  */
 package io.kvasir.nixl.exchange;

@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.KvTransport;
+import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.util.ArrayList;
@@ -52,7 +52,7 @@ final class ConnectedEngine {
      * Connects the ranks that concern a cache here.
      *
      * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks cannot be copied as they are
-     * @throws io.kvasir.nixl.transfer.KvTransportException if the transport refuses it; nothing of
+     * @throws io.kvasir.nixl.transport.KvTransportException if the transport refuses it; nothing of
      *     it is left then
      */
     static ConnectedEngine forPulls(

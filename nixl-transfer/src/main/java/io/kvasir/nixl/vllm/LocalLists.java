@@ -1,7 +1,7 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.BlockSlice;
-import io.kvasir.nixl.transfer.KvTransport;
+import io.kvasir.nixl.memory.BlockSlice;
+import io.kvasir.nixl.transport.KvTransport;
 
 import java.util.HashMap;
 import java.util.Map;

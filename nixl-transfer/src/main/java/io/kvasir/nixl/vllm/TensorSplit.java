@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.BlockSlice;
+import io.kvasir.nixl.memory.BlockSlice;
 
 import java.util.ArrayList;
 import java.util.List;

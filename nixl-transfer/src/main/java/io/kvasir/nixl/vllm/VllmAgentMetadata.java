@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.KvRegion;
 
 import java.util.List;
 
@@ -11,7 +11,7 @@ import java.util.List;
  *
  * @param engineId identifier of the engine, new with every start
  * @param agent the NIXL agent's own metadata, for {@link
- *     io.kvasir.nixl.transfer.KvTransport#connect}
+ *     io.kvasir.nixl.transport.KvTransport#connect}
  * @param deviceId device of all regions
  * @param blocks number of blocks that the engine announces for its cache; regions have their own
  * @param regions where the blocks lie, in the engine's order
@@ -52,7 +52,7 @@ public record VllmAgentMetadata(
      * Describes an own cache; device and number of blocks are those of the first region.
      *
      * @param engineId new with every start
-     * @param agent own {@link io.kvasir.nixl.transfer.KvTransport#metadata}
+     * @param agent own {@link io.kvasir.nixl.transport.KvTransport#metadata}
      * @param regions at least one
      * @param layout how the cache is laid out
      * @return the metadata

@@ -1,8 +1,8 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.BlockSlice;
-import io.kvasir.nixl.transfer.Descriptors;
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.BlockSlice;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.KvRegion;
 
 import java.util.List;
 

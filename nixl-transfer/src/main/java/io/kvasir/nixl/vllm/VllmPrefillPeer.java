@@ -1,7 +1,7 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.KvTransport;
-import io.kvasir.nixl.transfer.KvTransportException;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
 import java.nio.charset.StandardCharsets;

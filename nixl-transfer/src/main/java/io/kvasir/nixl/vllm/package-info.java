@@ -9,7 +9,7 @@
  *   handshake over ZMQ                       VllmHandshake  &lt;---&gt;  VllmSideChannel
  *        |  VllmAgent: agent metadata, regions, clock
  *        v
- *   io.kvasir.nixl.transfer.KvTransport      VllmPrefillPeer: connect, hold, pull, heartbeat, release
+ *   io.kvasir.nixl.transport.KvTransport      VllmPrefillPeer: connect, hold, pull, heartbeat, release
  *        |  READ + notification              VllmBlocks, PrefillLease, VllmNotification
  *        v
  *   blocks here, freed there
@@ -19,6 +19,6 @@
  * ranks on both sides, equal block sizes. What is beyond that is refused by name, never read
  * wrongly.
  *
- * <p>Knows panama-bindings and JeroMQ.
+ * <p>Knows {@code transport}, {@code memory}, engine-protocol and JeroMQ.
  */
 package io.kvasir.nixl.vllm;

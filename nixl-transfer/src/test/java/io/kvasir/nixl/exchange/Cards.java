@@ -1,8 +1,8 @@
 package io.kvasir.nixl.exchange;
 
 import io.kvasir.nixl.exchange.MetadataExchange.Change;
-import io.kvasir.nixl.transfer.KvLayout;
-import io.kvasir.nixl.transfer.KvLayout.Order;
+import io.kvasir.nixl.memory.KvLayout;
+import io.kvasir.nixl.memory.KvLayout.Order;
 
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.BlockingQueue;
@@ -14,7 +14,7 @@ public final class Cards {
     /** Longest wait for what should come soon. */
     static final int PATIENCE_SECONDS = 30;
 
-    static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 8, 2, 512);
+    public static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 8, 2, 512);
 
     private Cards() {}
 

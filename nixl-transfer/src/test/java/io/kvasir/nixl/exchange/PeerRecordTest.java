@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
-import io.kvasir.nixl.transfer.KvLayout;
-import io.kvasir.nixl.transfer.KvLayout.Group;
-import io.kvasir.nixl.transfer.KvLayout.Order;
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.KvLayout;
+import io.kvasir.nixl.memory.KvLayout.Group;
+import io.kvasir.nixl.memory.KvLayout.Order;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Seeds;
 

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.panama.nixl.NixlMemory;
 
 import org.junit.jupiter.api.Test;

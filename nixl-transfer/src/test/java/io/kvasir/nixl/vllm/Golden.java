@@ -1,6 +1,6 @@
 package io.kvasir.nixl.vllm;
 
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;

@@ -2,10 +2,10 @@ package io.kvasir.nixl.vllm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.nixl.transfer.KvTransport.Progress;
-import io.kvasir.nixl.transfer.LoopbackConfig;
-import io.kvasir.nixl.transfer.LoopbackTransport;
+import io.kvasir.nixl.loopback.LoopbackConfig;
+import io.kvasir.nixl.loopback.LoopbackTransport;
+import io.kvasir.nixl.memory.KvRegion;
+import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 

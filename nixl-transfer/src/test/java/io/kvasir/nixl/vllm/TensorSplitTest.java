@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.transfer.BlockSlice;
+import io.kvasir.nixl.memory.BlockSlice;
 import io.kvasir.nixl.vllm.TensorSplit.Source;
 
 import org.junit.jupiter.api.Test;

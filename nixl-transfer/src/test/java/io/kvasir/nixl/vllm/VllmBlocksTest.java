@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.kvasir.nixl.transfer.BlockSlice;
-import io.kvasir.nixl.transfer.Descriptors;
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.BlockSlice;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 

@@ -4,8 +4,8 @@ import static io.kvasir.nixl.vllm.Refusals.refused;
 
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.kvasir.nixl.transfer.BlockSlice;
-import io.kvasir.nixl.transfer.KvRegion;
+import io.kvasir.nixl.memory.BlockSlice;
+import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.vllm.TensorSplit.Source;
 
 import org.junit.jupiter.api.Test;

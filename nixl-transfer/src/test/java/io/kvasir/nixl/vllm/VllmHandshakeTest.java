@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.transfer.BlockSlice;
+import io.kvasir.nixl.memory.BlockSlice;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;
 

@@ -8,11 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.transfer.KvRegion;
-import io.kvasir.nixl.transfer.KvTransport.Operation;
-import io.kvasir.nixl.transfer.KvTransport.Progress;
-import io.kvasir.nixl.transfer.KvTransportException;
-import io.kvasir.nixl.transfer.ScriptedTransport;
+import io.kvasir.nixl.memory.KvRegion;
+import io.kvasir.nixl.transport.KvTransport.Operation;
+import io.kvasir.nixl.transport.KvTransport.Progress;
+import io.kvasir.nixl.transport.KvTransportException;
+import io.kvasir.nixl.transport.ScriptedTransport;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.protocol.handoff.KvTransferParams;
 

@@ -1,0 +1,127 @@
+package io.kvasir.nixl.engine;
+
+import io.kvasir.nixl.memory.Descriptors;
+
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A peer's memory as the other end of transfers, and what is known of the way there. From {@link
+ * TransferEngine#link}. Any thread may read; the engine's thread writes.
+ *
+ * <p>The cost of a transfer is learned as a straight line through what transfers took: so much a
+ * piece and so much a byte. Both are found by exponentially forgetting least squares over the
+ * transfers' pieces and bytes, so transfers of several sizes are needed to tell them apart.
+ */
+public final class KvLink {
+    private final String peer;
+    private final long list;
+    private final Descriptors pieces;
+    private final LinkCost cost = new LinkCost();
+    private volatile String lost; // why, null while it is up
+    private final AtomicLong bytes = new AtomicLong(); // these three have one writer
+    private final AtomicLong transfers = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+
+    KvLink(String peer, long list, Descriptors pieces) {
+        this.peer = peer;
+        this.list = list;
+        this.pieces = pieces;
+    }
+
+    /**
+     * Whose memory it is.
+     *
+     * @return the peer's name
+     */
+    public String peer() {
+        return peer;
+    }
+
+    long list() {
+        return list;
+    }
+
+    Descriptors pieces() {
+        return pieces;
+    }
+
+    /**
+     * Whether transfers over it can succeed; a lost one stays lost, make another.
+     *
+     * @return false once a transfer has failed or the link was given up
+     */
+    public boolean isUp() {
+        return lost == null;
+    }
+
+    /**
+     * Why it is lost.
+     *
+     * @return null while it is up
+     */
+    public String lostBecause() {
+        return lost;
+    }
+
+    /**
+     * Bytes moved over it.
+     *
+     * @return of finished requests
+     */
+    public long bytes() {
+        return bytes.get();
+    }
+
+    /**
+     * Transfers that ended well.
+     *
+     * @return how many
+     */
+    public long transfers() {
+        return transfers.get();
+    }
+
+    /**
+     * Transfers that failed, expired or were cancelled.
+     *
+     * @return how many
+     */
+    public long failures() {
+        return failures.get();
+    }
+
+    /**
+     * What a transfer is expected to take.
+     *
+     * @param pieceCount pieces of memory, neighbours counted apart
+     * @param byteCount bytes in all
+     * @return nanoseconds; NaN as long as nothing was moved over the link
+     */
+    public double expectedNs(long pieceCount, long byteCount) {
+        return cost.expectedNs(pieceCount, byteCount);
+    }
+
+    void moved(long pieceCount, long byteCount, long ns) {
+        add(bytes, byteCount);
+        cost.learn(pieceCount, byteCount, ns);
+    }
+
+    void ended(boolean well) {
+        add(well ? transfers : failures, 1);
+    }
+
+    private static void add(AtomicLong counter, long more) {
+        counter.lazySet(counter.getPlain() + more);
+    }
+
+    void lose(String why) {
+        if (lost == null) {
+            lost = why;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "KvLink[" + peer + (lost == null ? "]" : ", lost: " + lost + "]");
+    }
+}

@@ -1,0 +1,629 @@
+package io.kvasir.nixl.engine;
+
+import io.kvasir.nixl.engine.EngineTelemetry.Span;
+import io.kvasir.nixl.engine.Transfer.Priority;
+import io.kvasir.nixl.engine.Transfer.State;
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.NotificationHandler;
+import io.kvasir.nixl.transport.KvTransport.Progress;
+import io.kvasir.nixl.transport.KvTransportException;
+
+import org.HdrHistogram.Histogram;
+import org.agrona.ErrorHandler;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.IdleStrategy;
+import org.agrona.concurrent.NanoClock;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/**
+ * Moves blocks over one transport: takes transfers from any thread, cuts them into requests, keeps
+ * within limits, polls until each is done, and tells. All calls of the transport come from the one
+ * thread that runs {@link #doWork}: that of {@link #start}, or the embedder's own duty cycle.
+ *
+ * <p>Waiting transfers go by priority, then in the order they came; a transfer that is begun is
+ * posted to its end before the next of its priority, and one of higher priority goes between two of
+ * its requests. One whose next stage is not open, or whose next request notifies and so waits for
+ * its own earlier ones, stands aside meanwhile and is first of its priority afterwards.
+ *
+ * <p>What is cancelled, late or failed ends only when the transport has given up all its requests:
+ * as long as it cannot, bytes may still arrive, so the transfer stays {@link State#RUNNING} and its
+ * blocks stay taken ({@link #stuckRequests}).
+ *
+ * <p>A failed request loses its link: everything else of the link fails, nothing more is posted to
+ * it, and {@link #link} with fresh metadata makes a new one.
+ *
+ * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
+ */
+public final class TransferEngine implements Agent, AutoCloseable {
+    private static final long CLOSE_PATIENCE_NS = 5_000_000_000L;
+    private static final int CALLS = 256;
+
+    private final KvTransport transport;
+    private final TransferConfig config;
+    private final NanoClock clock;
+    private final NotificationHandler notifications;
+    private final SubmissionQueue<Transfer> submitted;
+    private final SubmissionQueue<Runnable> calls = new SubmissionQueue<>(CALLS);
+    private final AtomicLong refused = new AtomicLong();
+
+    // the owner's
+    private final List<ArrayDeque<Transfer>> waiting =
+            List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
+    private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
+    private final InFlight inFlight;
+    private final int[] localPlaces;
+    private final int[] remotePlaces;
+    private final EngineTelemetry telemetry = new EngineTelemetry();
+    private int waitingCount;
+    private long busySinceNs; // if something is in flight
+    private final AtomicLong stuck = new AtomicLong(); // one writer
+    private AgentRunner runner;
+
+    /**
+     * Makes an engine that somebody else runs: call {@link #doWork} over and over from one thread.
+     *
+     * @param transport owned from here on
+     * @param config limits
+     * @param clock time of deadlines
+     * @param notifications receives what peers send, on the thread that calls {@link #doWork}
+     */
+    public TransferEngine(
+            KvTransport transport,
+            TransferConfig config,
+            NanoClock clock,
+            NotificationHandler notifications) {
+        this.transport = transport;
+        this.config = config;
+        this.clock = clock;
+        this.notifications = notifications;
+        submitted = new SubmissionQueue<>(config.queueCapacity());
+        inFlight = new InFlight(config.inFlightRequests());
+        localPlaces = new int[config.requestPieces()];
+        remotePlaces = new int[config.requestPieces()];
+    }
+
+    /**
+     * Makes an engine with a thread of its own.
+     *
+     * @param transport owned from here on
+     * @param config limits
+     * @param idle what the thread does when there is nothing to do; a transport without a progress
+     *     thread needs one that does not sleep long
+     * @param notifications receives what peers send, on that thread
+     * @param errors told of what listeners and notification handlers throw
+     * @return running
+     */
+    public static TransferEngine start(
+            KvTransport transport,
+            TransferConfig config,
+            IdleStrategy idle,
+            NotificationHandler notifications,
+            ErrorHandler errors) {
+        final TransferEngine engine =
+                new TransferEngine(transport, config, System::nanoTime, notifications);
+        engine.runner = new AgentRunner(idle, errors, null, engine);
+        AgentRunner.startOnThread(engine.runner);
+        return engine;
+    }
+
+    // -- any thread
+
+    /**
+     * Prepares own memory, registered before, for transfers.
+     *
+     * @param pieces in the list's order
+     * @return ends exceptionally with a {@link KvTransportException} if it cannot be
+     */
+    public CompletableFuture<LocalBlocks> local(Descriptors pieces) {
+        return call(t -> new LocalBlocks(t.prepare(null, pieces), pieces));
+    }
+
+    /**
+     * Connects to a peer and prepares its memory; forgets the peer if that fails. One link a peer
+     * at a time.
+     *
+     * @param metadata what the peer's transport told of itself
+     * @param pieces of its memory, in the list's order
+     * @return ends exceptionally with a {@link KvTransportException} if it cannot be
+     */
+    public CompletableFuture<KvLink> link(byte[] metadata, Descriptors pieces) {
+        return call(
+                t -> {
+                    final String peer = t.connect(metadata);
+                    try {
+                        return new KvLink(peer, t.prepare(peer, pieces), pieces);
+                    } catch (KvTransportException e) {
+                        t.disconnect(peer); // there is no link that would do it
+                        throw e;
+                    }
+                });
+    }
+
+    /**
+     * Gives a link up. What still moves over it fails first.
+     *
+     * @param link from {@link #link}
+     * @return ends when nothing of it is left
+     */
+    public CompletableFuture<Void> unlink(KvLink link) {
+        return call(
+                t -> {
+                    lose(link, "given up");
+                    t.releaseList(link.list());
+                    t.disconnect(link.peer());
+                    return null;
+                });
+    }
+
+    /**
+     * Runs something with the transport on its owner's thread: registrations, metadata, messages.
+     *
+     * @param what must not block
+     * @param <T> its result
+     * @return ends exceptionally with what it throws, or with {@link IllegalStateException} when
+     *     the engine is closed or has {@value #CALLS} such calls waiting
+     */
+    public <T> CompletableFuture<T> call(Function<KvTransport, T> what) {
+        final CompletableFuture<T> result = new CompletableFuture<>();
+        final Runnable call =
+                () -> {
+                    try {
+                        result.complete(what.apply(transport));
+                    } catch (RuntimeException e) {
+                        result.completeExceptionally(e);
+                    }
+                };
+        if (!calls.offer(call)) {
+            result.completeExceptionally(
+                    new IllegalStateException(
+                            calls.isClosed()
+                                    ? "the transfer engine is closed"
+                                    : CALLS + " calls wait for the transfer engine already"));
+        }
+        return result;
+    }
+
+    /**
+     * Takes a transfer. Its last stage ends here if the caller has not ended it.
+     *
+     * @param transfer filled, with at least one pair
+     * @return false if {@code queueCapacity} transfers wait already or the engine is closed; it is
+     *     counted and still the caller's
+     * @throws IllegalArgumentException if it is empty
+     */
+    public boolean submit(Transfer transfer) {
+        if (transfer.stages == 0 || transfer.stageEnds[transfer.stages - 1] < transfer.count) {
+            transfer.endStage(null);
+        }
+        transfer.submitted(clock.nanoTime());
+        if (!submitted.offer(transfer)) {
+            transfer.refused();
+            refused.incrementAndGet();
+            return false;
+        }
+        return true;
+    }
+
+    /**
+     * Takes a transfer as {@link #submit} does, for whoever would rather have a future than poll or
+     * listen: it allocates one.
+     *
+     * @param transfer filled, with at least one pair; its listener is told too, before the future
+     * @return ends with the transfer once all bytes are there; exceptionally with a {@link
+     *     java.util.concurrent.CancellationException}, a {@link
+     *     java.util.concurrent.TimeoutException} (its deadline), a {@link KvTransportException}, or
+     *     a {@link RejectedExecutionException} if {@link #submit} refused it. What depends on it
+     *     runs on the engine's thread unless it is made with one of the {@code Async} methods. To
+     *     give the transfer up, {@linkplain Transfer#cancel cancel} it and not the future
+     * @throws IllegalArgumentException if it is empty
+     */
+    public CompletableFuture<Transfer> move(Transfer transfer) {
+        final TransferFuture future = new TransferFuture(transfer.listener);
+        boolean taken = false;
+        transfer.listener(future);
+        try {
+            taken = submit(transfer);
+        } finally {
+            if (!taken) {
+                transfer.listener(future.listener());
+            }
+        }
+        if (!taken) {
+            future.completeExceptionally(
+                    new RejectedExecutionException(
+                            submitted.isClosed()
+                                    ? "the transfer engine is closed"
+                                    : "queueCapacity="
+                                            + config.queueCapacity()
+                                            + " transfers wait already"));
+        }
+        return future;
+    }
+
+    /**
+     * What transfers took.
+     *
+     * @return always the same
+     */
+    public EngineTelemetry telemetry() {
+        return telemetry;
+    }
+
+    /**
+     * Takes the times of a span out of the engine: those since they were last taken.
+     *
+     * @param span what is timed
+     * @param empty takes their place and is the engine's from now on: {@link
+     *     EngineTelemetry#histogram}, or one that was given before and is reset
+     * @return ends with times in nanoseconds, the caller's from then on; exceptionally as {@link
+     *     #call} does
+     * @throws IllegalArgumentException if it is not empty or its range is too small
+     */
+    public CompletableFuture<Histogram> takeTimes(Span span, Histogram empty) {
+        EngineTelemetry.check(empty);
+        return call(t -> telemetry.swap(span, empty));
+    }
+
+    /**
+     * Transfers that were refused because too many waited.
+     *
+     * @return since the start
+     */
+    public long refusedTransfers() {
+        return refused.get();
+    }
+
+    /**
+     * Requests that are over for their transfers but that the transport could not give up yet.
+     *
+     * @return now; above 0 for long means a peer hangs
+     */
+    public long stuckRequests() {
+        return stuck.get();
+    }
+
+    // -- the owner's thread
+
+    @Override
+    public String roleName() {
+        return "kvasir-transfer";
+    }
+
+    @Override
+    public int doWork() {
+        int work = runCalls();
+        final long nowNs = clock.nanoTime();
+        work += takeSubmitted();
+        work += poll(nowNs);
+        work += takeFromAside(nowNs);
+        work += post(nowNs);
+        return work + transport.notifications(notifications);
+    }
+
+    private int runCalls() {
+        int run = 0;
+        for (Runnable call = calls.poll(); call != null; call = calls.poll()) {
+            call.run();
+            run++;
+        }
+        return run;
+    }
+
+    private int takeSubmitted() {
+        int taken = 0;
+        while (waitingCount < config.queueCapacity()) {
+            final Transfer transfer = submitted.poll();
+            if (transfer == null) {
+                break;
+            }
+            queue(transfer.priority).addLast(transfer);
+            waitingCount++;
+            taken++;
+        }
+        return taken;
+    }
+
+    private ArrayDeque<Transfer> queue(Priority priority) {
+        return switch (priority) {
+            case HIGH -> waiting.get(0);
+            case NORMAL -> waiting.get(1);
+            case LOW -> waiting.get(2);
+        };
+    }
+
+    /** Looks at every posted request. */
+    private int poll(long nowNs) {
+        if (inFlight.count() > 0) {
+            telemetry.busy(nowNs - busySinceNs);
+            busySinceNs = nowNs;
+        }
+        int work = 0;
+        for (int i = inFlight.count() - 1; i >= 0; i--) {
+            final Transfer transfer = inFlight.transfer(i);
+            stopIfDue(transfer, nowNs);
+            if (inFlight.isEnded(i)) {
+                work += release(i, nowNs);
+                continue;
+            }
+            final Progress progress = transport.status(inFlight.handle(i));
+            if (progress != Progress.RUNNING || transfer.stopping) {
+                finish(i, progress, nowNs);
+                work++;
+            }
+        }
+        return work;
+    }
+
+    /** Of a transfer that is cancelled or late, nothing more is posted. */
+    private static void stopIfDue(Transfer transfer, long nowNs) {
+        if (transfer.stopping) {
+            return;
+        }
+        if (transfer.isCancelled()) {
+            transfer.stop(State.CANCELLED, "cancelled");
+        } else if (transfer.deadlineNs != Transfer.NEVER && nowNs - transfer.deadlineNs >= 0) {
+            transfer.stop(State.EXPIRED, "its deadline passed");
+        } else if (!transfer.link.isUp()) {
+            transfer.stop(State.FAILED, transfer.link.lostBecause());
+        }
+    }
+
+    /** A request is done, has failed, or is to be given up. */
+    private void finish(int i, Progress progress, long nowNs) {
+        final Transfer transfer = inFlight.transfer(i);
+        if (progress == Progress.FAILED) {
+            final String why = transport.failure(inFlight.handle(i));
+            transfer.stop(State.FAILED, why);
+            transfer.link.lose(why);
+        } else if (progress == Progress.DONE) {
+            final long tookNs = nowNs - inFlight.startNs(i);
+            transfer.link.moved(inFlight.pieces(i), inFlight.bytes(i), tookNs);
+            telemetry.moved(transfer.operation, inFlight.pieces(i), inFlight.bytes(i));
+            telemetry.took(Span.REQUEST, tookNs);
+        }
+        inFlight.markEnded(i);
+        stuck.lazySet(stuck.getPlain() + 1);
+        release(i, nowNs);
+    }
+
+    /** Gives a request back; if that fails, it stays in flight and is tried again. */
+    private int release(int i, long nowNs) {
+        if (!transport.release(inFlight.handle(i))) {
+            return 0;
+        }
+        stuck.lazySet(stuck.getPlain() - 1);
+        final Transfer transfer = inFlight.transfer(i);
+        transfer.inFlight--;
+        transfer.stageInFlight[inFlight.stage(i)]--;
+        inFlight.remove(i);
+        completeStages(transfer, nowNs);
+        endIfOver(transfer, nowNs);
+        return 1;
+    }
+
+    /** Publishes stages that are complete now. */
+    private void completeStages(Transfer transfer, long nowNs) {
+        while (transfer.isNextStageComplete()) {
+            telemetry.took(Span.STAGE, nowNs - transfer.stageStartNs[transfer.completedStages()]);
+            transfer.completeStage();
+        }
+    }
+
+    private void endIfOver(Transfer transfer, long nowNs) {
+        if (transfer.isOver()) {
+            transfer.link.ended(transfer.ending == State.DONE);
+            telemetry.ended(transfer.ending);
+            if (transfer.ending == State.DONE) {
+                telemetry.took(Span.TRANSFER, nowNs - transfer.submittedNs);
+            }
+            transfer.end();
+        }
+    }
+
+    /** Puts transfers that may go on first in their queues, in the order they came. */
+    private int takeFromAside(long nowNs) {
+        int taken = 0;
+        for (int i = aside.size() - 1; i >= 0; i--) {
+            final Transfer transfer = aside.get(i);
+            stopIfDue(transfer, nowNs);
+            if (transfer.stopping || transfer.mayGoOn()) {
+                aside.remove(i);
+                queue(transfer.priority).addFirst(transfer);
+                taken++;
+            }
+        }
+        return taken;
+    }
+
+    /** Posts what the limits allow, highest priority first. */
+    private int post(long nowNs) {
+        for (int p = 0; p < waiting.size(); p++) {
+            final ArrayDeque<Transfer> queue = waiting.get(p);
+            final Transfer transfer = next(queue, nowNs);
+            if (transfer != null) {
+                if (!transfer.stopping && !postNext(transfer)) {
+                    return 0; // what is behind it waits for the same room
+                }
+                if (transfer.stopping || transfer.isAllPosted()) {
+                    queue.removeFirst();
+                    transfer.queued = false;
+                    waitingCount--;
+                    endIfOver(transfer, nowNs);
+                }
+                return 1; // others may have come meanwhile: a post can take long
+            }
+        }
+        return 0;
+    }
+
+    /** First of a queue that may go on or is to stop; those that may not stand aside. */
+    private Transfer next(ArrayDeque<Transfer> queue, long nowNs) {
+        for (Transfer first = queue.peekFirst(); first != null; first = queue.peekFirst()) {
+            stopIfDue(first, nowNs);
+            if (first.stopping || first.mayGoOn()) {
+                return first;
+            }
+            aside.add(queue.removeFirst());
+        }
+        return null;
+    }
+
+    /** Posts the next request of a transfer, if it must not wait for itself; false without room. */
+    private boolean postNext(Transfer transfer) {
+        final int stage = transfer.stagePosted;
+        final int end = transfer.stageEnds[stage];
+        final Descriptors pieces = transfer.local.pieces();
+        int count = 0;
+        long bytes = 0;
+        for (int i = transfer.posted; i < end && count < config.requestPieces(); i++) {
+            final long length = pieces.length(transfer.localPlaces[i]);
+            if (count > 0 && bytes + length > config.requestBytes()) {
+                break;
+            }
+            bytes += length;
+            count++;
+        }
+        final boolean isLast = transfer.posted + count == end;
+        final byte[] notification = isLast ? transfer.notifications[stage] : null;
+        if (notification != null && transfer.inFlight > 0) {
+            transfer.awaitsItself = true;
+            return true; // and stands aside
+        }
+        if (inFlight.isFull()
+                || (inFlight.count() > 0 && inFlight.bytes() + bytes > config.inFlightBytes())) {
+            return false;
+        }
+        transfer.awaitsItself = false;
+        System.arraycopy(transfer.localPlaces, transfer.posted, localPlaces, 0, count);
+        System.arraycopy(transfer.remotePlaces, transfer.posted, remotePlaces, 0, count);
+        try {
+            post(transfer, stage, count, bytes, notification);
+        } catch (KvTransportException e) {
+            transfer.stop(State.FAILED, e.getMessage());
+            transfer.link.lose(e.getMessage());
+            return true;
+        }
+        transfer.posted += count;
+        transfer.stagePosted += isLast ? 1 : 0;
+        return true;
+    }
+
+    private void post(Transfer transfer, int stage, int count, long bytes, byte[] notification) {
+        final long startNs = clock.nanoTime();
+        begin(transfer, stage, startNs);
+        final long handle =
+                transport.request(
+                        transfer.operation,
+                        transfer.local.list(),
+                        localPlaces,
+                        transfer.link.list(),
+                        remotePlaces,
+                        count,
+                        notification);
+        if (inFlight.count() == 0) {
+            busySinceNs = startNs;
+        }
+        inFlight.add(handle, transfer, stage, count, bytes, startNs);
+        transfer.inFlight++;
+        transfer.stageInFlight[stage]++;
+        transport.post(handle); // its end is seen by the next poll
+        telemetry.took(Span.POSTING, clock.nanoTime() - startNs);
+    }
+
+    /** Notes the beginning of a transfer and of a stage. */
+    private void begin(Transfer transfer, int stage, long nowNs) {
+        if (transfer.state() == State.WAITING) {
+            transfer.running();
+            telemetry.took(Span.WAITING, nowNs - transfer.submittedNs);
+        }
+        if (transfer.posted == transfer.stageFirst(stage)) {
+            transfer.stageStartNs[stage] = nowNs;
+        }
+    }
+
+    /** Fails everything of a link, and waits until the transport has let go of it. */
+    private void lose(KvLink link, String why) {
+        link.lose(why);
+        final long deadline = clock.nanoTime() + CLOSE_PATIENCE_NS;
+        while (isUsed(link)) {
+            poll(clock.nanoTime());
+            if (clock.nanoTime() - deadline > 0) {
+                throw new KvTransportException(
+                        KvTransportException.Kind.FAILED,
+                        "requests to " + link.peer() + " could not be given up; try again later");
+            }
+        }
+    }
+
+    private boolean isUsed(KvLink link) {
+        for (int i = 0; i < inFlight.count(); i++) {
+            if (inFlight.transfer(i).link == link) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Cancels what is left, waits a bounded time until the transport has given it up, and closes
+     * the transport. A transfer whose requests it has not given up by then stays {@link
+     * State#RUNNING}. The last thing of a running engine; called by its thread.
+     */
+    @Override
+    public void onClose() {
+        submitted.close();
+        calls.close();
+        for (ArrayDeque<Transfer> queue : waiting) {
+            queue.forEach(this::drop);
+            queue.clear();
+        }
+        aside.forEach(this::drop);
+        aside.clear();
+        waitingCount = 0;
+        for (Transfer late = submitted.drain(); late != null; late = submitted.drain()) {
+            drop(late);
+        }
+        for (int i = 0; i < inFlight.count(); i++) {
+            inFlight.transfer(i).cancel();
+        }
+        final long deadline = clock.nanoTime() + CLOSE_PATIENCE_NS;
+        do {
+            poll(clock.nanoTime());
+        } while (inFlight.count() > 0 && clock.nanoTime() - deadline < 0);
+        for (Runnable call = calls.drain(); call != null; call = calls.drain()) {
+            call.run();
+        }
+        transport.close();
+    }
+
+    /** Of a transfer that waits, nothing more is posted. */
+    private void drop(Transfer transfer) {
+        transfer.stop(State.CANCELLED, "the transfer engine was closed");
+        transfer.queued = false;
+        endIfOver(transfer, clock.nanoTime());
+    }
+
+    /**
+     * Ends it: what has not ended is cancelled, what is submitted later is refused. Blocks until
+     * the engine's thread is through.
+     */
+    @Override
+    public void close() {
+        submitted.close();
+        calls.close();
+        if (runner == null) {
+            onClose();
+        } else {
+            runner.close();
+        }
+    }
+}

@@ -1,0 +1,252 @@
+package io.kvasir.nixl.exchange.etcd;
+
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.PeerDirectory;
+import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.exchange.PublishedRecords;
+import io.kvasir.nixl.exchange.ViewedExchange;
+import io.kvasir.nixl.exchange.etcd.EtcdClient.Entry;
+
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Exchanges cards through etcd: a key a card, all of an owner's with one lease, so that they go
+ * away when it does not renew the lease for {@link EtcdConfig#ttl}. A transaction keeps an older
+ * card from replacing a newer one.
+ *
+ * <p>While etcd cannot be reached, cards known before stay; when it is back, even with other
+ * contents, all cards are read anew and own ones published again.
+ *
+ * <p>Two daemon threads: one renews, one watches and calls listeners.
+ */
+public final class EtcdExchange extends ViewedExchange {
+    private static final String SOURCE = "etcd";
+    private static final int MAX_TRIES = 8;
+    private static final int RENEWALS_PER_TTL = 3;
+    private static final long RETRY_MS = 200;
+    private static final long CLOSE_PATIENCE_MS = 5_000;
+
+    private final EtcdConfig config;
+    private final EtcdClient client;
+    private final PublishedRecords own = new PublishedRecords();
+    private final AtomicLong unreachable = new AtomicLong();
+    private final Thread renewer;
+    private final Thread watcher;
+    private long lease; // 0: none; under the lock, as all that writes to etcd
+    private volatile boolean closed;
+
+    /**
+     * Watches from now on, as soon as etcd can be reached.
+     *
+     * @param config where etcd is
+     */
+    public EtcdExchange(EtcdConfig config) {
+        this.config = config;
+        client = new EtcdClient(config);
+        renewer = Thread.ofPlatform().daemon().name("kvasir-etcd-lease").start(this::renewAll);
+        watcher = Thread.ofPlatform().daemon().name("kvasir-etcd-watch").start(this::watchAll);
+    }
+
+    @Override
+    public synchronized void publish(PeerRecord card) {
+        requireOpen();
+        own.check(card);
+        if (lease == 0) {
+            lease = client.grant();
+        } else {
+            renew(); // it may have ended without anybody having noticed
+        }
+        store(card);
+        own.put(card);
+    }
+
+    /** Reads, decides and writes what it has read, until nobody has written between. */
+    private void store(PeerRecord card) {
+        final String key = config.prefix() + card.name();
+        for (int i = 0; i < MAX_TRIES; i++) {
+            final Entry entry = client.get(key);
+            final PeerRecord present = entry == null ? null : decoded(entry);
+            PeerDirectory.requireNewer(card, present);
+            if (card.equals(present) && entry.lease() == lease) {
+                return;
+            }
+            final long revision = entry == null ? 0 : entry.revision();
+            if (client.putIf(key, revision, card.encode(), lease)) {
+                return;
+            }
+        }
+        throw new ExchangeException(
+                Kind.UNAVAILABLE,
+                "others wrote " + key + " each of " + MAX_TRIES + " times; is the name unique?");
+    }
+
+    private PeerRecord decoded(Entry entry) {
+        try {
+            return PeerRecord.decode(entry.value());
+        } catch (ExchangeException e) {
+            countMalformed();
+            return null;
+        }
+    }
+
+    @Override
+    public synchronized void withdraw(String name) {
+        final PeerRecord card = own.remove(name);
+        if (card == null) {
+            return;
+        }
+        final String key = config.prefix() + name;
+        final Entry entry = client.get(key);
+        if (entry != null && card.equals(decoded(entry))) {
+            client.deleteIf(key, entry.revision()); // if not, it is another's by now
+        }
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new ExchangeException(Kind.UNAVAILABLE, "the exchange is closed");
+        }
+    }
+
+    /**
+     * Renewals and watches that failed because etcd could not be reached.
+     *
+     * @return count since the start
+     */
+    public long unreachable() {
+        return unreachable.get();
+    }
+
+    // -- the renewing thread
+
+    private void renewAll() {
+        final long everyMs = config.ttl().toMillis() / RENEWALS_PER_TTL;
+        while (!closed) {
+            try {
+                renew();
+                pause(everyMs);
+            } catch (ExchangeException e) {
+                unreachable.incrementAndGet();
+                client.stopWatching(); // it may hang on the same connection trouble
+                pause(Math.min(RETRY_MS, everyMs));
+            }
+        }
+    }
+
+    private synchronized void renew() {
+        if (closed) {
+            return;
+        }
+        if (lease == 0) {
+            client.get(config.prefix()); // only to notice if nobody answers
+            return;
+        }
+        if (client.keepAlive(lease)) {
+            return;
+        }
+        lease = client.grant();
+        for (PeerRecord card : own.all()) {
+            try {
+                store(card);
+            } catch (ExchangeException e) {
+                if (e.kind() != Kind.STALE) {
+                    lease = 0; // all of them again with the next lease
+                    throw e;
+                }
+                own.remove(card.name()); // superseded
+            }
+        }
+    }
+
+    private void pause(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    // -- the watching thread
+
+    private void watchAll() {
+        final EtcdClient.Events events =
+                new EtcdClient.Events() {
+                    @Override
+                    public void onPut(Entry entry) {
+                        hear(entry);
+                    }
+
+                    @Override
+                    public void onDelete(String key) {
+                        view.gone(name(key), SOURCE);
+                    }
+                };
+        while (!closed) {
+            try {
+                client.watch(readAll() + 1, events);
+            } catch (ExchangeException e) {
+                unreachable.incrementAndGet();
+            }
+            pause(closed ? 0 : RETRY_MS);
+        }
+    }
+
+    /** Brings the view up to date; returns the revision at which it is. */
+    private long readAll() {
+        final EtcdClient.Range range = client.all();
+        final Set<String> names = new HashSet<>();
+        for (Entry entry : range.entries()) {
+            names.add(name(entry.key()));
+        }
+        view.goneFrom(SOURCE, name -> !names.contains(name));
+        range.entries().forEach(this::hear);
+        return range.revision();
+    }
+
+    private void hear(Entry entry) {
+        final PeerRecord card = decoded(entry);
+        if (card != null) {
+            view.offer(card, SOURCE, System.nanoTime());
+        }
+    }
+
+    private String name(String key) {
+        return key.substring(config.prefix().length());
+    }
+
+    @Override
+    public void close() {
+        final long ended;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            ended = lease;
+        }
+        renewer.interrupt();
+        watcher.interrupt();
+        try {
+            if (ended != 0) {
+                client.revoke(ended);
+            }
+            client.stopWatching();
+        } catch (ExchangeException e) {
+            unreachable.incrementAndGet(); // the lease ends by itself
+        }
+        join(renewer);
+        join(watcher);
+        client.close();
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

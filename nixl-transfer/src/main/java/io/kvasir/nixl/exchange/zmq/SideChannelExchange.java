@@ -1,0 +1,355 @@
+package io.kvasir.nixl.exchange.zmq;
+
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.PeerDirectory;
+import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.exchange.PublishedRecords;
+import io.kvasir.nixl.exchange.ViewedExchange;
+import io.kvasir.nixl.exchange.zmq.SideChannelWire.Answer;
+import io.kvasir.nixl.exchange.zmq.SideChannelWire.Version;
+
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+import org.zeromq.ZMQException;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Exchanges cards from peer to peer over ZMQ, with no server between: whoever knows where a peer's
+ * side channel listens asks it each heartbeat for what has changed. A peer that does not answer for
+ * {@link SideChannelConfig#silence} is gone with its cards until it answers again.
+ *
+ * <p>Not encrypted and not authenticated: for networks of a cluster. One daemon thread answers and
+ * asks; it is also the one that calls listeners.
+ */
+public final class SideChannelExchange extends ViewedExchange {
+    private static final int MAX_QUESTION_BYTES = 1 << 10;
+    private static final int MAX_TICK_MS = 50;
+    private static final int MAX_PORT = 65_535;
+    private static final String SELF = "self";
+    private static final byte[] NO_FRAME = new byte[0];
+
+    /** What is answered, whole. */
+    private record Published(Version version, List<byte[]> cards) {}
+
+    private final SideChannelConfig config;
+    private final ZContext context = new ZContext(1);
+    private final ZMQ.Socket router;
+    private final int port;
+    private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
+    private final PublishedRecords own = new PublishedRecords();
+    private final Set<String> endpoints = ConcurrentHashMap.newKeySet();
+    private final Map<String, SidePeer> peers = new HashMap<>(); // the thread's
+    private final AtomicLong questions = new AtomicLong();
+    private final Thread thread;
+    private boolean yielded; // published has a card that is not own any more; under the lock
+    private long yieldedNs;
+    private volatile Published published = new Published(new Version(instance, 0), List.of());
+    private volatile boolean closed;
+
+    /**
+     * Binds and answers from now on.
+     *
+     * @param host address to bind
+     * @param port port to bind; 0 takes a free one
+     * @param config limits
+     * @throws ExchangeException of kind {@code UNAVAILABLE} if it cannot be bound
+     */
+    public SideChannelExchange(String host, int port, SideChannelConfig config) {
+        this.config = config;
+        context.setLinger(0);
+        router = context.createSocket(SocketType.ROUTER);
+        router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
+        router.setMaxMsgSize(MAX_QUESTION_BYTES);
+        router.setIPv6(host.contains(":"));
+        final String endpoint = endpoint(host, port == 0 ? "*" : Integer.toString(port));
+        try {
+            router.bind(endpoint);
+        } catch (ZMQException e) {
+            context.close();
+            throw new ExchangeException(
+                    Kind.UNAVAILABLE, "cannot bind " + endpoint + ": " + e.getMessage(), e);
+        }
+        final String bound = router.getLastEndpoint();
+        this.port = Integer.parseInt(bound.substring(bound.lastIndexOf(':') + 1));
+        thread = Thread.ofPlatform().daemon().name("kvasir-exchange-" + this.port).start(this::run);
+    }
+
+    private static String endpoint(String host, String port) {
+        return "tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    }
+
+    /**
+     * Where it listens.
+     *
+     * @return the bound port
+     */
+    public int port() {
+        return port;
+    }
+
+    /**
+     * Asks a peer from now on, whether it runs already or not. Knowing it twice is knowing it once.
+     *
+     * @param host of its side channel
+     * @param peerPort of its side channel
+     * @throws IllegalArgumentException if that is no port
+     * @throws ExchangeException of kind {@code CAPACITY} if {@code maxPeers} are known
+     */
+    public void know(String host, int peerPort) {
+        if (peerPort < 1 || peerPort > MAX_PORT) {
+            throw new IllegalArgumentException(
+                    host + ":" + peerPort + ": ports are 1 to " + MAX_PORT);
+        }
+        synchronized (endpoints) {
+            if (endpoints.size() >= config.maxPeers()) {
+                throw new ExchangeException(
+                        Kind.CAPACITY,
+                        endpoints.size()
+                                + " peers are known, no room for "
+                                + host
+                                + ":"
+                                + peerPort
+                                + "; raise SideChannelConfig.maxPeers");
+            }
+            endpoints.add(endpoint(host, Integer.toString(peerPort)));
+        }
+    }
+
+    /**
+     * Does not ask a peer any more; its cards are gone soon.
+     *
+     * @param host of its side channel
+     * @param peerPort of its side channel
+     */
+    public void forget(String host, int peerPort) {
+        endpoints.remove(endpoint(host, Integer.toString(peerPort)));
+    }
+
+    @Override
+    public synchronized void publish(PeerRecord card) {
+        requireOpen();
+        PeerDirectory.requireNewer(card, view.get(card.name()));
+        own.check(card);
+        if (own.put(card)) {
+            changed();
+            view.offer(card, SELF, System.nanoTime());
+        }
+    }
+
+    @Override
+    public synchronized void withdraw(String name) {
+        if (own.remove(name) != null) {
+            changed();
+            view.gone(name, SELF);
+        }
+    }
+
+    /**
+     * A card that is superseded is told for a while longer: whoever has not heard of the newer one
+     * yet would take it for gone. Nobody takes it for the newest.
+     */
+    private synchronized void yieldTo(PeerRecord newer, long nowNs) {
+        if (own.removeIfOlderThan(newer)) {
+            yielded = true;
+            yieldedNs = nowNs;
+        }
+    }
+
+    private synchronized void dropYielded(long beforeNs) {
+        if (yielded && yieldedNs - beforeNs <= 0) {
+            changed();
+        }
+    }
+
+    private void changed() {
+        yielded = false;
+        published =
+                new Published(
+                        new Version(instance, published.version.revision() + 1),
+                        own.all().stream().map(PeerRecord::encode).toList());
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new ExchangeException(Kind.UNAVAILABLE, "the side channel is closed");
+        }
+    }
+
+    /**
+     * Questions of peers that were answered.
+     *
+     * @return count since the start
+     */
+    public long questions() {
+        return questions.get();
+    }
+
+    // -- the thread
+
+    private void run() {
+        final ZMQ.Poller poller = context.createPoller(config.maxPeers() + 1);
+        poller.register(router, ZMQ.Poller.POLLIN);
+        final int tickMs = Math.clamp(config.heartbeat().toMillis() / 4, 1, MAX_TICK_MS);
+        while (!closed) {
+            poller.poll(tickMs);
+            answerAll();
+            hearAll();
+            meetPeers(poller);
+            askAll(poller);
+            dropYielded(System.nanoTime() - config.silence().toNanos());
+        }
+        sayGoodbye(poller);
+        poller.close();
+    }
+
+    /** Answers that nothing is published any more until each peer should have asked. */
+    private void sayGoodbye(ZMQ.Poller poller) {
+        dropYielded(System.nanoTime());
+        if (published.cards.isEmpty()) {
+            return;
+        }
+        own.all().forEach(card -> withdraw(card.name()));
+        final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
+        final long startNs = System.nanoTime();
+        while (System.nanoTime() - startNs < patienceNs) {
+            poller.poll(1);
+            answerAll();
+        }
+    }
+
+    private void answerAll() {
+        for (byte[] asker = router.recv(ZMQ.DONTWAIT);
+                asker != null;
+                asker = router.recv(ZMQ.DONTWAIT)) {
+            final List<byte[]> frames = rest(router, 1);
+            try {
+                final Version heard =
+                        SideChannelWire.parseQuestion(frames.isEmpty() ? NO_FRAME : frames.get(0));
+                answer(asker, heard, published);
+            } catch (ExchangeException e) {
+                countMalformed();
+            }
+        }
+    }
+
+    private void answer(byte[] asker, Version heard, Published now) {
+        final boolean same = heard.equals(now.version);
+        final int count = same ? 0 : now.cards.size();
+        router.send(asker, ZMQ.SNDMORE);
+        router.send(
+                SideChannelWire.answer(now.version, same ? SideChannelWire.UNCHANGED : count),
+                count > 0 ? ZMQ.SNDMORE : 0);
+        for (int i = 0; i < count; i++) {
+            router.send(now.cards.get(i), i < count - 1 ? ZMQ.SNDMORE : 0);
+        }
+        questions.incrementAndGet();
+    }
+
+    /** The other frames of a message; those beyond the limit are dropped. */
+    private static List<byte[]> rest(ZMQ.Socket socket, int limit) {
+        final List<byte[]> frames = new ArrayList<>();
+        while (socket.hasReceiveMore()) {
+            final byte[] frame = socket.recv();
+            if (frames.size() < limit) {
+                frames.add(frame);
+            }
+        }
+        return frames;
+    }
+
+    private void hearAll() {
+        for (SidePeer peer : peers.values()) {
+            for (byte[] header = peer.socket().recv(ZMQ.DONTWAIT);
+                    header != null;
+                    header = peer.socket().recv(ZMQ.DONTWAIT)) {
+                final List<byte[]> frames = rest(peer.socket(), MAX_OWN);
+                try {
+                    hear(peer, SideChannelWire.parseAnswer(header), frames);
+                } catch (ExchangeException e) {
+                    countMalformed();
+                }
+            }
+        }
+    }
+
+    private void hear(SidePeer peer, Answer answer, List<byte[]> frames) {
+        final long nowNs = System.nanoTime();
+        if (answer.count() == SideChannelWire.UNCHANGED) {
+            peer.answered(answer.version(), null, nowNs);
+        } else {
+            final List<PeerRecord> cards = new ArrayList<>(frames.size());
+            for (byte[] frame : frames) {
+                try {
+                    cards.add(PeerRecord.decode(frame));
+                } catch (ExchangeException e) {
+                    countMalformed();
+                }
+            }
+            peer.answered(answer.version(), cards, nowNs);
+            final List<String> names = cards.stream().map(PeerRecord::name).toList();
+            view.goneFrom(peer.endpoint(), name -> !names.contains(name));
+        }
+        for (PeerRecord card : peer.cards()) { // also known ones: what was before them may be gone
+            view.offer(card, peer.endpoint(), nowNs);
+            yieldTo(card, nowNs);
+        }
+    }
+
+    private void meetPeers(ZMQ.Poller poller) {
+        if (endpoints.size() == peers.size() && peers.keySet().containsAll(endpoints)) {
+            return;
+        }
+        final long nowNs = System.nanoTime();
+        for (String endpoint : endpoints) {
+            if (!peers.containsKey(endpoint)) {
+                final SidePeer peer = new SidePeer(context, endpoint, nowNs);
+                peer.open(poller);
+                peer.askNow(nowNs);
+                peers.put(endpoint, peer);
+            }
+        }
+        peers.values()
+                .removeIf(
+                        peer -> {
+                            if (endpoints.contains(peer.endpoint())) {
+                                return false;
+                            }
+                            view.goneFrom(peer.endpoint(), name -> true);
+                            peer.close(poller);
+                            return true;
+                        });
+    }
+
+    private void askAll(ZMQ.Poller poller) {
+        final long nowNs = System.nanoTime();
+        for (SidePeer peer : peers.values()) {
+            if (peer.fallsSilent(config, nowNs)) {
+                view.goneFrom(peer.endpoint(), name -> true);
+                peer.reopen(poller);
+            }
+            peer.ask(config, poller, nowNs);
+        }
+    }
+
+    /** As promised; takes two heartbeats if something is published, so that peers hear of it. */
+    @Override
+    public void close() {
+        closed = true;
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        context.close();
+    }
+}

@@ -1,0 +1,102 @@
+package io.kvasir.nixl.exchange.zmq;
+
+import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.exchange.zmq.SideChannelWire.Version;
+
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+
+import java.util.List;
+
+/** One peer of a side channel: its socket and what it has said. Of the exchange's thread. */
+final class SidePeer {
+    /** A connection lost while connecting is only given up, and made anew, after this time. */
+    static final int CONNECTION_HANDSHAKE_MS = 1_000;
+
+    private final ZContext context;
+    private final String endpoint;
+    private ZMQ.Socket socket;
+    private boolean asked;
+    private long askedNs;
+    private long heardNs;
+    private Version heard = Version.NONE;
+    private List<PeerRecord> cards = List.of();
+
+    SidePeer(ZContext context, String endpoint, long nowNs) {
+        this.context = context;
+        this.endpoint = endpoint;
+        askedNs = nowNs;
+        heardNs = nowNs;
+    }
+
+    String endpoint() {
+        return endpoint;
+    }
+
+    ZMQ.Socket socket() {
+        return socket;
+    }
+
+    List<PeerRecord> cards() {
+        return cards;
+    }
+
+    void open(ZMQ.Poller poller) {
+        socket = context.createSocket(SocketType.DEALER);
+        socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
+        socket.setMaxMsgSize(PeerRecord.MAX_BYTES);
+        socket.setIPv6(endpoint.contains("["));
+        socket.connect(endpoint);
+        poller.register(socket, ZMQ.Poller.POLLIN);
+        asked = false;
+    }
+
+    void close(ZMQ.Poller poller) {
+        poller.unregister(socket);
+        socket.close();
+    }
+
+    /** With a new connection, an answer to an earlier question cannot come any more. */
+    void reopen(ZMQ.Poller poller) {
+        close(poller);
+        open(poller);
+    }
+
+    /** Asks if it is time to; a peer that does not answer gets a new connection. */
+    void ask(SideChannelConfig config, ZMQ.Poller poller, long nowNs) {
+        final long sinceNs = nowNs - askedNs;
+        if (asked && sinceNs >= config.silence().toNanos()) {
+            reopen(poller);
+        }
+        if (!asked && sinceNs >= config.heartbeat().toNanos()) {
+            askNow(nowNs);
+        }
+    }
+
+    void askNow(long nowNs) {
+        asked = true;
+        askedNs = nowNs;
+        socket.send(SideChannelWire.question(heard), ZMQ.DONTWAIT);
+    }
+
+    /** It has answered; the cards are null if they have not changed. */
+    void answered(Version version, List<PeerRecord> changed, long nowNs) {
+        asked = false;
+        heardNs = nowNs;
+        heard = version;
+        if (changed != null) {
+            cards = changed;
+        }
+    }
+
+    /** Whether it has just been silent for too long; it is then asked for everything again. */
+    boolean fallsSilent(SideChannelConfig config, long nowNs) {
+        if (heard.equals(Version.NONE) || nowNs - heardNs < config.silence().toNanos()) {
+            return false;
+        }
+        heard = Version.NONE;
+        cards = List.of();
+        return true;
+    }
+}

@@ -1,0 +1,329 @@
+package io.kvasir.nixl.link;
+
+import io.kvasir.nixl.engine.KvLink;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.MetadataExchange.Change;
+import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.transport.KvTransportException;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A link to a named peer that a {@link LinkManager} keeps up. Any thread may ask it; the keeper's
+ * thread moves it.
+ *
+ * <pre>
+ *              card known               linked
+ *   CONNECTING ----------&gt; CONNECTING ---------&gt; UP
+ *       ^                      |                 |  transfer failed, peer gone, newer card
+ *       |  pause over,         v  refused        v
+ *       +--- card known ---- LOST(why) &lt;---------+        close: CLOSED, from anywhere
+ * </pre>
+ */
+public final class ManagedLink implements AutoCloseable {
+    /** How it stands with the peer. */
+    public enum State {
+        /** Its card is looked for, or the link is being made. */
+        CONNECTING,
+        /** {@link ManagedLink#linked} gives the link. */
+        UP,
+        /** It is tried again after a pause, or as soon as the peer is back. */
+        LOST,
+        /** Given up by {@link ManagedLink#close} or with its keeper. */
+        CLOSED
+    }
+
+    /** Told on the keeper's thread; must not block or throw. */
+    @FunctionalInterface
+    public interface Listener {
+        /**
+         * The state has changed.
+         *
+         * @param link whose
+         * @param state the new one
+         * @param why for people; empty when it is up
+         */
+        void onState(ManagedLink link, State state, String why);
+    }
+
+    /**
+     * A link that is up.
+     *
+     * @param link for transfers
+     * @param card what it was made from: says where the peer's blocks lie
+     */
+    public record Linked(KvLink link, PeerRecord card) {}
+
+    /** State, reason and link change together. */
+    private record Standing(State state, String why, Linked linked, long sinceNs) {}
+
+    private enum Step {
+        /** Waits for a card, and for the pause to be over. */
+        WAITING,
+        /** The engine makes a link. */
+        LINKING,
+        /** The link is handed out. */
+        LINKED,
+        /** The engine gives a link up. */
+        UNLINKING,
+        /** Nothing is left. */
+        ENDED
+    }
+
+    private final LinkManager keeper;
+    private final String peer;
+    private final String digest;
+    private final Listener listener;
+    private final AtomicLong handshakes = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private volatile Standing standing;
+    private volatile PeerRecord latest; // null while the peer is gone; written by the exchange
+    private volatile boolean closed;
+    private MetadataExchange.Watch watch;
+
+    // the keeper's thread's
+    private Step step = Step.WAITING;
+    private PeerRecord used; // of the link, or of the last attempt
+    private KvLink link;
+    private CompletableFuture<KvLink> linking;
+    private CompletableFuture<Void> unlinking;
+    private int failuresInARow;
+    private long notBeforeNs;
+
+    ManagedLink(LinkManager keeper, String peer, String digest, Listener listener, long nowNs) {
+        this.keeper = keeper;
+        this.peer = peer;
+        this.digest = digest;
+        this.listener = listener;
+        notBeforeNs = nowNs;
+        standing = new Standing(State.CONNECTING, "no card of " + peer + " yet", null, nowNs);
+    }
+
+    void watch(MetadataExchange exchange) {
+        watch =
+                exchange.watch(
+                        peer,
+                        (change, card) -> {
+                            latest = change == Change.GONE ? null : card;
+                            keeper.wake();
+                        });
+    }
+
+    // -- any thread
+
+    /**
+     * Whom it leads to.
+     *
+     * @return the name that its card is published under
+     */
+    public String peer() {
+        return peer;
+    }
+
+    /**
+     * How it stands.
+     *
+     * @return now
+     */
+    public State state() {
+        return standing.state;
+    }
+
+    /**
+     * Why it is not up.
+     *
+     * @return for people; empty when it is up
+     */
+    public String why() {
+        return standing.why;
+    }
+
+    /**
+     * The link and the card that it was made from, for transfers. A transfer over a link that is
+     * lost meanwhile fails with a reason.
+     *
+     * @return what was up a moment ago
+     * @throws KvTransportException of kind {@code PEER_LOST} if it is not up, saying why; at once
+     */
+    public Linked linked() {
+        final Standing now = standing;
+        if (now.state != State.UP) {
+            throw new KvTransportException(
+                    KvTransportException.Kind.PEER_LOST,
+                    "no link to " + peer + ": " + now.state + ", " + now.why);
+        }
+        return now.linked;
+    }
+
+    /**
+     * The link alone.
+     *
+     * @return as {@link #linked}
+     * @throws KvTransportException as {@link #linked}
+     */
+    public KvLink link() {
+        return linked().link;
+    }
+
+    /**
+     * Links that were made.
+     *
+     * @return since it is kept
+     */
+    public long handshakes() {
+        return handshakes.get();
+    }
+
+    /**
+     * Links that were lost or could not be made.
+     *
+     * @return since it is kept
+     */
+    public long failures() {
+        return failures.get();
+    }
+
+    /**
+     * How long it has been up.
+     *
+     * @return nanoseconds on the keeper's clock; 0 while it is not
+     */
+    public long upForNs() {
+        final Standing now = standing;
+        return now.state == State.UP ? keeper.nowNs() - now.sinceNs : 0;
+    }
+
+    /** Gives it up; the engine lets go of the peer soon. Does not block; idempotent. */
+    @Override
+    public void close() {
+        closed = true;
+        keeper.wake();
+    }
+
+    @Override
+    public String toString() {
+        final Standing now = standing;
+        return "ManagedLink[" + peer + ", " + now.state + ", " + now.why + "]";
+    }
+
+    // -- the keeper's thread
+
+    /** Moves it on; returns how much there was to do. */
+    int move(long nowNs) {
+        final Step before = step;
+        switch (step) {
+            case WAITING -> connectIfDue(nowNs);
+            case LINKING -> handOutIfDone(nowNs);
+            case LINKED -> loseIfDue(nowNs);
+            case UNLINKING -> forgetIfDone(nowNs);
+            case ENDED -> {}
+        }
+        return step == before ? 0 : 1;
+    }
+
+    boolean isEnded() {
+        return step == Step.ENDED;
+    }
+
+    private void connectIfDue(long nowNs) {
+        if (closed) {
+            watch.close();
+            stand(State.CLOSED, "closed", nowNs);
+            step = Step.ENDED;
+            return;
+        }
+        final PeerRecord card = latest;
+        if (card == null) {
+            return;
+        }
+        final boolean fresh = !card.equals(used);
+        if (!fresh && nowNs - notBeforeNs < 0) {
+            return;
+        }
+        used = card;
+        failuresInARow = fresh ? 0 : failuresInARow;
+        try {
+            card.requireCompatible(digest);
+            stand(State.CONNECTING, "makes a link of " + card, nowNs);
+            linking = keeper.engine().link(card.metadata(), card.memory().descriptors());
+            step = Step.LINKING;
+        } catch (ExchangeException | IllegalArgumentException e) {
+            fail(e.getMessage(), nowNs);
+        }
+    }
+
+    private void handOutIfDone(long nowNs) {
+        if (!linking.isDone()) {
+            return;
+        }
+        if (linking.isCompletedExceptionally()) {
+            step = Step.WAITING;
+            fail(linking.exceptionNow().getMessage(), nowNs);
+            return;
+        }
+        link = linking.resultNow();
+        handshakes.incrementAndGet();
+        step = Step.LINKED;
+        standing = new Standing(State.UP, "", new Linked(link, used), nowNs);
+        listener.onState(this, State.UP, "");
+    }
+
+    private void loseIfDue(long nowNs) {
+        final PeerRecord card = latest;
+        if (closed) {
+            stand(State.CLOSED, "closed", nowNs);
+        } else if (!link.isUp()) {
+            lose(link.lostBecause(), nowNs);
+        } else if (card == null) {
+            lose(peer + " is gone from the exchange", nowNs);
+        } else if (!card.equals(used)) {
+            lose(card + " has replaced " + used, nowNs);
+        } else {
+            return;
+        }
+        unlink();
+    }
+
+    private void lose(String why, long nowNs) {
+        if (link.transfers() > 0) {
+            failuresInARow = 0; // the link was good, so this is the first failure
+        }
+        fail(why, nowNs);
+    }
+
+    private void unlink() {
+        unlinking = keeper.engine().unlink(link);
+        step = Step.UNLINKING;
+    }
+
+    private void forgetIfDone(long nowNs) {
+        if (!unlinking.isDone()) {
+            return;
+        }
+        if (unlinking.isCompletedExceptionally() && !keeper.isClosed()) {
+            if (nowNs - notBeforeNs >= 0) { // blocks are still in use: again until they are not
+                fail(unlinking.exceptionNow().getMessage(), nowNs);
+                unlink();
+            }
+            return;
+        }
+        link = null;
+        step = Step.WAITING;
+    }
+
+    private void fail(String why, long nowNs) {
+        failures.incrementAndGet();
+        failuresInARow++;
+        notBeforeNs = nowNs + keeper.backoffNs(failuresInARow);
+        stand(State.LOST, why == null ? "no reason given" : why, nowNs);
+    }
+
+    private void stand(State state, String why, long nowNs) {
+        if (standing.state != State.CLOSED) {
+            standing = new Standing(state, why, null, nowNs);
+            listener.onState(this, state, why);
+        }
+    }
+}

@@ -1,9 +1,0 @@
-package io.kvasir.nixl.transfer;
-
-/**
- * A prepared list of own memory: one end of transfers. From {@link TransferEngine#local}.
- *
- * @param list the transport's handle
- * @param pieces what it consists of
- */
-public record LocalBlocks(long list, Descriptors pieces) {}

@@ -1,0 +1,128 @@
+package io.kvasir.nixl.exchange.zmq;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.nixl.exchange.CardOwner;
+import io.kvasir.nixl.exchange.Cards;
+import io.kvasir.nixl.exchange.Cards.Heard;
+import io.kvasir.nixl.exchange.ExchangeContract;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange;
+
+import org.junit.jupiter.api.Test;
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+class SideChannelExchangeTest extends ExchangeContract {
+    private static final String HOST = "127.0.0.1";
+
+    /** A slow machine must not look like a silent peer. */
+    private static final SideChannelConfig CONFIG =
+            new SideChannelConfig(Duration.ofMillis(20), Duration.ofMillis(2_500), 8);
+
+    private final List<SideChannelExchange> all = new ArrayList<>();
+
+    /** The other process. */
+    static final class Owner {
+        private Owner() {}
+
+        public static void main(String[] args) throws IOException {
+            final SideChannelExchange exchange = new SideChannelExchange(HOST, 0, CONFIG);
+            final String port = Integer.toString(exchange.port());
+            CardOwner.serve(exchange, port, Cards.card(args[0], Long.parseLong(args[1]), 1));
+        }
+    }
+
+    @Override
+    protected MetadataExchange open() {
+        final SideChannelExchange exchange = closing(new SideChannelExchange(HOST, 0, CONFIG));
+        for (SideChannelExchange other : all) {
+            exchange.know(HOST, other.port());
+            other.know(HOST, exchange.port());
+        }
+        all.add(exchange);
+        return exchange;
+    }
+
+    @Override
+    protected Process startOwner(String name, long incarnation) throws IOException {
+        return CardOwner.start(Owner.class, List.of(name, Long.toString(incarnation)));
+    }
+
+    @Override
+    protected void meet(MetadataExchange exchange, String line) {
+        ((SideChannelExchange) exchange).know(HOST, Integer.parseInt(line));
+    }
+
+    @Test
+    void aForgottenPeerIsGone() throws InterruptedException {
+        final MetadataExchange a = open();
+        final SideChannelExchange b = (SideChannelExchange) open();
+        final Heard heard = new Heard();
+        b.watch("a", heard);
+        a.publish(Cards.card("a", 1, 1));
+        assertEquals("UP a 1.1", heard.next());
+        b.forget(HOST, all.getFirst().port());
+        assertEquals("GONE a 1.1", heard.next());
+    }
+
+    @Test
+    void aSuccessorOnTheSamePortIsHeard() throws InterruptedException {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        final Heard heard = new Heard();
+        b.watch("a", heard);
+        a.publish(Cards.card("a", 1, 1));
+        assertEquals("UP a 1.1", heard.next());
+        a.close();
+        final SideChannelExchange next = closing(new SideChannelExchange(HOST, a.port(), CONFIG));
+        next.publish(Cards.card("a", 2, 1));
+        assertEquals("GONE a 1.1", heard.next());
+        assertEquals("UP a 2.1", heard.next());
+    }
+
+    @Test
+    void rubbishIsCountedAndHurtsNobody() throws InterruptedException {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        try (ZContext context = new ZContext()) {
+            final ZMQ.Socket socket = context.createSocket(SocketType.DEALER);
+            socket.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
+            socket.connect("tcp://" + HOST + ":" + a.port());
+            socket.send("rubbish");
+            socket.sendMore("more");
+            socket.send("rubbish");
+            final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
+            while (a.malformed() < 2) {
+                assertTrue(System.nanoTime() - deadlineNs < 0, a.malformed() + " counted");
+                Thread.sleep(1);
+            }
+        }
+        a.publish(Cards.card("a", 1, 1));
+        assertEquals("a", b.find("a", PATIENCE).name());
+    }
+
+    @Test
+    void aTakenPortAndTooManyPeersAreNamed() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final ExchangeException taken =
+                assertThrows(
+                        ExchangeException.class,
+                        () -> new SideChannelExchange(HOST, a.port(), CONFIG));
+        assertEquals(Kind.UNAVAILABLE, taken.kind());
+        for (int port = 1; port <= CONFIG.maxPeers(); port++) {
+            a.know(HOST, port);
+        }
+        assertThrows(ExchangeException.class, () -> a.know(HOST, 9));
+        assertThrows(IllegalArgumentException.class, () -> a.know(HOST, 0));
+    }
+}

@@ -1,0 +1,210 @@
+package io.kvasir.nixl.transport;
+
+import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.memory.KvRegion;
+
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A transport that moves nothing, remembers what it was asked for, and does what a test tells it
+ * to. A peer's metadata is its name.
+ */
+public final class ScriptedTransport implements KvTransport {
+    /** A request as it was made. */
+    public static final class Made {
+        public final Operation operation;
+        public final long localList;
+        public final int[] local;
+        public final long remoteList;
+        public final int[] remote;
+        public final String notification;
+        public boolean posted;
+        public Progress progress = Progress.RUNNING;
+
+        private Made(
+                Operation operation,
+                long localList,
+                int[] local,
+                long remoteList,
+                int[] remote,
+                String notification) {
+            this.operation = operation;
+            this.localList = localList;
+            this.local = local;
+            this.remoteList = remoteList;
+            this.remote = remote;
+            this.notification = notification;
+        }
+    }
+
+    /** Requests that are not released. */
+    public final Map<Long, Made> requests = new LinkedHashMap<>();
+
+    /** Every request that was ever made. */
+    public final List<Made> all = new ArrayList<>();
+
+    /** Peers that are connected. */
+    public final List<String> peers = new ArrayList<>();
+
+    /** Lists that are not released. */
+    public final Map<Long, Descriptors> lists = new LinkedHashMap<>();
+
+    /** Messages as {@code "peer text"}. */
+    public final List<String> sent = new ArrayList<>();
+
+    /** Thrown by {@link #connect}. */
+    public RuntimeException connectFails;
+
+    /** Thrown by {@link #prepare} of a peer's memory. */
+    public RuntimeException prepareFails;
+
+    /** Whether messages cannot be sent. */
+    public boolean refuseSend;
+
+    /** Whether posted requests fail. */
+    public boolean failAtOnce;
+
+    /** Whether posted requests are done. */
+    public boolean doneAtOnce;
+
+    /** Whether requests cannot be given up. */
+    public boolean releaseFails;
+
+    public boolean closed;
+    private long next = 1;
+
+    @Override
+    public String name() {
+        return "scripted";
+    }
+
+    @Override
+    public void register(List<KvRegion> regions) {}
+
+    @Override
+    public void deregister(List<KvRegion> regions) {}
+
+    @Override
+    public byte[] metadata() {
+        return new byte[] {1};
+    }
+
+    @Override
+    public String connect(byte[] metadata) {
+        if (connectFails != null) {
+            throw connectFails;
+        }
+        final String peer = text(metadata);
+        if (!peers.contains(peer)) {
+            peers.add(peer);
+        }
+        return peer;
+    }
+
+    @Override
+    public void disconnect(String peer) {
+        peers.remove(peer);
+    }
+
+    @Override
+    public long prepare(String peer, Descriptors pieces) {
+        if (peer != null && prepareFails != null) {
+            throw prepareFails;
+        }
+        lists.put(next, pieces);
+        return next++;
+    }
+
+    @Override
+    public void releaseList(long list) {
+        lists.remove(list);
+    }
+
+    @Override
+    public long request(
+            Operation operation,
+            long localList,
+            int[] localPlaces,
+            long remoteList,
+            int[] remotePlaces,
+            int count,
+            byte[] notification) {
+        RequestCheck.message(name(), notification);
+        final Made made =
+                new Made(
+                        operation,
+                        localList,
+                        Arrays.copyOf(localPlaces, count),
+                        remoteList,
+                        Arrays.copyOf(remotePlaces, count),
+                        notification == null ? null : text(notification));
+        all.add(made);
+        requests.put(next, made);
+        return next++;
+    }
+
+    private static String text(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public Progress post(long request) {
+        final Made made = requests.get(request);
+        made.posted = true;
+        if (doneAtOnce) {
+            made.progress = Progress.DONE;
+        }
+        if (failAtOnce) {
+            made.progress = Progress.FAILED;
+        }
+        return made.progress;
+    }
+
+    @Override
+    public Progress status(long request) {
+        return requests.get(request).progress;
+    }
+
+    @Override
+    public String failure(long request) {
+        return "scripted failure";
+    }
+
+    @Override
+    public boolean release(long request) {
+        if (releaseFails) {
+            return false;
+        }
+        requests.remove(request);
+        return true;
+    }
+
+    @Override
+    public boolean telemetry(long request, TransferTelemetry out) {
+        return false;
+    }
+
+    @Override
+    public void send(String peer, byte[] message) {
+        if (refuseSend) {
+            throw new KvTransportException(KvTransportException.Kind.PEER_LOST, "told so");
+        }
+        RequestCheck.message(name(), message);
+        sent.add(peer + " " + text(message));
+    }
+
+    @Override
+    public int notifications(NotificationHandler handler) {
+        return 0;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+    }
+}
