@@ -1,9 +1,5 @@
 package io.kvasir.gateway;
 
-import org.eclipse.jetty.http.HttpMethod;
-import org.eclipse.jetty.server.Request;
-import org.eclipse.jetty.server.Response;
-
 /**
  * What the access log says of one request. Nothing of it is the client's text but the id, which was
  * checked: no path beyond the endpoint's own, no query, no header, no body.
@@ -23,19 +19,4 @@ record AccessEntry(
         int status,
         long bytes,
         long firstByteNs,
-        long durationNs) {
-    static AccessEntry of(RequestRecord record, Request request, Response response) {
-        final long durationNs = System.nanoTime() - request.getHeadersNanoTime();
-        final HttpMethod method = HttpMethod.fromString(request.getMethod());
-        return new AccessEntry(
-                Request.getTimeStamp(request),
-                Request.getRemoteAddr(request),
-                method == null ? "-" : method.asString(),
-                request.getConnectionMetaData().getProtocol(),
-                record,
-                record.status(),
-                Response.getContentBytesWritten(response),
-                record.firstByteNs() < 0 ? durationNs : record.firstByteNs(),
-                durationNs);
-    }
-}
+        long durationNs) {}

@@ -21,12 +21,6 @@ import java.util.concurrent.atomic.LongAdder;
  * them. What finds the queue full, or cannot be written, is dropped and counted.
  */
 final class AccessLog implements AutoCloseable {
-    /** {@link GatewaySettings#ACCESS_LOG} of no log. */
-    static final String OFF = "off";
-
-    /** {@link GatewaySettings#ACCESS_LOG} of standard output. */
-    static final String STDOUT = "stdout";
-
     private static final Logger LOG = LoggerFactory.getLogger(AccessLog.class);
     private static final int QUEUE_LENGTH = 16_384;
     private static final int BATCH_BYTES = 1 << 16;
@@ -71,11 +65,11 @@ final class AccessLog implements AutoCloseable {
      */
     static AccessLog of(GatewayConfig config) {
         final String target = config.get(GatewaySettings.ACCESS_LOG);
-        if (target.equals(OFF)) {
+        if (target.equals(GatewaySettings.ACCESS_LOG_OFF)) {
             return null;
         }
         final Opener opener =
-                target.equals(STDOUT)
+                target.equals(GatewaySettings.ACCESS_LOG_STDOUT)
                         ? AccessLog::standardOutput
                         : () -> new FileOutputStream(Path.of(target).toFile(), true);
         try {

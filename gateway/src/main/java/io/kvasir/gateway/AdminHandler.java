@@ -13,8 +13,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -71,21 +69,21 @@ final class AdminHandler extends Handler.Abstract {
             Paths.check(PATHS, path, request.getMethod());
             answer(path, request, response, callback);
         } catch (ApiException e) {
-            Answers.error(response, callback, e, RequestRecord.of(request).id());
+            Answers.error(response, callback, e, RequestRecords.of(request).id());
         } catch (IOException | RuntimeException e) {
             LOG.atError()
-                    .addKeyValue(RequestRecord.LOG_KEY, RequestRecord.of(request).id())
+                    .addKeyValue(RequestRecord.LOG_KEY, RequestRecords.of(request).id())
                     .setCause(LogText.of(e))
                     .log(
                             "{}: admin port: {} {} failed",
-                            RequestRecord.of(request).id(),
+                            RequestRecords.of(request).id(),
                             LogText.of(request.getMethod()),
                             LogText.of(path));
             Answers.error(
                     response,
                     callback,
                     ApiException.internal("internal error; see the log"),
-                    RequestRecord.of(request).id());
+                    RequestRecords.of(request).id());
         }
         return true;
     }
@@ -145,16 +143,6 @@ final class AdminHandler extends Handler.Abstract {
 
     private static boolean isAddress(String host) {
         return host.indexOf(':') >= 0 || host.matches("[0-9.]+");
-    }
-
-    /** Whether connections to an address can come from this machine alone. */
-    static boolean isLoopback(String host) {
-        try {
-            return InetAddress.getByName(host).isLoopbackAddress();
-        } catch (UnknownHostException e) {
-            LOG.debug("{} is no loopback address", host, e);
-            return false;
-        }
     }
 
     /** The newest, or all of one request. */

@@ -29,7 +29,7 @@ final class Answers {
             response.getHeaders().put(error.header());
         }
         if (requestId != null) {
-            response.getHeaders().put(ProxyHeaders.REQUEST_ID, requestId);
+            response.getHeaders().put(RequestRecord.HEADER, requestId);
         }
         write(response, callback, error.status(), JSON, error.body(requestId));
     }

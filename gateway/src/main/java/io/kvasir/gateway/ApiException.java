@@ -3,8 +3,6 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.router.RouteException;
-
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpHeader;
 
@@ -193,58 +191,51 @@ final class ApiException extends Exception {
                 "the router is closed");
     }
 
-    static ApiException route(RouteException cause) {
-        final int status =
-                switch (cause.kind()) {
-                    case INVALID -> 400;
-                    case OVERLOADED -> 429;
-                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
-                };
+    /**
+     * The router refused the request.
+     *
+     * @param status 400, 429 or 503
+     */
+    static ApiException ofRouter(int status, String kind, boolean retryable, String message) {
         return new ApiException(
                 status,
                 status == 400 ? "invalid_request_error" : "server_error",
                 null,
                 status == 429 ? "overloaded" : status == 400 ? null : "service_unavailable",
                 Leg.ROUTER,
-                cause.kind().name().toLowerCase(java.util.Locale.ROOT),
+                kind,
                 null,
-                cause.kind().retryable(),
-                textForClient(cause));
+                retryable,
+                message);
     }
 
-    /** The router's message names workers and knobs: they are the operator's. */
-    private static String textForClient(RouteException cause) {
-        return switch (cause.kind()) {
-            case OVERLOADED -> "too many requests are being served at this moment; try again later";
-            case NO_WORKERS -> "no worker can serve requests at this moment; try again later";
-            case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
-            case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
-            case INVALID -> cause.getMessage();
-        };
-    }
-
-    static ApiException upstream(int status, UpstreamFault fault, String worker, String message) {
+    /**
+     * A worker failed the request; another gateway or a later attempt may serve it.
+     *
+     * @param worker null where the client may not know it
+     */
+    static ApiException upstream(int status, String kind, String worker, String message) {
         return new ApiException(
                 status,
                 "server_error",
                 null,
-                "upstream_" + fault.spelling(),
+                "upstream_" + kind,
                 Leg.UPSTREAM,
-                fault.spelling(),
+                kind,
                 worker,
                 true,
                 message);
     }
 
     /** The gateway itself could not ask a worker; another gateway may serve the request. */
-    static ApiException unable(UpstreamFault fault, String message) {
+    static ApiException unable(int status, String kind, String message) {
         return new ApiException(
-                fault.status(),
+                status,
                 "server_error",
                 null,
                 "service_unavailable",
                 Leg.GATEWAY,
-                fault.spelling(),
+                kind,
                 null,
                 true,
                 message);

@@ -28,7 +28,7 @@ final class ClientProbe {
 
     private final Request request;
     private final Consumer<Throwable> whenLeft;
-    private ResponsePump pump; // guarded by this; null before the answer's head
+    private Runnable comment; // guarded by this; null before the answer's head
     private boolean ended; // guarded by this
 
     /**
@@ -64,17 +64,17 @@ final class ClientProbe {
 
     /** False once there is nothing to find out. */
     private boolean write() throws IOException {
-        final ResponsePump begun;
+        final Runnable writeComment;
         synchronized (this) {
             if (ended) {
                 return false;
             }
-            begun = pump;
-            if (begun == null) {
+            writeComment = comment;
+            if (writeComment == null) {
                 return writeInterim();
             }
         }
-        begun.writeComment();
+        writeComment.run();
         return true;
     }
 
@@ -90,9 +90,13 @@ final class ClientProbe {
         return true;
     }
 
-    /** The head of an answer is about to be sent; nothing is written before it from now on. */
-    synchronized void headFollows(ResponsePump answer) {
-        pump = answer;
+    /**
+     * The head of an answer is about to be sent; nothing is written before it from now on.
+     *
+     * @param writeComment writes a comment into the answer where it is an event stream
+     */
+    synchronized void headFollows(Runnable writeComment) {
+        comment = writeComment;
     }
 
     /** Nothing is written from now on. */

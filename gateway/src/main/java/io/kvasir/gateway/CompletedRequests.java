@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.RequestLog;
 import org.eclipse.jetty.server.Response;
@@ -22,10 +23,25 @@ final class CompletedRequests implements RequestLog {
 
     @Override
     public void log(Request request, Response response) {
-        final RequestRecord record = RequestRecord.of(request);
-        var _ = record.count(metrics, response.getStatus());
+        final RequestRecord record = RequestRecords.of(request);
+        var _ = metrics.ended(record, response.getStatus());
         if (accessLog != null) {
-            accessLog.add(AccessEntry.of(record, request, response));
+            accessLog.add(entry(record, request, response));
         }
+    }
+
+    private static AccessEntry entry(RequestRecord record, Request request, Response response) {
+        final long durationNs = System.nanoTime() - request.getHeadersNanoTime();
+        final HttpMethod method = HttpMethod.fromString(request.getMethod());
+        return new AccessEntry(
+                Request.getTimeStamp(request),
+                Request.getRemoteAddr(request),
+                method == null ? "-" : method.asString(),
+                request.getConnectionMetaData().getProtocol(),
+                record,
+                record.status(),
+                Response.getContentBytesWritten(response),
+                record.firstByteNs() < 0 ? durationNs : record.firstByteNs(),
+                durationNs);
     }
 }

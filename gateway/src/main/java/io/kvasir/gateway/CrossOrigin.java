@@ -17,8 +17,6 @@ import java.util.regex.Pattern;
 
 /** Lets pages of the configured origins call the gateway; preflights are answered here. */
 final class CrossOrigin extends CrossOriginHandler {
-    static final String ANY = "*";
-
     /** What clients of the API send from within a browser. */
     private static final List<String> HEADERS =
             List.of(
@@ -43,14 +41,14 @@ final class CrossOrigin extends CrossOriginHandler {
     private CrossOrigin(GatewayConfig config) {
         final Set<String> origins = new LinkedHashSet<>();
         for (String origin : config.get(GatewaySettings.CORS_ORIGINS)) {
-            origins.add(origin.equals(ANY) ? ANY : Pattern.quote(origin));
+            origins.add(origin.equals(CorsOrigin.ANY) ? CorsOrigin.ANY : Pattern.quote(origin));
         }
         final Set<String> headers = new LinkedHashSet<>(HEADERS);
         headers.addAll(config.get(GatewaySettings.CORS_HEADERS));
         setAllowedOriginPatterns(origins);
         setAllowedMethods(Set.of("GET", "HEAD", "POST"));
         setAllowedHeaders(headers);
-        setExposedHeaders(Set.of(ProxyHeaders.REQUEST_ID, HttpHeader.RETRY_AFTER.asString()));
+        setExposedHeaders(Set.of(RequestRecord.HEADER, HttpHeader.RETRY_AFTER.asString()));
         setPreflightMaxAge(config.get(GatewaySettings.CORS_MAX_AGE));
         setAllowCredentials(config.get(GatewaySettings.CORS_CREDENTIALS));
     }
@@ -65,17 +63,9 @@ final class CrossOrigin extends CrossOriginHandler {
         return outer;
     }
 
-    /**
-     * Checks an origin.
-     *
-     * @return the same
-     * @throws IllegalArgumentException if it is none
-     */
-    static String origin(String text) {
-        if (!text.equals(ANY) && !text.matches("[a-z][a-z0-9+.-]*://[^/\\s*]+|null")) {
-            throw new IllegalArgumentException("is no origin, as https://chat.example:8443 is");
-        }
-        return text;
+    /** What pages of other origins may do is the gateway's to say. */
+    static boolean isForBrowsers(HttpField field) {
+        return field.getLowerCaseName().startsWith("access-control-");
     }
 
     @Override
@@ -98,13 +88,13 @@ final class CrossOrigin extends CrossOriginHandler {
         @Override
         public void reset() {
             final List<HttpField> kept =
-                    getHeaders().stream().filter(KeepingResponse::isForBrowsers).toList();
+                    getHeaders().stream().filter(KeepingResponse::isKept).toList();
             super.reset();
             kept.forEach(getHeaders()::put);
         }
 
-        private static boolean isForBrowsers(HttpField field) {
-            return field.getHeader() == HttpHeader.VARY || ProxyHeaders.isForBrowsers(field);
+        private static boolean isKept(HttpField field) {
+            return field.getHeader() == HttpHeader.VARY || CrossOrigin.isForBrowsers(field);
         }
     }
 }

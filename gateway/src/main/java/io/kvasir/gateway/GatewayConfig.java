@@ -6,6 +6,8 @@ import io.kvasir.router.Settings;
 import io.kvasir.router.Settings.Source;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -30,7 +32,7 @@ public final class GatewayConfig {
         }
         if (get(GatewaySettings.ADMIN_TOKEN) == null
                 && get(GatewaySettings.ADMIN_TOKEN_FILE) == null
-                && !AdminHandler.isLoopback(get(GatewaySettings.ADMIN_HOST))) {
+                && !isLoopback(get(GatewaySettings.ADMIN_HOST))) {
             throw new IllegalArgumentException(
                     "admin-host="
                             + get(GatewaySettings.ADMIN_HOST)
@@ -38,7 +40,7 @@ public final class GatewayConfig {
                             + " admin-host=127.0.0.1");
         }
         if (get(GatewaySettings.CORS_CREDENTIALS)
-                && get(GatewaySettings.CORS_ORIGINS).contains(CrossOrigin.ANY)) {
+                && get(GatewaySettings.CORS_ORIGINS).contains(CorsOrigin.ANY)) {
             throw new IllegalArgumentException(
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
@@ -60,6 +62,15 @@ public final class GatewayConfig {
                             + " workers (dp ranks counted) exceed max-workers="
                             + get(RouterSettings.MAX_WORKERS)
                             + "; raise it");
+        }
+    }
+
+    /** Whether connections to an address can come from this machine alone. */
+    private static boolean isLoopback(String host) {
+        try {
+            return InetAddress.getByName(host).isLoopbackAddress();
+        } catch (UnknownHostException e) {
+            return false; // a name without an address is none
         }
     }
 

@@ -151,7 +151,7 @@ final class GatewayHandler extends Handler.Abstract {
                         : RoutingHeaders.NONE;
         final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();
-        final RequestRecord record = RequestRecord.of(request);
+        final RequestRecord record = RequestRecords.of(request);
         final RoutedPrompt prompt = prompts.read(inference, overrides, record.id());
         context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
         record.model(prompts.servedModel(inference.model));
@@ -251,7 +251,7 @@ final class GatewayHandler extends Handler.Abstract {
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }
-        Answers.error(response, callback, error, RequestRecord.of(request).id());
+        Answers.error(response, callback, error, RequestRecords.of(request).id());
         return true;
     }
 }

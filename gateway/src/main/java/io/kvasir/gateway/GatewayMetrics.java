@@ -38,8 +38,7 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
-import java.util.function.IntSupplier;
-import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
 
@@ -69,6 +68,7 @@ final class GatewayMetrics {
             new EnumMap<>(InferenceRequest.Route.class);
     private Runnable take = () -> {};
     private volatile Snapshot snapshot;
+    private volatile GatewayActivity activity;
     private final Counter requests;
     private final Counter attempts;
     private final Counter disconnects;
@@ -319,41 +319,47 @@ final class GatewayMetrics {
         }
     }
 
-    /** Adds what the gateway itself is busy with. */
-    void watch(
-            AdmissionGate gate,
-            PromptExecutor executor,
-            Set<ProxyExchange> running,
-            IntSupplier connections,
-            LongSupplier droppedLines) {
+    /**
+     * Adds what the gateway itself is busy with.
+     *
+     * @param now asked once for each page
+     */
+    void watch(Supplier<GatewayActivity> now) {
+        final Runnable before = take;
+        take =
+                () -> {
+                    before.run();
+                    activity = now.get();
+                };
+        take.run();
         gauge(
                 "kvasir_requests_preparing",
                 "Requests that were let in and are not booked yet",
-                out -> out.call(gate.preparing()));
+                out -> out.call(activity.preparing()));
         gauge(
                 "kvasir_prompts_waiting",
                 "Requests that wait for one of the prompt-threads",
-                out -> out.call(executor.waiting()));
+                out -> out.call(activity.waitingPrompts()));
         gauge(
                 "kvasir_body_bytes_in_flight",
                 "Bytes of request bodies in memory; max-body-bytes-in-flight limits them",
-                out -> out.call((double) gate.bodyBytes()));
+                out -> out.call((double) activity.bodyBytes()));
         gauge(
                 "kvasir_requests_in_flight",
                 "Requests that wait for a worker's answer or get it",
-                out -> out.call(running.size()));
+                out -> out.call(activity.exchanges()));
         gauge(
                 "kvasir_streams_in_flight",
                 "Those of them that are answered as streams",
-                out -> out.call((double) running.stream().filter(ProxyExchange::isStream).count()));
+                out -> out.call(activity.streams()));
         gauge(
                 "kvasir_open_connections",
                 "Connections of clients",
-                out -> out.call(connections.getAsInt()));
+                out -> out.call(activity.connections()));
         count(
                 "kvasir_access_log_dropped_total",
                 "Lines of the access log that were not written",
-                out -> out.call((double) droppedLines.getAsLong()));
+                out -> out.call((double) activity.droppedLogLines()));
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */
@@ -580,12 +586,19 @@ final class GatewayMetrics {
         }
     }
 
-    void routed(DecisionRecord decision, long durationNs) {
-        routing.labelValues(decision.mode().spelling()).observe(durationNs / NANOS);
+    /**
+     * A prompt was booked on a worker.
+     *
+     * @param tokens of the prompt, 0 where they are unknown
+     * @param predictedCachedTokens those of them that the worker is taken to hold
+     */
+    void routed(
+            String mode, String worker, int tokens, int predictedCachedTokens, long durationNs) {
+        routing.labelValues(mode).observe(durationNs / NANOS);
         dynamoRouting.observe(durationNs / NANOS);
-        promptTokens.labelValues(decision.worker()).inc(decision.tokens());
-        if (decision.tokens() > 0) {
-            hitRate.observe((double) decision.predictedCachedTokens() / decision.tokens());
+        promptTokens.labelValues(worker).inc(tokens);
+        if (tokens > 0) {
+            hitRate.observe((double) predictedCachedTokens / tokens);
         }
     }
 
@@ -626,18 +639,22 @@ final class GatewayMetrics {
     }
 
     /**
-     * An answer was sent, or could not be.
+     * Counts a request that has ended: its answer was sent, or could not be.
      *
-     * @param mode null if it was not routed
-     * @param model one that is served, null for none
+     * @param status what it came to; the head may have said something else
+     * @return false if it was counted before
      */
-    void answered(Endpoint endpoint, int status, String mode, String model) {
+    boolean ended(RequestRecord record, int status) {
+        if (!record.end(status)) {
+            return false;
+        }
         requests.labelValues(
-                        endpoint.label,
+                        record.endpoint().label,
                         Integer.toString(status),
-                        Objects.requireNonNullElse(mode, "none"),
-                        Objects.requireNonNullElse(model, "none"))
+                        Objects.requireNonNullElse(record.mode(), "none"),
+                        Objects.requireNonNullElse(record.model(), "none"))
                 .inc();
+        return true;
     }
 
     void disconnected(InferenceRequest.Route route) {

@@ -138,12 +138,7 @@ public final class GatewayServer implements AutoCloseable {
                         new AnswerCoding(config),
                         running);
         final AdmissionGate gate = newGate();
-        metrics.watch(
-                gate,
-                executor,
-                running,
-                () -> connector.getConnectedEndPoints().size(),
-                () -> accessLog == null ? 0 : accessLog.dropped());
+        metrics.watch(() -> activity(gate));
         readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
         endpoints = new StatusEndpoints(config, router, registry, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
@@ -608,5 +603,16 @@ public final class GatewayServer implements AutoCloseable {
         if (ownsEncoder && encoder != null) {
             encoder.close();
         }
+    }
+
+    private GatewayActivity activity(AdmissionGate gate) {
+        return new GatewayActivity(
+                gate.preparing(),
+                executor.waiting(),
+                gate.bodyBytes(),
+                running.size(),
+                (int) running.stream().filter(ProxyExchange::isStream).count(),
+                connector.getConnectedEndPoints().size(),
+                accessLog == null ? 0 : accessLog.dropped());
     }
 }

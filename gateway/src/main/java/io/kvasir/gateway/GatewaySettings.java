@@ -20,6 +20,12 @@ public final class GatewaySettings {
     /** {@link #WARM_UP} of a gateway that is a process of its own. */
     public static final Duration SERVE_WARM_UP = Duration.ofSeconds(2);
 
+    /** {@link #ACCESS_LOG} of no log. */
+    public static final String ACCESS_LOG_OFF = "off";
+
+    /** {@link #ACCESS_LOG} of standard output. */
+    public static final String ACCESS_LOG_STDOUT = "stdout";
+
     private static final List<Setting<?>> ROWS = new ArrayList<>();
 
     /** Name under which the model is served; requests for another one get a 404. */
@@ -279,7 +285,7 @@ public final class GatewaySettings {
                     Setting.list(
                             "trusted-network",
                             "RANGE",
-                            TrustedCallers::network,
+                            AddressRange::check,
                             "Addresses of such callers, as 10.0.0.0/8 or ::1; that of the"
                                     + " connection counts, no header does."));
 
@@ -409,7 +415,7 @@ public final class GatewaySettings {
                     Setting.list(
                                     "cors-origin",
                                     "ORIGIN",
-                                    CrossOrigin::origin,
+                                    CorsOrigin::check,
                                     "Origin of web pages that may call the gateway, as"
                                             + " https://chat.example, or * for any. None by"
                                             + " default.")
@@ -774,7 +780,7 @@ public final class GatewaySettings {
                             "access-log",
                             "TARGET",
                             Function.identity(),
-                            AccessLog.OFF,
+                            ACCESS_LOG_OFF,
                             "A line for each request: off, stdout, or a file, which is opened anew"
                                     + " on SIGHUP. No prompts, queries or headers are in it; what"
                                     + " cannot be written in time is dropped and counted."));

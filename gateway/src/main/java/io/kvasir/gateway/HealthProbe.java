@@ -242,8 +242,9 @@ final class HealthProbe {
 
     private Request request(Upstream upstream, String path) {
         final Request request =
-                config.get(GatewaySettings.UPSTREAM_HTTP2)
-                        .applyTo(client.newRequest(upstream.url()))
+                UpstreamTransport.applyTo(
+                                client.newRequest(upstream.url()),
+                                config.get(GatewaySettings.UPSTREAM_HTTP2))
                         .path(upstream.path(path));
         final String authorization = key.of(upstream);
         return authorization == null

@@ -130,7 +130,7 @@ final class PromptTask {
         if (underWay != null) {
             underWay.cancel();
         }
-        var _ = RequestRecord.of(request).count(metrics, ProxyExchange.CLIENT_LEFT);
+        var _ = metrics.ended(RequestRecords.of(request), RequestRecord.CLIENT_LEFT);
         callback.failed(cause);
     }
 }

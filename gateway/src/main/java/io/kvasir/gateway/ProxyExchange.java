@@ -32,9 +32,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
 
-    /** What the metrics say of a request whose client left. */
-    static final int CLIENT_LEFT = 499;
-
     private final ProxyContext context;
     private final ProxyRequest proxied;
     private final Request request;
@@ -154,7 +151,9 @@ final class ProxyExchange {
             }
             current = tried;
             retries.begun();
-            proxied.record().routed(booking.decision());
+            final DecisionRecord decision = booking.decision();
+            proxied.record()
+                    .routed(decision.mode().spelling(), decision.worker(), decision.tokens());
         }
         if (waitNs == 0) {
             tried.send();
@@ -208,10 +207,10 @@ final class ProxyExchange {
         endWatch();
         final BookedAttempt tried = current();
         if (tried != null) {
-            tried.abandon("client_left", CLIENT_LEFT, cause);
+            tried.abandon("client_left", RequestRecord.CLIENT_LEFT, cause);
         }
         context.metrics().disconnected(proxied.inference().route);
-        finished(CLIENT_LEFT);
+        finished(RequestRecord.CLIENT_LEFT);
         callback.failed(cause);
     }
 
@@ -242,7 +241,7 @@ final class ProxyExchange {
     }
 
     private void finished(int status) {
-        if (proxied.record().count(context.metrics(), status)) {
+        if (context.metrics().ended(proxied.record(), status)) {
             context.metrics()
                     .finished(
                             proxied.inference().route, proxied.inference().stream, sinceStartNs());
@@ -292,7 +291,7 @@ final class ProxyExchange {
         private HttpFields headers() {
             final HttpFields.Mutable headers = HttpFields.build();
             ProxyHeaders.toWorker(request.getHeaders(), headers);
-            headers.put(ProxyHeaders.REQUEST_ID, proxied.requestId());
+            headers.put(RequestRecord.HEADER, proxied.requestId());
             if (upstream.hasRanks()) {
                 headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
             }
@@ -436,10 +435,10 @@ final class ProxyExchange {
                             fault,
                             fault.textForClient());
             return fault.isOwn()
-                    ? ApiException.unable(fault, text)
+                    ? ApiException.unable(fault.status(), fault.spelling(), text)
                     : ApiException.upstream(
                             fault.status(),
-                            fault,
+                            fault.spelling(),
                             proxied.trusted() ? upstream.name() : null,
                             text);
         }
@@ -483,7 +482,7 @@ final class ProxyExchange {
 
         @Override
         public void committing(HttpFields.Mutable headers) {
-            clientProbe.headFollows(pump);
+            clientProbe.headFollows(pump::writeComment);
             proxied.record().firstByte(sinceStartNs());
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());

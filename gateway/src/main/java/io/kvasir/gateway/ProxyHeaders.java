@@ -9,7 +9,6 @@ import java.util.Set;
 
 /** Which headers go from one side to the other: all but those that belong to one connection. */
 final class ProxyHeaders {
-    static final String REQUEST_ID = "X-Request-Id";
     static final String RANK = "X-data-parallel-rank";
 
     private static final Set<String> OF_ONE_CONNECTION =
@@ -71,7 +70,7 @@ final class ProxyHeaders {
         for (HttpField field : given) {
             final String name = field.getLowerCaseName();
             if (!isPassedOn(given, name)
-                    || isForBrowsers(field)
+                    || CrossOrigin.isForBrowsers(field)
                     || name.equals("x-request-id") // the answer has it already
                     || (isStream && name.equals("content-length"))) {
                 continue;
@@ -82,11 +81,6 @@ final class ProxyHeaders {
                 headers.add(field);
             }
         }
-    }
-
-    /** What pages of other origins may do is the gateway's to say. */
-    static boolean isForBrowsers(HttpField field) {
-        return field.getLowerCaseName().startsWith("access-control-");
     }
 
     private static boolean isPassedOn(HttpFields all, String name) {

@@ -26,7 +26,7 @@ final class RequestFailures {
      * @param failure an {@link ApiException} says what to answer; anything else is ours
      */
     void answer(Request request, Response response, Callback callback, Throwable failure) {
-        final RequestRecord record = RequestRecord.of(request);
+        final RequestRecord record = RequestRecords.of(request);
         final ApiException error;
         if (failure instanceof ApiException refusal) {
             error = refusal;
@@ -36,7 +36,7 @@ final class RequestFailures {
                     ApiException.internal(
                             "internal error; the gateway's log has request " + record.id());
         }
-        var _ = record.count(metrics, error.status());
+        var _ = metrics.ended(record, error.status());
         response.reset();
         Answers.error(response, callback, error, record.id());
     }

@@ -1,11 +1,5 @@
 package io.kvasir.gateway;
 
-import org.eclipse.jetty.http.HttpField;
-import org.eclipse.jetty.http.HttpFields;
-import org.eclipse.jetty.server.Request;
-
-import java.util.HexFormat;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -14,15 +8,18 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * time; counted once.
  */
 final class RequestRecord {
+    /** Header that carries the id. */
+    static final String HEADER = "X-Request-Id";
+
+    /** Status of a request whose client left. */
+    static final int CLIENT_LEFT = 499;
+
     /** Key of the id beside messages of the log. */
     static final String LOG_KEY = "request_id";
 
-    private static final String ATTRIBUTE = RequestRecord.class.getName();
-    private static final int MAX_ID_LENGTH = 128;
-
     private final String id;
     private final Endpoint endpoint;
-    private final AtomicBoolean counted = new AtomicBoolean();
+    private final AtomicBoolean ended = new AtomicBoolean();
     private volatile int status;
     private volatile String model;
     private volatile String mode;
@@ -36,51 +33,6 @@ final class RequestRecord {
         this.endpoint = endpoint;
     }
 
-    /** The record of a request; made when it is asked for first. */
-    static RequestRecord of(Request request) {
-        if (request.getAttribute(ATTRIBUTE) instanceof RequestRecord known) {
-            return known;
-        }
-        final String given = givenId(request.getHeaders());
-        final RequestRecord made =
-                new RequestRecord(
-                        given == null ? newId() : given,
-                        Endpoint.of(Request.getPathInContext(request)));
-        request.setAttribute(ATTRIBUTE, made);
-        return made;
-    }
-
-    /** The client's id; null for none, several, or one that does not belong into logs. */
-    private static String givenId(HttpFields headers) {
-        HttpField found = null;
-        for (HttpField field : headers) {
-            if (field.is(ProxyHeaders.REQUEST_ID)) {
-                if (found != null) {
-                    return null;
-                }
-                found = field;
-            }
-        }
-        return found != null && isUsable(found.getValue()) ? found.getValue() : null;
-    }
-
-    /** Whether a text can be an id: visible ASCII, not too long. */
-    private static boolean isUsable(String text) {
-        if (text == null || text.isEmpty() || text.length() > MAX_ID_LENGTH) {
-            return false;
-        }
-        for (int i = 0; i < text.length(); i++) {
-            if (text.charAt(i) <= ' ' || text.charAt(i) > '~') {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    private static String newId() {
-        return "kv-" + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong());
-    }
-
     String id() {
         return id;
     }
@@ -90,21 +42,20 @@ final class RequestRecord {
     }
 
     /**
-     * Counts the answer.
+     * Ends it.
      *
      * @param httpStatus what it came to; the head may have said something else
-     * @return false if it was counted before
+     * @return false if it has ended before
      */
-    boolean count(GatewayMetrics metrics, int httpStatus) {
-        if (!counted.compareAndSet(false, true)) {
+    boolean end(int httpStatus) {
+        if (!ended.compareAndSet(false, true)) {
             return false;
         }
         status = httpStatus;
-        metrics.answered(endpoint, httpStatus, mode, model);
         return true;
     }
 
-    /** What it came to; 0 before it is counted. */
+    /** What it came to; 0 before its end. */
     int status() {
         return status;
     }
@@ -114,11 +65,15 @@ final class RequestRecord {
         model = served;
     }
 
-    /** It was booked, perhaps not for the first time. */
-    void routed(DecisionRecord decision) {
-        mode = decision.mode().spelling();
-        worker = decision.worker();
-        promptTokens = decision.tokens() > 0 ? decision.tokens() : UsageReader.UNKNOWN;
+    /**
+     * It was booked, perhaps not for the first time.
+     *
+     * @param tokens of its prompt, 0 where they are unknown
+     */
+    void routed(String routingMode, String workerName, int tokens) {
+        mode = routingMode;
+        worker = workerName;
+        promptTokens = tokens > 0 ? tokens : UsageReader.UNKNOWN;
     }
 
     /** The head of its answer is about to be sent. */

@@ -50,7 +50,7 @@ final class StatusHandler extends Handler.Wrapper {
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) {
-        response.getHeaders().put(ProxyHeaders.REQUEST_ID, RequestRecord.of(request).id());
+        response.getHeaders().put(RequestRecord.HEADER, RequestRecords.of(request).id());
         final Readiness.State state =
                 switch (Request.getPathInContext(request)) {
                     case "/live" -> Readiness.State.LIVE;
@@ -86,7 +86,7 @@ final class StatusHandler extends Handler.Wrapper {
         if (!method.equals("GET") && !method.equals("HEAD")) {
             final ApiException error =
                     Paths.wrongMethod(Request.getPathInContext(request), METHODS, method);
-            Answers.error(response, callback, error, RequestRecord.of(request).id());
+            Answers.error(response, callback, error, RequestRecords.of(request).id());
             return;
         }
         final ObjectNode page = Json.MAPPER.createObjectNode();

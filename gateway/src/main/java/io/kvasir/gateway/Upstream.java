@@ -36,7 +36,7 @@ final class Upstream {
     private final KvRouter router;
     private final UpstreamHealth health;
     private final Runnable healthChanged;
-    private final Set<UpstreamAttempt> underWay = ConcurrentHashMap.newKeySet();
+    private final Set<RunningAttempt> underWay = ConcurrentHashMap.newKeySet();
     private volatile List<Worker> ranks = List.of();
     private boolean admitted; // guarded by this
     private boolean contacted; // by a probe; guarded by this
@@ -188,12 +188,12 @@ final class Upstream {
     }
 
     /** An attempt begins. */
-    void begun(UpstreamAttempt attempt) {
+    void begun(RunningAttempt attempt) {
         underWay.add(attempt);
     }
 
     /** An attempt is over. */
-    void ended(UpstreamAttempt attempt) {
+    void ended(RunningAttempt attempt) {
         underWay.remove(attempt);
     }
 

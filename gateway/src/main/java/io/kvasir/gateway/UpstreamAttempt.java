@@ -22,7 +22,7 @@ import java.util.function.Consumer;
  * <p>The outcome is {@link Failed}, or {@link Answered} and, where the answer breaks off, {@link
  * Broken} after it. Outcomes are reported on I/O threads, one at a time.
  */
-final class UpstreamAttempt {
+final class UpstreamAttempt implements RunningAttempt {
     /** What came of it. */
     sealed interface Outcome {}
 
@@ -77,7 +77,7 @@ final class UpstreamAttempt {
         final String contentType = headers.get(HttpHeader.CONTENT_TYPE);
         final UpstreamHttp2 http2 = context.config().get(GatewaySettings.UPSTREAM_HTTP2);
         final Request prepared =
-                http2.applyTo(context.client().newRequest(upstream.url()))
+                UpstreamTransport.applyTo(context.client().newRequest(upstream.url()), http2)
                         .path(upstream.path(pathAndQuery))
                         .method("POST")
                         .idleTimeout(0, TimeUnit.MILLISECONDS) // the attempt has limits of its own
@@ -92,7 +92,10 @@ final class UpstreamAttempt {
                         .onResponseContentSource(this::answered);
         if (ownConnection) {
             // a pool of its own, which nothing returns to; one of HTTP/2 would be shared
-            prepared.tag(http2.mayShareConnection(upstream.url()) ? new Object() : OWN_CONNECTION)
+            prepared.tag(
+                            UpstreamTransport.mayShareConnection(http2, upstream.url())
+                                    ? new Object()
+                                    : OWN_CONNECTION)
                     .headers(all -> all.put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE));
         }
         request = prepared;
@@ -157,7 +160,8 @@ final class UpstreamAttempt {
     }
 
     /** Ends what is under way, as there is nothing to be waited for. */
-    void workerDied(String description) {
+    @Override
+    public void workerDied(String description) {
         abort(new FoundDeadException("the worker is silent to probes, too: " + description));
     }
 }

@@ -7,13 +7,17 @@ import org.eclipse.jetty.client.DuplexConnectionPool;
 import org.eclipse.jetty.client.HttpClientTransport;
 import org.eclipse.jetty.client.MultiplexConnectionPool;
 import org.eclipse.jetty.client.Origin;
+import org.eclipse.jetty.client.Request;
 import org.eclipse.jetty.client.transport.HttpClientConnectionFactory;
 import org.eclipse.jetty.client.transport.HttpClientTransportDynamic;
 import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
+import org.eclipse.jetty.http.HttpScheme;
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.http2.client.transport.internal.HttpConnectionOverHTTP2;
 import org.eclipse.jetty.io.ClientConnector;
 import org.eclipse.jetty.util.ConcurrentPool;
 
+import java.net.URI;
 import java.util.List;
 
 /**
@@ -43,6 +47,24 @@ final class UpstreamTransport {
                         new Http2WorkerConnections.Protocol(connections));
         transport.setConnectionPoolFactory(UpstreamTransport::pool);
         return transport;
+    }
+
+    /** Whether a request to such a URL may share its connection with others. */
+    static boolean mayShareConnection(UpstreamHttp2 http2, URI worker) {
+        return http2 != UpstreamHttp2.OFF
+                && (http2 == UpstreamHttp2.PRIOR_KNOWLEDGE
+                        || HttpScheme.HTTPS.is(worker.getScheme()));
+    }
+
+    /** Chooses the version of a request. */
+    static Request applyTo(Request request, UpstreamHttp2 http2) {
+        if (HttpScheme.HTTPS.is(request.getScheme())) {
+            return http2 == UpstreamHttp2.OFF
+                    ? request.version(HttpVersion.HTTP_1_1)
+                    : request; // negotiated
+        }
+        return request.version(
+                http2 == UpstreamHttp2.PRIOR_KNOWLEDGE ? HttpVersion.HTTP_2 : HttpVersion.HTTP_1_1);
     }
 
     private static ConnectionPool pool(Destination destination) {

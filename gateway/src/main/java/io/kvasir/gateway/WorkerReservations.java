@@ -13,6 +13,7 @@ import org.slf4j.LoggerFactory;
 
 import java.time.InstantSource;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.ArrayBlockingQueue;
 
 /**
@@ -77,19 +78,49 @@ final class WorkerReservations {
                     new DecisionRecord(
                             requestId, clock.instant(), route, attempt, scratch.decision);
             log.add(decision);
-            metrics.routed(decision, System.nanoTime() - begin);
+            metrics.routed(
+                    decision.mode().spelling(),
+                    decision.worker(),
+                    decision.tokens(),
+                    decision.predictedCachedTokens(),
+                    System.nanoTime() - begin);
             return new Booking(lease, decision, upstream);
         } catch (RouteException e) {
             LOG.atDebug()
                     .addKeyValue(RequestRecord.LOG_KEY, requestId)
                     .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw ApiException.route(e);
+            throw refusal(e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
             scratch.request.reset();
             free.offer(scratch);
         }
+    }
+
+    private static ApiException refusal(RouteException cause) {
+        final int status =
+                switch (cause.kind()) {
+                    case INVALID -> 400;
+                    case OVERLOADED -> 429;
+                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
+                };
+        return ApiException.ofRouter(
+                status,
+                cause.kind().name().toLowerCase(Locale.ROOT),
+                cause.kind().retryable(),
+                textForClient(cause));
+    }
+
+    /** The router's message names workers and knobs: they are the operator's. */
+    private static String textForClient(RouteException cause) {
+        return switch (cause.kind()) {
+            case OVERLOADED -> "too many requests are being served at this moment; try again later";
+            case NO_WORKERS -> "no worker can serve requests at this moment; try again later";
+            case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
+            case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
+            case INVALID -> cause.getMessage();
+        };
     }
 
     private static void fill(RouteRequest request, RoutedPrompt prompt, List<Worker> excluded) {

@@ -33,8 +33,6 @@ class GatewayMetricsTest {
                     .set(RouterSettings.APPROXIMATE, true)
                     .build();
     private final KvRouter router = KvRouter.builder().settings(config.settings()).build();
-    private final PromptExecutor executor =
-            new PromptExecutor(1, 1, PromptExecutor.LARGE_BODY_BYTES);
     private final GatewayMetrics metrics = new GatewayMetrics();
 
     GatewayMetricsTest() {
@@ -43,13 +41,12 @@ class GatewayMetricsTest {
         router.openDirect(
                 registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
         metrics.watch(router, registry);
-        metrics.watch(new AdmissionGate(1, 1, () -> 0), executor, Set.of(), () -> 0, () -> 0);
+        metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
     }
 
     @AfterEach
     void close() {
         router.close();
-        executor.close();
     }
 
     private String page() throws IOException {
