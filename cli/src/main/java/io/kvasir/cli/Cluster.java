@@ -1,9 +1,9 @@
 package io.kvasir.cli;
 
-import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
-import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.WorkerConfig;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;

@@ -1,6 +1,6 @@
 package io.kvasir.cli;
 
-import io.kvasir.gateway.GatewayException;
+import io.kvasir.gateway.config.GatewayException;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

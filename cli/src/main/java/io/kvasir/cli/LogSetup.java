@@ -6,9 +6,9 @@ import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.ConsoleAppender;
 
-import io.kvasir.gateway.GatewayConfig;
-import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.LogFormat;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.LogFormat;
 import io.kvasir.router.Settings;
 
 import org.slf4j.LoggerFactory;

@@ -2,8 +2,8 @@ package io.kvasir.cli;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.gateway.GatewayConfig;
-import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;

@@ -3,9 +3,9 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
-import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Settings;
 

@@ -1,7 +1,7 @@
 package io.kvasir.cli;
 
-import io.kvasir.gateway.GatewayConfig;
-import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;

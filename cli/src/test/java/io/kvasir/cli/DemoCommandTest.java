@@ -3,8 +3,8 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.gateway.GatewayConfig;
-import io.kvasir.gateway.GatewaySettings;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
-import io.kvasir.gateway.GatewayConfig;
 import io.kvasir.gateway.GatewayServer;
-import io.kvasir.gateway.GatewaySettings;
-import io.kvasir.gateway.WorkerConfig;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;

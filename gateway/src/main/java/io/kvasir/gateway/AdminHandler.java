@@ -2,6 +2,17 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.routing.DecisionLog;
+import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.RequestRecords;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;

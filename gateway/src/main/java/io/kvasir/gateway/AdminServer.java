@@ -1,5 +1,10 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.server.ConnectionCap;
+import io.kvasir.gateway.server.Connectors;
+
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;

@@ -3,6 +3,26 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.openai.RequestParser;
+import io.kvasir.gateway.openai.TenantSalt;
+import io.kvasir.gateway.proxy.ProxyContext;
+import io.kvasir.gateway.proxy.ProxyExchange;
+import io.kvasir.gateway.proxy.ProxyRequest;
+import io.kvasir.gateway.routing.PromptExecutor;
+import io.kvasir.gateway.routing.PromptReader;
+import io.kvasir.gateway.routing.RoutedPrompt;
+import io.kvasir.gateway.routing.RoutingHeaders;
+import io.kvasir.gateway.server.AdmissionGate;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.BodyReader;
+import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.RequestFailures;
+import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.prompt.tokenizer.PromptException;
 
 import org.eclipse.jetty.http.HttpHeader;

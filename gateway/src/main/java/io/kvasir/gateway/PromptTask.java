@@ -1,5 +1,14 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.routing.PromptExecutor;
+import io.kvasir.gateway.server.ClientProbe;
+import io.kvasir.gateway.server.DisconnectWatcher;
+import io.kvasir.gateway.server.RequestFailures;
+import io.kvasir.gateway.server.RequestRecords;
+
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;

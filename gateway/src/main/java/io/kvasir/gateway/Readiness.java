@@ -1,5 +1,8 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamHealth;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.router.Worker;
 
 /**

@@ -4,6 +4,13 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;

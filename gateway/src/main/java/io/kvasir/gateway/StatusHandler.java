@@ -2,6 +2,15 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.ConnectionCap;
+import io.kvasir.gateway.server.Http2ConnectionFactory;
+import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.RequestRecords;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpHeaderValue;
 import org.eclipse.jetty.http.HttpVersion;

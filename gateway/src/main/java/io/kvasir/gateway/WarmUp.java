@@ -3,6 +3,10 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.Json;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.router.RouterSettings;
 

@@ -3,6 +3,18 @@ package io.kvasir.gateway;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.BodyReader;
+import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.upstream.AdminDiscovery;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;

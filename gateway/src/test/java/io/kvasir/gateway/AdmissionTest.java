@@ -4,6 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.routing.PromptExecutor;
+import io.kvasir.gateway.server.RequestFailures;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 

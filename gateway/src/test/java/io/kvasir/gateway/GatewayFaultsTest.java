@@ -7,6 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 

@@ -2,6 +2,9 @@ package io.kvasir.gateway;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.FaultyEngine;
+
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;

@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.testing.FaultyEngine;
+
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.random.RandomGenerator;

@@ -5,6 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.server.DisconnectWatcher;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.FrameClient;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
+import io.kvasir.gateway.testing.RawFrames;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 

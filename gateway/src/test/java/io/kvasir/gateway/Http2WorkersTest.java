@@ -4,6 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.UpstreamHttp2;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.FrameEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 

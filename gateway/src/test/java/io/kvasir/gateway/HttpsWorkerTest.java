@@ -5,6 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.UpstreamHttp2;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.testing.Gateways;
+
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.http2.server.HTTP2ServerConnectionFactory;
@@ -80,7 +89,7 @@ class HttpsWorkerTest {
                                 response,
                                 callback,
                                 200,
-                                Answers.JSON,
+                                "application/json",
                                 "{\"choices\":[]}".getBytes(StandardCharsets.UTF_8));
                         return true;
                     }

@@ -8,6 +8,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.management.UnixOperatingSystemMXBean;
 
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.ReplacedFile;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -247,14 +256,14 @@ class LiveWorkersTest {
                         .set(GatewaySettings.WORKERS_FILE, file)
                         .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofMillis(5)));
         assertEquals("file", worker("one").path("source").asText());
-        FileDiscoveryTest.replace(file, "- " + second.url() + ",name=two\n");
+        ReplacedFile.write(file, "- " + second.url() + ",name=two\n");
         awaitWorkers("two");
-        FileDiscoveryTest.replace(file, "- " + second.url() + ",nome=two\n");
+        ReplacedFile.write(file, "- " + second.url() + ",nome=two\n");
         Eventually.holds(
                 "it is counted",
                 () -> metrics().contains("kvasir_discovery_failures_total{source=\"file\"} 1.0"));
         assertEquals(200, complete().statusCode());
-        FileDiscoveryTest.replace(
+        ReplacedFile.write(
                 file, "- " + second.url() + ",name=two\n- " + first.url() + ",name=one\n");
         gateway.reload();
         awaitInUse("one");
@@ -297,7 +306,7 @@ class LiveWorkersTest {
             try {
                 for (int i = 1; i <= 60; i++) {
                     final FakeEngine engine = i % 2 == 0 ? first : second;
-                    FileDiscoveryTest.replace(file, "- " + engine.url() + ",name=w" + i + "\n");
+                    ReplacedFile.write(file, "- " + engine.url() + ",name=w" + i + "\n");
                     gateway.reload();
                     awaitWorkers("w" + i);
                 }
@@ -358,7 +367,7 @@ class LiveWorkersTest {
     }
 
     private void changeWorkers(Path file, FakeEngine engine, int round) throws Exception {
-        FileDiscoveryTest.replace(file, "- " + engine.url() + ",name=of-file-" + round + "\n");
+        ReplacedFile.write(file, "- " + engine.url() + ",name=of-file-" + round + "\n");
         gateway.reload();
         final String name = "by-admin-" + round % 2;
         admin("POST", "", json(engine, name)); // every other time in place of another one

@@ -7,6 +7,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.CapturedLog;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.AfterEach;

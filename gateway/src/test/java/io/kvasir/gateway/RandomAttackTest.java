@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FaultyEngine;
+import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;

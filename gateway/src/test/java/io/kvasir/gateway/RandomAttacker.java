@@ -1,5 +1,8 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.testing.FaultyEngine;
+import io.kvasir.gateway.testing.Gateways;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;

@@ -5,6 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.Test;

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;

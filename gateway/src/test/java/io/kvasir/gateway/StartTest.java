@@ -1,8 +1,13 @@
 package io.kvasir.gateway;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Gateways;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -81,13 +86,5 @@ class StartTest {
                         config().set(GatewaySettings.TOKENIZER, missing))) {
             assertRefused(config, missing.toString());
         }
-    }
-
-    @Test
-    void addressesAreWrittenAsInUrls() {
-        assertEquals("[::]:1", Ports.text("::", 1));
-        assertEquals("[::1]:2", Ports.text("[::1]", 2));
-        assertEquals("0.0.0.0:3", Ports.text("0.0.0.0", 3));
-        assertEquals("name:4", Ports.text("name", 4));
     }
 }

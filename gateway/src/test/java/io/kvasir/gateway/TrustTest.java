@@ -9,6 +9,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.openai.TenantSalt;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;

@@ -1,9 +1,0 @@
-package io.kvasir.gateway;
-
-/** How lines of a log are written. */
-public enum LogFormat {
-    /** For people. */
-    TEXT,
-    /** One JSON object a line. */
-    JSON
-}

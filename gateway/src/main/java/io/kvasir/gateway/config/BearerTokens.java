@@ -1,0 +1,109 @@
+package io.kvasir.gateway.config;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/**
+ * Tokens that callers present as {@code Authorization: Bearer TOKEN}: those of a setting and those
+ * of a file, which can be read again. Compared in a time that says nothing of them. Thread-safe.
+ */
+public final class BearerTokens {
+    private static final String SCHEME = "bearer ";
+
+    private final List<Secret> given;
+    private final Path fileOrNull;
+    private volatile byte[][] digests;
+
+    /**
+     * Reads the file.
+     *
+     * @param fileOrNull one token a line; blank lines do not count
+     * @throws GatewayException if it cannot be read, or names none
+     */
+    public BearerTokens(List<Secret> given, Path fileOrNull) {
+        this.given = List.copyOf(given);
+        this.fileOrNull = fileOrNull;
+        reload();
+    }
+
+    /** The same with one token or none. */
+    public static BearerTokens of(Secret tokenOrNull, Path fileOrNull) {
+        return new BearerTokens(tokenOrNull == null ? List.of() : List.of(tokenOrNull), fileOrNull);
+    }
+
+    /**
+     * Reads the file again; if that fails, everything stays as it is.
+     *
+     * @throws GatewayException if it cannot be read, or names none
+     */
+    public void reload() {
+        final List<byte[]> all = new ArrayList<>();
+        given.forEach(token -> all.add(digest(token.value())));
+        if (fileOrNull != null) {
+            lines(fileOrNull).forEach(line -> all.add(digest(line)));
+        }
+        digests = all.toArray(byte[][]::new);
+    }
+
+    /**
+     * The lines of a file of secrets.
+     *
+     * @return at least one, none of them blank
+     * @throws GatewayException if it cannot be read, or has none
+     */
+    public static List<String> lines(Path file) {
+        final List<String> lines;
+        try {
+            lines =
+                    Files.readAllLines(file).stream()
+                            .map(String::strip)
+                            .filter(line -> !line.isEmpty())
+                            .toList();
+        } catch (IOException e) {
+            throw new GatewayException("cannot read " + file + ": " + e, e);
+        }
+        if (lines.isEmpty()) {
+            throw new GatewayException(file + " has no token; write one a line", null);
+        }
+        return lines;
+    }
+
+    /** Whether there are none: then nothing {@link #accept}s. */
+    public boolean isEmpty() {
+        return digests.length == 0;
+    }
+
+    /**
+     * Whether a caller presented one of them.
+     *
+     * @param authorizationOrNull value of the header
+     */
+    public boolean accept(String authorizationOrNull) {
+        if (authorizationOrNull == null
+                || !authorizationOrNull.toLowerCase(Locale.ROOT).startsWith(SCHEME)) {
+            return false;
+        }
+        final byte[] presented = digest(authorizationOrNull.substring(SCHEME.length()).strip());
+        boolean found = false;
+        for (byte[] digest : digests) {
+            found |= MessageDigest.isEqual(digest, presented);
+        }
+        return found;
+    }
+
+    private static byte[] digest(String token) {
+        try {
+            return MessageDigest.getInstance("SHA-256")
+                    .digest(token.getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every JDK has SHA-256", e);
+        }
+    }
+}

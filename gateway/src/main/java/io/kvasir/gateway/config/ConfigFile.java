@@ -1,0 +1,214 @@
+package io.kvasir.gateway.config;
+
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.Setting;
+import io.kvasir.router.Settings;
+import io.kvasir.router.Settings.Source;
+
+import org.snakeyaml.engine.v2.api.LoadSettings;
+import org.snakeyaml.engine.v2.api.lowlevel.Compose;
+import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
+import org.snakeyaml.engine.v2.nodes.MappingNode;
+import org.snakeyaml.engine.v2.nodes.Node;
+import org.snakeyaml.engine.v2.nodes.NodeTuple;
+import org.snakeyaml.engine.v2.nodes.ScalarNode;
+import org.snakeyaml.engine.v2.nodes.SequenceNode;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
+
+/** Reads settings from YAML; every complaint names file and line. */
+public final class ConfigFile {
+    /** Settings whose values are relative to the file. */
+    private static final Set<Setting<?>> PATHS =
+            Set.of(
+                    GatewaySettings.TOKENIZER,
+                    GatewaySettings.ADMIN_TOKEN_FILE,
+                    GatewaySettings.TRUSTED_TOKEN_FILE,
+                    GatewaySettings.WORKER_KEY_FILE,
+                    GatewaySettings.WORKER_TRUST_STORE,
+                    GatewaySettings.WORKERS_FILE);
+
+    private final Path file;
+    private final Settings.Builder settings;
+
+    private ConfigFile(Path file, Settings.Builder settings) {
+        this.file = file;
+        this.settings = settings;
+    }
+
+    static void read(Path file, Settings.Builder settings) throws IOException {
+        try (Reader reader = Files.newBufferedReader(file)) {
+            final Node root =
+                    new Compose(LoadSettings.builder().setLabel(file.toString()).build())
+                            .composeReader(reader)
+                            .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
+            new ConfigFile(file, settings).read(root);
+        } catch (YamlEngineException e) {
+            throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * Reads a file that has workers alone: a list of them, or a mapping with the key {@code
+     * workers}.
+     *
+     * @param model of workers that name none
+     * @throws IllegalArgumentException if it is not that, or a key or value is wrong; the message
+     *     names file, line and key
+     */
+    public static List<DiscoveredWorker> workers(Path file, byte[] content, String model) {
+        final Node root;
+        try {
+            root =
+                    new Compose(LoadSettings.builder().setLabel(file.toString()).build())
+                            .composeInputStream(new ByteArrayInputStream(content))
+                            .orElseThrow(
+                                    () ->
+                                            new IllegalArgumentException(
+                                                    file + " is empty; no workers are []"));
+        } catch (YamlEngineException e) {
+            throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
+        }
+        return new ConfigFile(file, Settings.builder(GatewaySettings.TABLE))
+                .discovered(root, model);
+    }
+
+    private List<DiscoveredWorker> discovered(Node root, String model) {
+        Node list = root;
+        if (root instanceof MappingNode mapping) {
+            if (mapping.getValue().size() != 1
+                    || !text(mapping.getValue().getFirst().getKeyNode()).equals("workers")) {
+                throw error(root, "a list of workers or the one key 'workers' is needed");
+            }
+            list = mapping.getValue().getFirst().getValueNode();
+        }
+        final List<DiscoveredWorker> workers = new ArrayList<>();
+        final Set<String> names = new HashSet<>();
+        for (Node item : elements(list)) {
+            final DiscoveredWorker worker = at(item, () -> discoveredWorker(item, model));
+            if (!names.add(worker.name())) {
+                throw error(item, "two workers are named '" + worker.name() + "'");
+            }
+            workers.add(worker);
+        }
+        return workers;
+    }
+
+    private DiscoveredWorker discoveredWorker(Node item, String model) {
+        return item instanceof MappingNode mapping
+                ? DiscoveredWorker.of(model, texts(mapping, DiscoveredWorker.KEYS))
+                : DiscoveredWorker.of(model, WorkerConfig.parse(text(item)));
+    }
+
+    private Map<String, String> texts(MappingNode mapping, List<String> keys) {
+        final Map<String, String> texts = new LinkedHashMap<>();
+        for (NodeTuple tuple : mapping.getValue()) {
+            final String key = text(tuple.getKeyNode());
+            if (!keys.contains(key)) {
+                throw error(tuple.getKeyNode(), "unknown key '" + key + "'; known keys: " + keys);
+            }
+            if (texts.put(key, text(tuple.getValueNode())) != null) {
+                throw error(tuple.getKeyNode(), "'" + key + "' is given twice");
+            }
+        }
+        return texts;
+    }
+
+    private void read(Node root) {
+        if (!(root instanceof MappingNode mapping)) {
+            throw error(root, "a mapping of keys is needed");
+        }
+        final Set<Setting<?>> seen = new HashSet<>();
+        for (NodeTuple tuple : mapping.getValue()) {
+            final Node key = tuple.getKeyNode();
+            final Setting<?> setting = at(key, () -> GatewaySettings.TABLE.named(text(key)));
+            if (!seen.add(setting)) {
+                throw error(key, "'" + text(key) + "' is given twice");
+            }
+            if (setting == GatewaySettings.WORKERS) {
+                final List<WorkerConfig> workers = new ArrayList<>();
+                for (Node item : elements(tuple.getValueNode())) {
+                    workers.add(at(item, () -> worker(item)));
+                }
+                settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key));
+            } else {
+                at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
+            }
+        }
+    }
+
+    private Settings.Builder parse(Setting<?> setting, Node value) {
+        final List<String> texts = new ArrayList<>();
+        for (Node node : setting.isList() ? elements(value) : List.of(value)) {
+            texts.add(PATHS.contains(setting) ? beside(setting, text(node)) : text(node));
+        }
+        return settings.parse(setting, texts, Source.FILE, origin(value));
+    }
+
+    /** A path relative to the file, unless it is the word for the simulated model. */
+    private String beside(Setting<?> setting, String path) {
+        return setting == GatewaySettings.TOKENIZER && path.equals(SimModel.KEYWORD)
+                ? path
+                : file.toAbsolutePath().resolveSibling(path).toString();
+    }
+
+    private WorkerConfig worker(Node item) {
+        if (!(item instanceof MappingNode mapping)) {
+            return WorkerConfig.parse(text(item));
+        }
+        return WorkerConfig.of(texts(mapping, WorkerConfig.KEYS));
+    }
+
+    private List<Node> elements(Node value) {
+        if (value instanceof SequenceNode list) {
+            return list.getValue();
+        }
+        throw error(value, "a list is needed");
+    }
+
+    private String text(Node node) {
+        if (node instanceof ScalarNode scalar && !scalar.getValue().isEmpty()) {
+            return scalar.getValue();
+        }
+        throw error(node, "a single value is needed");
+    }
+
+    /** Does something with a node and adds its line to a complaint. */
+    private <T> T at(Node node, Supplier<T> reading) {
+        try {
+            return reading.get();
+        } catch (Located e) {
+            throw e;
+        } catch (IllegalArgumentException e) {
+            throw error(node, e.getMessage());
+        }
+    }
+
+    private String origin(Node node) {
+        return file + node.getStartMark().map(mark -> ":" + (mark.getLine() + 1)).orElse("");
+    }
+
+    private Located error(Node node, String message) {
+        return new Located(origin(node) + ": " + message);
+    }
+
+    /** A complaint that already has file and line. */
+    private static final class Located extends IllegalArgumentException {
+        private static final long serialVersionUID = 1L;
+
+        Located(String message) {
+            super(message);
+        }
+    }
+}

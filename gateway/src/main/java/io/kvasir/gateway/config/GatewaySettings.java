@@ -1,0 +1,826 @@
+package io.kvasir.gateway.config;
+
+import io.kvasir.prompt.chat.TemplatePolicy;
+import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Setting;
+import io.kvasir.router.SettingTable;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+/**
+ * The table of what can be set of a gateway: its own rows and, after them, those of {@link
+ * RouterSettings}, which says how to add one.
+ */
+public final class GatewaySettings {
+    /** {@link #WARM_UP} of a gateway that is a process of its own. */
+    public static final Duration SERVE_WARM_UP = Duration.ofSeconds(2);
+
+    /** {@link #ACCESS_LOG} of no log. */
+    public static final String ACCESS_LOG_OFF = "off";
+
+    /** {@link #ACCESS_LOG} of standard output. */
+    public static final String ACCESS_LOG_STDOUT = "stdout";
+
+    private static final List<Setting<?>> ROWS = new ArrayList<>();
+
+    /** Name under which the model is served; requests for another one get a 404. */
+    public static final Setting<String> MODEL =
+            row(
+                    Setting.text(
+                            "model",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Served model name; must be set."));
+
+    /** The servers behind the gateway. */
+    public static final Setting<List<WorkerConfig>> WORKERS =
+            row(
+                    Setting.list(
+                                    "worker",
+                                    "SPEC",
+                                    WorkerConfig::parse,
+                                    "A worker: http://host:port or https://…, then any of name=N,"
+                                            + " events=tcp://h:p, replay=tcp://h:p, dp=N,"
+                                            + " removals=auto|physical|last-copy, bind=true,"
+                                            + " topic=T, joined by commas. Without events= it is"
+                                            + " routed by load alone, or see approximate.")
+                            .alias("workers"));
+
+    /** File with more servers, watched for changes. */
+    public static final Setting<Path> WORKERS_FILE =
+            row(
+                    Setting.text(
+                            "workers-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "YAML list of workers beside those of --worker, each as text or with"
+                                    + " these keys and model=, role=both|prefill|decode,"
+                                    + " generation=N. Changes are seen while the gateway runs, and"
+                                    + " on SIGHUP; a broken file changes nothing."));
+
+    /** Time between two looks at {@link #WORKERS_FILE}. */
+    public static final Setting<Duration> WORKERS_FILE_INTERVAL =
+            row(
+                    Setting.duration(
+                            "workers-file-interval-ms",
+                            1_000,
+                            1,
+                            "Time between two looks at workers-file; a change counts once two looks"
+                                    + " have seen the same."));
+
+    /** LoRA adapters served beside the model. */
+    public static final Setting<List<String>> LORA =
+            row(
+                    Setting.list(
+                                    "lora",
+                                    "NAME",
+                                    Function.identity(),
+                                    "LoRA adapter that the workers serve as a model.")
+                            .alias("lora-adapters"));
+
+    /** Where the model's tokenizer is; null for none. */
+    public static final Setting<Path> TOKENIZER =
+            row(
+                    Setting.text(
+                            "tokenizer",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder with tokenizer.json and tokenizer_config.json, or the file, in"
+                                    + " a configuration file relative to it; sim = that of kvasir"
+                                    + " sim. Not set, only prompts of token ids are routed by"
+                                    + " prefix."));
+
+    /** Whether requests may bring a chat template of their own. */
+    public static final Setting<Boolean> TRUST_REQUEST_CHAT_TEMPLATE =
+            row(
+                    Setting.bool(
+                            "trust-request-chat-template",
+                            false,
+                            "Render the chat_template that a request brings along, as engines do"
+                                    + " that were started with the flag of this name. If not, such"
+                                    + " a request is routed by load alone and the engine answers"
+                                    + " it."));
+
+    /** Steps of rendering a prompt. */
+    public static final Setting<Long> TEMPLATE_MAX_STEPS =
+            row(
+                    Setting.number(
+                            "template-max-steps",
+                            TemplateLimits.DEFAULT.maxSteps(),
+                            1000,
+                            Long.MAX_VALUE,
+                            "Steps (statements, expressions, items walked through) that a chat"
+                                    + " template may take for one prompt; beyond any of the four"
+                                    + " template-max limits the answer is a 400."));
+
+    /** Longest prompt that a chat template writes. */
+    public static final Setting<Long> TEMPLATE_MAX_OUTPUT_CHARS =
+            row(
+                    Setting.number(
+                            "template-max-output-chars",
+                            TemplateLimits.DEFAULT.maxOutputChars(),
+                            1000,
+                            Integer.MAX_VALUE,
+                            "Longest text that a chat template may write."));
+
+    /** Memory of rendering a prompt. */
+    public static final Setting<Long> TEMPLATE_MAX_MEMORY_BYTES =
+            row(
+                    Setting.number(
+                            "template-max-memory-bytes",
+                            null,
+                            1 << 16,
+                            Long.MAX_VALUE,
+                            "Memory that a chat template may take in all for one prompt, beside 16"
+                                    + " bytes for each character of its messages. Default: an"
+                                    + " eighth of the heap, at most 256 MiB."));
+
+    /** Nesting of chat templates. */
+    public static final Setting<Integer> TEMPLATE_MAX_DEPTH =
+            row(
+                    Setting.integer(
+                            "template-max-depth",
+                            TemplateLimits.DEFAULT.maxDepth(),
+                            10,
+                            2000,
+                            "Deepest nesting of a chat template: of its expressions, statements,"
+                                    + " macro calls and the values that it prints."));
+
+    /** Memory for compiled templates of requests. */
+    public static final Setting<Long> TEMPLATE_CACHE_BYTES =
+            row(
+                    Setting.number(
+                            "template-cache-bytes",
+                            TemplatePolicy.DEFAULT.cacheBytes(),
+                            0,
+                            Long.MAX_VALUE,
+                            "Memory for compiled templates that requests brought along; at most 64"
+                                    + " are kept."));
+
+    /** Address to listen on. */
+    public static final Setting<String> HOST =
+            row(
+                    Setting.text(
+                            "host",
+                            "HOST",
+                            Function.identity(),
+                            "0.0.0.0",
+                            "Address to listen on."));
+
+    /** Port to listen on. */
+    public static final Setting<Integer> PORT =
+            row(Setting.integer("port", 8000, 0, 65_535, "Port to listen on; 0 = any free one."));
+
+    /** Whether clients may speak HTTP/2. */
+    public static final Setting<Boolean> HTTP2 =
+            row(
+                    Setting.bool(
+                            "http2",
+                            true,
+                            "Serve clients that speak HTTP/2 from the first byte on (h2c by prior"
+                                    + " knowledge), beside those of HTTP/1.1. Upgrade: h2c is"
+                                    + " ignored."));
+
+    /** Streams of one connection. */
+    public static final Setting<Integer> HTTP2_MAX_STREAMS =
+            row(
+                    Setting.integer(
+                            "http2-max-concurrent-streams",
+                            128,
+                            1,
+                            1 << 20,
+                            "Requests under way on one HTTP/2 connection; further ones are refused"
+                                    + " (REFUSED_STREAM) and can be sent again."));
+
+    /** Frames of one connection that cost more than they bring. */
+    public static final Setting<Integer> HTTP2_MAX_CONTROL_FRAMES =
+            row(
+                    Setting.integer(
+                            "http2-max-control-frames",
+                            256,
+                            1,
+                            1 << 20,
+                            "Resets, pings, settings, priorities, empty and unknown frames a second"
+                                    + " that one HTTP/2 connection may send; beyond it the"
+                                    + " connection is closed (ENHANCE_YOUR_CALM)."));
+
+    /** Address of the admin port. */
+    public static final Setting<String> ADMIN_HOST =
+            row(
+                    Setting.text(
+                            "admin-host",
+                            "HOST",
+                            Function.identity(),
+                            "127.0.0.1",
+                            "Address of the admin port (metrics, debug pages, workers). Where it is"
+                                    + " no loopback address, a token must be set."));
+
+    /** Port of metrics, debug pages and the workers' administration. */
+    public static final Setting<Long> ADMIN_PORT =
+            row(
+                    Setting.number(
+                            "admin-port",
+                            null,
+                            0,
+                            65_535,
+                            "Admin port; 0 = any free one. Not set, port + 1000 (port - 1000 above"
+                                    + " 64535)."));
+
+    /** What a caller of the admin port must present. */
+    public static final Setting<Secret> ADMIN_TOKEN =
+            row(
+                    Setting.text(
+                            "admin-token",
+                            "TOKEN",
+                            Secret::new,
+                            null,
+                            "Bearer token of the admin port; /live and /ready need none. Other"
+                                    + " users of the machine may see flags: prefer the file or the"
+                                    + " environment variable."));
+
+    /** File with what a caller of the admin port must present. */
+    public static final Setting<Path> ADMIN_TOKEN_FILE =
+            row(
+                    Setting.text(
+                            "admin-token-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File with bearer tokens of the admin port, one a line; read at start"
+                                    + " and on SIGHUP."));
+
+    /** Tokens of callers that may steer routing and see decisions. */
+    public static final Setting<List<Secret>> TRUSTED_TOKENS =
+            row(
+                    Setting.list(
+                            "trusted-token",
+                            "TOKEN",
+                            Secret::new,
+                            "Bearer token of callers that may send x-kvasir-* headers and get them"
+                                    + " with answers; never passed on to workers. No caller is"
+                                    + " trusted unless this, trusted-token-file or trusted-network"
+                                    + " says so."));
+
+    /** File of such tokens. */
+    public static final Setting<Path> TRUSTED_TOKEN_FILE =
+            row(
+                    Setting.text(
+                            "trusted-token-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File with such tokens, one a line; read at start and on SIGHUP."));
+
+    /** Addresses of such callers. */
+    public static final Setting<List<String>> TRUSTED_NETWORKS =
+            row(
+                    Setting.list(
+                            "trusted-network",
+                            "RANGE",
+                            AddressRange::check,
+                            "Addresses of such callers, as 10.0.0.0/8 or ::1; that of the"
+                                    + " connection counts, no header does."));
+
+    /** Header that names the tenant of a request. */
+    public static final Setting<String> TENANT_HEADER =
+            row(
+                    Setting.text(
+                            "tenant-header",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Header by which a proxy before the gateway names the tenant: prompts"
+                                    + " of different tenants share no cached block (cache_salt)."));
+
+    /** The gateway's key towards workers. */
+    public static final Setting<Secret> WORKER_KEY =
+            row(
+                    Setting.text(
+                            "worker-key",
+                            "KEY",
+                            Secret::new,
+                            null,
+                            "Key that workers get as Authorization: Bearer instead of what the"
+                                    + " client sent. Not set, the client's is passed on."));
+
+    /** File with that key. */
+    public static final Setting<Path> WORKER_KEY_FILE =
+            row(
+                    Setting.text(
+                            "worker-key-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File whose first line is that key; read at start and on SIGHUP."));
+
+    /** Certificates that https:// workers are checked against. */
+    public static final Setting<Path> WORKER_TRUST_STORE =
+            row(
+                    Setting.text(
+                            "worker-trust-store",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "PEM or PKCS12 file of the authorities that sign certificates of"
+                                    + " https:// workers. Not set, those of the JVM."));
+
+    /** Password of a PKCS12 trust store. */
+    public static final Setting<Secret> WORKER_TRUST_STORE_PASSWORD =
+            row(
+                    Setting.text(
+                            "worker-trust-store-password",
+                            "PASSWORD",
+                            Secret::new,
+                            null,
+                            "Password of a PKCS12 trust store."));
+
+    /** With which workers HTTP/2 is spoken. */
+    public static final Setting<UpstreamHttp2> UPSTREAM_HTTP2 =
+            row(
+                    Setting.choice(
+                            "upstream-http2",
+                            UpstreamHttp2.AUTO,
+                            "With which workers HTTP/2 is spoken, so that one connection carries"
+                                    + " many requests: auto = https:// workers that offer it;"
+                                    + " prior-knowledge = http:// workers too, which must all know"
+                                    + " it (vLLM and SGLang do not)."));
+
+    /** Whether streams are asked for their usage when the client did not. */
+    public static final Setting<Boolean> INCLUDE_USAGE =
+            row(
+                    Setting.bool(
+                                    "include-usage",
+                                    true,
+                                    "Ask engines for usage in every stream and keep it from clients"
+                                            + " that did not ask: the only way to compare forecasts"
+                                            + " of streams.")
+                            .alias("inject-include-usage"));
+
+    /** Longest request body. */
+    public static final Setting<Integer> MAX_BODY_BYTES =
+            row(
+                    Setting.integer(
+                            "max-body-bytes",
+                            32 << 20,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Longest request body; longer ones get a 413."));
+
+    /** Memory for bodies. */
+    public static final Setting<Long> MAX_BODY_BYTES_IN_FLIGHT =
+            row(
+                    Setting.number(
+                            "max-body-bytes-in-flight",
+                            null,
+                            1 << 16,
+                            Long.MAX_VALUE,
+                            "Bytes of request bodies in memory, from their first byte to the end of"
+                                + " the answer; beyond it requests get a 429. Default: an eighth of"
+                                + " the heap."));
+
+    /** Length from which answers are compressed. */
+    public static final Setting<Integer> GZIP_MIN_BYTES =
+            row(
+                    Setting.integer(
+                            "gzip-min-bytes",
+                            4_096,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Length from which a JSON answer is sent with gzip to a client that"
+                                    + " accepts it; 0 = never. Requests may always come with gzip"
+                                    + " or deflate; max-body-bytes holds for what they inflate"
+                                    + " to."));
+
+    /** Whether streams are compressed. */
+    public static final Setting<Boolean> GZIP_STREAMS =
+            row(
+                    Setting.bool(
+                            "gzip-streams",
+                            false,
+                            "Send streams of events with gzip to clients that accept it, flushed"
+                                    + " after each event; takes CPU and 300 kB of memory for each"
+                                    + " stream."));
+
+    /** Origins of web pages that may call the gateway. */
+    public static final Setting<List<String>> CORS_ORIGINS =
+            row(
+                    Setting.list(
+                                    "cors-origin",
+                                    "ORIGIN",
+                                    CorsOrigin::check,
+                                    "Origin of web pages that may call the gateway, as"
+                                            + " https://chat.example, or * for any. None by"
+                                            + " default.")
+                            .alias("cors-origins"));
+
+    /** Further headers that pages may send. */
+    public static final Setting<List<String>> CORS_HEADERS =
+            row(
+                    Setting.list(
+                                    "cors-header",
+                                    "NAME",
+                                    Function.identity(),
+                                    "Request header that such pages may send beside Authorization,"
+                                            + " Content-Type, X-Request-Id and those of OpenAI's"
+                                            + " clients.")
+                            .alias("cors-headers"));
+
+    /** Whether pages may have cookies sent. */
+    public static final Setting<Boolean> CORS_CREDENTIALS =
+            row(
+                    Setting.bool(
+                            "cors-credentials",
+                            false,
+                            "Let browsers send cookies along with requests of such pages; not with"
+                                    + " cors-origin=*. Authorization headers need no such leave."));
+
+    /** How long browsers keep what a preflight has said. */
+    public static final Setting<Duration> CORS_MAX_AGE =
+            row(
+                    Setting.duration(
+                            "cors-max-age-secs",
+                            600,
+                            0,
+                            "How long browsers may keep what a preflight has said."));
+
+    /** Threads that read prompts. */
+    public static final Setting<Integer> PROMPT_THREADS =
+            row(
+                    Setting.integer(
+                            "prompt-threads",
+                            0,
+                            0,
+                            1024,
+                            "Threads that parse, render, tokenize and hash prompts, beside one for"
+                                    + " bodies of 1 MiB and more; 0 = one less than there are"
+                                    + " cores."));
+
+    /** Prompts that wait for a thread. */
+    public static final Setting<Integer> PROMPT_QUEUE =
+            row(
+                    Setting.integer(
+                            "prompt-queue",
+                            1024,
+                            1,
+                            1 << 20,
+                            "Requests that may wait for one of the prompt-threads; beyond it they"
+                                    + " get a 429."));
+
+    /** Further workers tried when one fails before the client got a byte. */
+    public static final Setting<Integer> RETRIES =
+            row(
+                    Setting.integer(
+                            "retries",
+                            2,
+                            0,
+                            1000,
+                            "Further attempts when a worker fails before the client got a byte; a"
+                                    + " request is sent at most once more than this."));
+
+    /** Wait before the first retry at most. */
+    public static final Setting<Duration> RETRY_BACKOFF =
+            row(
+                    Setting.duration(
+                            "retry-backoff-ms",
+                            25,
+                            0,
+                            "Longest wait before the first retry, doubled for each further one;"
+                                    + " between half of it and all of it is waited."));
+
+    /** Wait before any retry at most. */
+    public static final Setting<Duration> RETRY_BACKOFF_MAX =
+            row(
+                    Setting.duration(
+                            "retry-backoff-max-ms", 1_000, 0, "Longest wait before any retry."));
+
+    /** Whether a request that was sent is repeated after a timeout. */
+    public static final Setting<Boolean> RETRY_AFTER_TIMEOUT =
+            row(
+                    Setting.bool(
+                            "retry-after-timeout",
+                            false,
+                            "Send a request to another worker when one that has all of it did not"
+                                    + " answer in time; it may be computed twice."));
+
+    /** Limit of opening a connection to a worker. */
+    public static final Setting<Duration> CONNECT_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "connect-timeout-ms",
+                            2_000,
+                            1,
+                            "Limit of opening a connection to a worker."));
+
+    /** Longest wait for the first byte of a stream. */
+    public static final Setting<Duration> FIRST_BYTE_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "first-byte-timeout-ms",
+                            600_000,
+                            1,
+                            "Longest wait for the first byte of a streamed answer, queue and"
+                                    + " prefill of the worker included."));
+
+    /** Longest silence between the chunks of a stream. */
+    public static final Setting<Duration> STREAM_IDLE_TIMEOUT =
+            row(
+                    Setting.duration(
+                                    "stream-idle-timeout-ms",
+                                    300_000,
+                                    1,
+                                    "Longest silence of a worker between two chunks of a streamed"
+                                            + " answer.")
+                            .alias("upstream-idle-timeout-ms"));
+
+    /** Longest time of an answer that is not streamed. */
+    public static final Setting<Duration> ANSWER_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "answer-timeout-ms",
+                            1_800_000,
+                            1,
+                            "Longest time of an answer that is not streamed, from the request to"
+                                    + " its last byte."));
+
+    /** Longest silence of a client while its request is read or its answer is written. */
+    public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "client-idle-timeout-ms",
+                            60_000,
+                            1,
+                            "Longest silence of a client while its request is read or its answer"
+                                    + " is written."));
+
+    /** Connections of clients. */
+    public static final Setting<Long> MAX_CONNECTIONS =
+            row(
+                    Setting.number(
+                            "max-connections",
+                            null,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Connections of clients at once. At the limit those that have been idle"
+                                    + " for longest are closed, and further ones wait; the admin"
+                                    + " port has connections of its own. Default: half of the free"
+                                    + " file descriptors (ulimit -n), 65536 at most."));
+
+    /** Connections of one client. */
+    public static final Setting<Integer> MAX_CONNECTIONS_PER_CLIENT =
+            row(
+                    Setting.integer(
+                            "max-connections-per-client",
+                            0,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Connections at once from one address, or one /64 of IPv6; further ones"
+                                    + " are closed. 0 = any number, as behind a proxy."));
+
+    /** Longest head of a request or of a worker's answer. */
+    public static final Setting<Integer> MAX_HEAD_BYTES =
+            row(
+                    Setting.integer(
+                            "max-head-bytes",
+                            32 << 10,
+                            1 << 10,
+                            1 << 20,
+                            "Longest head, line and headers together, of a request (beyond it: 431)"
+                                    + " and of a worker's answer (502)."));
+
+    /** Longest time of a request's head. */
+    public static final Setting<Duration> HEAD_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "head-timeout-ms",
+                            20_000,
+                            1,
+                            "Longest time from the first byte of a request's head to its last, on"
+                                    + " both ports; beyond it the answer is a 408."));
+
+    /** Longest time of a request's body, beside what its bytes prolong it by. */
+    public static final Setting<Duration> BODY_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "body-timeout-ms",
+                            30_000,
+                            1,
+                            "Longest time of a request's body, on both ports, beside a second for"
+                                    + " each body-min-rate bytes of it that have arrived; beyond it"
+                                    + " the answer is a 408."));
+
+    /** Bytes that prolong the time of a body by a second. */
+    public static final Setting<Integer> BODY_MIN_RATE =
+            row(
+                    Setting.integer(
+                            "body-min-rate",
+                            1_000,
+                            0,
+                            Integer.MAX_VALUE,
+                            "Bytes a second at which a long body may arrive: each so many prolong"
+                                    + " body-timeout-ms by a second; 0 = none do."));
+
+    /** Time between two probes of a worker. */
+    public static final Setting<Duration> HEALTH_INTERVAL =
+            row(
+                    Setting.duration(
+                            "health-interval-ms",
+                            2_000,
+                            1,
+                            "Time between two probes of a worker."));
+
+    /** Limit of one probe. */
+    public static final Setting<Duration> HEALTH_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "health-timeout-ms", 5_000, 1, "Longest wait for a probe's answer."));
+
+    /** Failed probes in a row after which a worker is out of use. */
+    public static final Setting<Integer> HEALTH_FAULTS =
+            row(
+                    Setting.integer(
+                            "health-faults",
+                            3,
+                            1,
+                            1000,
+                            "Probes in a row that must fail, by anything but a refused connection,"
+                                    + " for a worker to be out of use; a byte of any answer in"
+                                    + " between begins the count again."));
+
+    /** Good probes in a row after which a worker that was out of use is tried again. */
+    public static final Setting<Integer> HEALTH_SUCCESSES =
+            row(
+                    Setting.integer(
+                            "health-successes",
+                            1,
+                            1,
+                            1000,
+                            "Good probes in a row after which a worker that was out of use is tried"
+                                    + " again."));
+
+    /** Different failed requests that eject a worker. */
+    public static final Setting<Integer> BREAKER_FAULTS =
+            row(
+                    Setting.integer(
+                            "breaker-faults",
+                            5,
+                            1,
+                            1000,
+                            "Different requests that must fail on a worker within"
+                                    + " breaker-window-ms for it to be left out: a 5xx other than"
+                                    + " 501, 503, 505 and 529, a broken answer or a closed"
+                                    + " connection. A request that fails on several workers counts"
+                                    + " on one of them, and only if yet another one answers it."));
+
+    /** Share of failed requests that ejects a worker. */
+    public static final Setting<Integer> BREAKER_FAULT_PERCENT =
+            row(
+                    Setting.integer(
+                            "breaker-fault-percent",
+                            50,
+                            1,
+                            100,
+                            "Share of a worker's answers within breaker-window-ms that must be"
+                                    + " faults for it to be left out."));
+
+    /** Window of the two limits of faults. */
+    public static final Setting<Duration> BREAKER_WINDOW =
+            row(
+                    Setting.duration(
+                            "breaker-window-ms",
+                            10_000,
+                            1,
+                            "How far back faults and answers of a worker are counted."));
+
+    /** How long a worker is ejected at least. */
+    public static final Setting<Duration> BREAKER_HOLD =
+            row(
+                    Setting.duration(
+                            "breaker-hold-ms",
+                            5_000,
+                            0,
+                            "How long a worker is left out for faults before it is tried again."));
+
+    /** Answers that end a trial. */
+    public static final Setting<Integer> BREAKER_SUCCESSES =
+            row(
+                    Setting.integer(
+                            "breaker-successes",
+                            3,
+                            1,
+                            1000,
+                            "Answers without a fault after which a worker on trial is up."));
+
+    /** Quorum of living workers that faults leave in use. */
+    public static final Setting<Integer> PANIC_PERCENT =
+            row(
+                    Setting.integer(
+                            "panic-percent",
+                            50,
+                            0,
+                            100,
+                            "Where faults have left out so many of the living workers that fewer"
+                                    + " than this share of them are left, all of them are used."));
+
+    /** How long the gateway sends requests to itself before it listens. */
+    public static final Setting<Duration> WARM_UP =
+            row(
+                    Setting.duration(
+                            "warm-up-ms",
+                            0,
+                            0,
+                            "How long the gateway sends requests to itself before it listens, so"
+                                    + " that the first clients meet compiled code; kvasir serve"
+                                    + " takes "
+                                    + SERVE_WARM_UP.toMillis()
+                                    + " where nothing is set."));
+
+    /** How long closing waits for running requests. */
+    public static final Setting<Duration> DRAIN_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "drain-timeout-ms",
+                            120_000,
+                            0,
+                            "How long running requests are waited for at the end; streams that are"
+                                    + " cut then end with an error event."));
+
+    /** How long requests are served after the end was announced. */
+    public static final Setting<Duration> LAME_DUCK =
+            row(
+                    Setting.duration(
+                            "lame-duck-ms",
+                            5_000,
+                            0,
+                            "Time between the signal to end, from which on /ready and /health say"
+                                    + " 503, and the close of the port: as long as load balancers"
+                                    + " need to notice."));
+
+    /** Decisions kept for {@code GET /debug/decisions}. */
+    public static final Setting<Integer> DECISION_LOG_SIZE =
+            row(
+                    Setting.integer(
+                            "decision-log-size",
+                            256,
+                            1,
+                            Integer.MAX_VALUE,
+                            "Decisions kept for GET /debug/decisions."));
+
+    /** Where a line for each request goes. */
+    public static final Setting<String> ACCESS_LOG =
+            row(
+                    Setting.text(
+                            "access-log",
+                            "TARGET",
+                            Function.identity(),
+                            ACCESS_LOG_OFF,
+                            "A line for each request: off, stdout, or a file, which is opened anew"
+                                    + " on SIGHUP. No prompts, queries or headers are in it; what"
+                                    + " cannot be written in time is dropped and counted."));
+
+    /** How these lines are written. */
+    public static final Setting<LogFormat> ACCESS_LOG_FORMAT =
+            row(
+                    Setting.choice(
+                            "access-log-format",
+                            LogFormat.TEXT,
+                            "Lines of the access log: text = the common log format and name=value"
+                                    + " fields, json = one object a line."));
+
+    /** How {@code kvasir serve} writes its log; embedders have their own. */
+    public static final Setting<LogFormat> LOG_FORMAT =
+            row(
+                    Setting.choice(
+                            "log-format",
+                            LogFormat.TEXT,
+                            "Lines of the log of kvasir serve on standard error; json has one"
+                                    + " object a line with the request's id as request_id."));
+
+    /** What {@code kvasir serve} logs; embedders have their own. */
+    public static final Setting<LogLevel> LOG_LEVEL =
+            row(
+                    Setting.choice(
+                                    "log-level",
+                                    LogLevel.WARN,
+                                    "What of Kvasir's own kvasir serve logs; libraries stay at"
+                                            + " warn.")
+                            .variable("KVASIR_LOG"));
+
+    /** All of them, those of the router too. */
+    public static final SettingTable TABLE =
+            new SettingTable(ROWS).with(RouterSettings.TABLE.rows());
+
+    private GatewaySettings() {}
+
+    private static <T> Setting<T> row(Setting<T> setting) {
+        ROWS.add(setting);
+        return setting;
+    }
+}

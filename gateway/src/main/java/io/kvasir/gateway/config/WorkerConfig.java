@@ -1,0 +1,248 @@
+package io.kvasir.gateway.config;
+
+import io.kvasir.pipeline.RemovalRule;
+import io.kvasir.router.Setting;
+
+import java.net.URI;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * One worker server. With data parallelism it counts as {@code dataParallelSize} workers that share
+ * the URL; rank {@code r} publishes and replays on the given ports plus {@code r}.
+ *
+ * @param name for people, metrics and the {@code x-kvasir-worker} header; unique per gateway
+ * @param url base URL of the server, without {@code /v1}
+ * @param credentials value of {@code Authorization} for this server, from user and password in its
+ *     URL; null for none
+ * @param events ZMQ endpoint of rank 0's KV events, e.g. {@code tcp://10.0.0.7:5557}; null for
+ *     none: the worker is then routed by load alone, or by what was routed to it where the gateway
+ *     is approximate
+ * @param eventsBind true if the gateway binds that endpoint and the engine connects to it
+ * @param replay ZMQ endpoint of rank 0's replay socket; null for none
+ * @param dataParallelSize data-parallel ranks, &ge; 1
+ * @param removals how the engine's Removed events count
+ * @param topic ZMQ topic prefix; empty for all
+ */
+public record WorkerConfig(
+        String name,
+        URI url,
+        Secret credentials,
+        String events,
+        boolean eventsBind,
+        String replay,
+        int dataParallelSize,
+        RemovalRule removals,
+        String topic) {
+    static final List<String> KEYS =
+            List.of("url", "name", "events", "replay", "dp", "removals", "bind", "topic");
+    private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
+    private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
+
+    /** Checks the values. */
+    public WorkerConfig {
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(url, "url");
+        Objects.requireNonNull(removals, "removals");
+        Objects.requireNonNull(topic, "topic");
+        if (!NAME.matcher(name).matches()) {
+            throw new IllegalArgumentException(
+                    "a worker's name has 1 to 200 characters, no blank, control character, comma or"
+                            + " slash among them");
+        }
+        if (dataParallelSize < 1) {
+            throw new IllegalArgumentException("dp=" + dataParallelSize + " must be at least 1");
+        }
+        if (replay != null && events == null) {
+            throw new IllegalArgumentException(
+                    "replay=" + replay + " without events; name the events endpoint too");
+        }
+        if (dataParallelSize > 1) {
+            withPort(events, dataParallelSize - 1);
+            withPort(replay, dataParallelSize - 1);
+        }
+    }
+
+    /**
+     * Parses the form used by the {@code --worker} flag: {@code
+     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..}.
+     * All but the URL is optional.
+     *
+     * @param flag the text
+     * @return the worker
+     * @throws IllegalArgumentException if a key or value is wrong; the message names it and the
+     *     known keys
+     */
+    public static WorkerConfig parse(String flag) {
+        final Map<String, String> values = new LinkedHashMap<>();
+        for (String part : flag.split(",", -1)) {
+            final String item = part.strip();
+            final int equals = item.indexOf('=');
+            final boolean bareUrl =
+                    values.isEmpty() && item.contains("://") && !item.startsWith("url=");
+            final String key = bareUrl ? "url" : equals < 0 ? item : item.substring(0, equals);
+            final String value = bareUrl ? item : equals < 0 ? null : item.substring(equals + 1);
+            if (value == null || value.isEmpty()) {
+                throw new IllegalArgumentException(
+                        "worker '"
+                                + Setting.withoutPasswords(flag)
+                                + "': '"
+                                + Setting.withoutPasswords(item)
+                                + "' is not key=value; known keys: "
+                                + KEYS);
+            }
+            if (values.put(key, value) != null) {
+                throw new IllegalArgumentException(
+                        "worker '"
+                                + Setting.withoutPasswords(flag)
+                                + "': "
+                                + key
+                                + " is given twice");
+            }
+        }
+        try {
+            return of(values);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "worker '" + Setting.withoutPasswords(flag) + "': " + e.getMessage(), e);
+        }
+    }
+
+    /** Makes a worker of its keys and values, as they are in a flag or a YAML mapping. */
+    static WorkerConfig of(Map<String, String> values) {
+        for (String key : values.keySet()) {
+            if (!KEYS.contains(key)) {
+                throw new IllegalArgumentException(
+                        "unknown key '" + key + "'; known keys: " + KEYS);
+            }
+        }
+        final String url = values.get("url");
+        if (url == null) {
+            throw new IllegalArgumentException("no url; it comes first or as url=http://host:port");
+        }
+        final URI given = uri(url);
+        final URI base = base(given);
+        return new WorkerConfig(
+                values.getOrDefault("name", base.getAuthority()),
+                base,
+                basic(given.getRawUserInfo()),
+                endpoint("events", values.get("events")),
+                bool("bind", values.getOrDefault("bind", "false")),
+                endpoint("replay", values.get("replay")),
+                number("dp", values.getOrDefault("dp", "1")),
+                rule(values.getOrDefault("removals", "auto")),
+                values.getOrDefault("topic", ""));
+    }
+
+    private static URI uri(String url) {
+        final URI uri;
+        try {
+            uri = URI.create(url);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "url=" + Setting.withoutPasswords(url) + " is no URL", e);
+        }
+        if ((!"http".equals(uri.getScheme()) && !"https".equals(uri.getScheme()))
+                || uri.getHost() == null) {
+            throw new IllegalArgumentException(
+                    "url="
+                            + Setting.withoutPasswords(url)
+                            + " must be http://host:port or https://host:port");
+        }
+        return uri;
+    }
+
+    /** The URL without user, password, query and a slash at its end. */
+    private static URI base(URI url) {
+        final String path = url.getRawPath() == null ? "" : url.getRawPath().replaceAll("/+$", "");
+        final String authority =
+                url.getPort() < 0 ? url.getHost() : url.getHost() + ":" + url.getPort();
+        if (path.equals("/v1")) {
+            throw new IllegalArgumentException(
+                    "url="
+                            + url.getScheme()
+                            + "://"
+                            + authority
+                            + path
+                            + " must be the server's base, without /v1");
+        }
+        return URI.create(url.getScheme() + "://" + authority + path);
+    }
+
+    private static Secret basic(String rawUserInfo) {
+        if (rawUserInfo == null) {
+            return null;
+        }
+        final String userAndPassword =
+                URLDecoder.decode(rawUserInfo.replace("+", "%2B"), StandardCharsets.UTF_8);
+        return new Secret(
+                "Basic "
+                        + Base64.getEncoder()
+                                .encodeToString(userAndPassword.getBytes(StandardCharsets.UTF_8)));
+    }
+
+    private static String endpoint(String key, String value) {
+        if (value != null && !value.matches("(tcp|ipc|inproc)://.+")) {
+            throw new IllegalArgumentException(
+                    key + "=" + value + " is no ZMQ endpoint, e.g. tcp://127.0.0.1:5557");
+        }
+        return value;
+    }
+
+    private static boolean bool(String key, String value) {
+        return switch (value) {
+            case "true" -> true;
+            case "false" -> false;
+            default ->
+                    throw new IllegalArgumentException(
+                            key + "=" + value + " must be true or false");
+        };
+    }
+
+    static int number(String key, String value) {
+        try {
+            return Integer.parseInt(value);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(key + "=" + value + " must be a whole number", e);
+        }
+    }
+
+    private static RemovalRule rule(String value) {
+        try {
+            return RemovalRule.valueOf(value.toUpperCase(Locale.ROOT).replace('-', '_'));
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(
+                    "removals=" + value + "; one of: physical, last-copy, auto", e);
+        }
+    }
+
+    /** The events endpoint of a rank; null for none. */
+    public String events(int rank) {
+        return withPort(events, rank);
+    }
+
+    /** The replay endpoint of a rank; null for none. */
+    public String replay(int rank) {
+        return withPort(replay, rank);
+    }
+
+    private static String withPort(String endpoint, int rank) {
+        if (endpoint == null || rank == 0) {
+            return endpoint;
+        }
+        final Matcher port = PORT.matcher(endpoint);
+        if (!port.matches()) {
+            throw new IllegalArgumentException(
+                    endpoint + " has no port to count dp ranks from; give tcp://host:port");
+        }
+        return port.group(1) + (Integer.parseInt(port.group(2)) + rank);
+    }
+}

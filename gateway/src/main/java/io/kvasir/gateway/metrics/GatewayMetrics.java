@@ -1,0 +1,705 @@
+package io.kvasir.gateway.metrics;
+
+import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterStatus;
+import io.kvasir.router.Worker;
+import io.prometheus.metrics.config.EscapingScheme;
+import io.prometheus.metrics.core.metrics.Counter;
+import io.prometheus.metrics.core.metrics.CounterWithCallback;
+import io.prometheus.metrics.core.metrics.GaugeWithCallback;
+import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.core.metrics.Info;
+import io.prometheus.metrics.core.metrics.StatefulMetric;
+import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
+import io.prometheus.metrics.expositionformats.ExpositionFormats;
+import io.prometheus.metrics.instrumentation.jvm.JvmBufferPoolMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
+import io.prometheus.metrics.instrumentation.jvm.JvmRuntimeInfoMetric;
+import io.prometheus.metrics.instrumentation.jvm.JvmThreadsMetrics;
+import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
+import io.prometheus.metrics.model.registry.PrometheusRegistry;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
+
+/**
+ * What {@code GET /metrics} shows. Counters and histograms are written by the requests; what the
+ * router and the workers know is read when the page is asked for.
+ */
+public final class GatewayMetrics {
+    private static final double NANOS = 1e9;
+    private static final double[] LATENCY = {
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
+    };
+    private static final double[] PER_TOKEN = {
+        0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5,
+        1, 2.5
+    };
+    private static final double[] ROUTING = {
+        0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.05,
+        0.25
+    };
+
+    private final PrometheusRegistry registry = new PrometheusRegistry();
+    private final ExpositionFormats formats = ExpositionFormats.init();
+    private final Set<String> names = new TreeSet<>();
+    private final List<StatefulMetric<?, ?>> byWorker = new ArrayList<>();
+    private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
+            new EnumMap<>(InferenceRequest.Route.class);
+    private Runnable take = () -> {};
+    private volatile Snapshot snapshot;
+    private volatile GatewayActivity activity;
+    private final Counter requests;
+    private final Counter attempts;
+    private final Counter disconnects;
+    private final Counter tokenMismatches;
+    private final Counter promptTokens;
+    private final Counter outputTokens;
+    private final Counter predictedTokens;
+    private final Counter cachedTokens;
+    private final Counter comparisons;
+    private final Counter unknownPrompts;
+    private final Histogram duration;
+    private final Histogram firstToken;
+    private final Histogram perToken;
+    private final Histogram tokenize;
+    private final Histogram routing;
+    private final Histogram dynamoRouting;
+    private final Histogram hitRate;
+
+    public GatewayMetrics() {
+        for (InferenceRequest.Route route : InferenceRequest.Route.values()) {
+            series.put(route, new ConcurrentHashMap<>());
+        }
+        requests =
+                counter(
+                        "kvasir_requests_total",
+                        "Answers by endpoint, HTTP status (499: the client left), routing mode and"
+                                + " model",
+                        "route",
+                        "status",
+                        "mode",
+                        "model");
+        attempts =
+                counter(
+                        "kvasir_upstream_attempts_total",
+                        "Attempts by worker and outcome: ok, or how the worker failed",
+                        "worker",
+                        "outcome");
+        disconnects =
+                counter(
+                        "kvasir_client_disconnects_total",
+                        "Clients that left before their answer was complete",
+                        "route");
+        tokenMismatches =
+                counter(
+                        "kvasir_prompt_token_mismatch_total",
+                        "Answers whose prompt_tokens differ from the tokens the gateway hashed",
+                        "worker");
+        promptTokens = counter("kvasir_prompt_tokens_total", "Prompt tokens routed", "worker");
+        predictedTokens =
+                counter(
+                        "kvasir_predicted_cached_tokens_total",
+                        "Prompt tokens predicted as cached, of answers with a stated number",
+                        "worker");
+        cachedTokens =
+                counter(
+                        "kvasir_engine_cached_tokens_total",
+                        "Prompt tokens that the engine stated as cached",
+                        "worker");
+        comparisons =
+                counter(
+                        "kvasir_cache_prediction_total",
+                        "Answers by how the prediction compares with the engine: exact, over,"
+                                + " under",
+                        "worker",
+                        "result");
+        unknownPrompts =
+                counter(
+                        "kvasir_untokenized_prompts_total",
+                        "Prompts routed by load alone, because their tokens cannot be known",
+                        "route");
+        duration =
+                histogram(
+                        "kvasir_request_duration_seconds",
+                        "Time from a request's headers to the end of its answer",
+                        LATENCY,
+                        "route",
+                        "stream");
+        firstToken =
+                histogram(
+                        "kvasir_time_to_first_token_seconds",
+                        "Time from a request's headers to its first output token; streams only",
+                        LATENCY,
+                        "worker",
+                        "route");
+        perToken =
+                histogram(
+                        "kvasir_time_per_output_token_seconds",
+                        "Mean time between two output tokens of a stream of one answer",
+                        PER_TOKEN,
+                        "worker",
+                        "route");
+        outputTokens = counter("kvasir_output_tokens_total", "Output tokens generated", "worker");
+        tokenize =
+                histogram(
+                        "kvasir_tokenize_duration_seconds",
+                        "Time to turn a prompt into tokens",
+                        ROUTING,
+                        "route");
+        routing =
+                histogram(
+                        "kvasir_routing_duration_seconds",
+                        "Time to hash, match, choose and book",
+                        ROUTING,
+                        "mode");
+        dynamoRouting =
+                histogram(
+                        "dynamo_routing_latency_seconds",
+                        "The same as kvasir_routing_duration_seconds, without labels",
+                        ROUTING);
+        hitRate =
+                Histogram.builder()
+                        .name(named("router_kv_hit_rate"))
+                        .help("Part of a prompt predicted as cached, when it was routed")
+                        .classicOnly()
+                        .classicLinearUpperBounds(0, 0.05, 21)
+                        .register(registry);
+        Info.builder()
+                .name(named("kvasir_build_info"))
+                .help("Version of Kvasir")
+                .labelNames("version")
+                .register(registry)
+                .addLabelValues(version());
+        registerProcess();
+    }
+
+    private static String version() {
+        return Objects.requireNonNullElse(
+                GatewayMetrics.class.getPackage().getImplementationVersion(), "unknown");
+    }
+
+    /** Process and JVM, by the names that dashboards know; none of them keeps a listener. */
+    private void registerProcess() {
+        ProcessMetrics.builder().register(registry);
+        JvmRuntimeInfoMetric.builder().register(registry);
+        JvmMemoryMetrics.builder().register(registry);
+        JvmGarbageCollectorMetrics.builder().register(registry);
+        JvmThreadsMetrics.builder().register(registry);
+        JvmBufferPoolMetrics.builder().register(registry);
+    }
+
+    private Counter counter(String name, String help, String... labels) {
+        return listed(
+                Counter.builder()
+                        .name(named(name))
+                        .help(help)
+                        .labelNames(labels)
+                        .register(registry),
+                labels);
+    }
+
+    private Histogram histogram(String name, String help, double[] bounds, String... labels) {
+        return listed(
+                Histogram.builder()
+                        .name(named(name))
+                        .help(help)
+                        .labelNames(labels)
+                        .classicOnly()
+                        .classicUpperBounds(bounds)
+                        .register(registry),
+                labels);
+    }
+
+    private <M extends StatefulMetric<?, ?>> M listed(M metric, String... labels) {
+        if (labels.length > 0 && labels[0].equals("worker")) {
+            byWorker.add(metric);
+        }
+        return metric;
+    }
+
+    private String named(String name) {
+        names.add(name);
+        return name;
+    }
+
+    /** Every metric that the page may show, as it is spelled there. */
+    Set<String> names() {
+        return names;
+    }
+
+    /** A gauge that is read when the page is asked for. */
+    private void gauge(String name, String help, Consumer<Point> points, String... labels) {
+        GaugeWithCallback.builder()
+                .name(named(name))
+                .help(help)
+                .labelNames(labels)
+                .callback(out -> points.accept(out::call))
+                .register(registry);
+    }
+
+    /** A counter that is read when the page is asked for. */
+    private void count(String name, String help, Consumer<Point> points, String... labels) {
+        CounterWithCallback.builder()
+                .name(named(name))
+                .help(help)
+                .labelNames(labels)
+                .callback(out -> points.accept(out::call))
+                .register(registry);
+    }
+
+    /** Takes one value of a metric and its labels. */
+    private interface Point {
+        void call(double value, String... labels);
+    }
+
+    /** What all metrics of one page are read from. */
+    private record Snapshot(RouterStatus router, List<Worker> workers, List<SourceStatus> sources) {
+        static Snapshot of(KvRouter router, List<Worker> workers) {
+            return new Snapshot(
+                    router.status(),
+                    workers,
+                    workers.stream().map(Worker::sourceStatus).filter(Objects::nonNull).toList());
+        }
+    }
+
+    /** Adds what is read from router and workers when the page is asked for. */
+    public void watch(KvRouter router, UpstreamRegistry servers) {
+        take =
+                () -> {
+                    snapshot = Snapshot.of(router, servers.workers());
+                    forgetAllBut(servers.upstreams());
+                };
+        servers.onRemoval(() -> forgetAllBut(servers.upstreams()));
+        take.run();
+        watchRouter();
+        watchWorkers();
+        watchSources();
+        gauge(
+                "kvasir_worker_tokenizer",
+                "1 for the result of comparing the gateway's tokens with the engine's",
+                out -> {
+                    for (Upstream u : servers.upstreams()) {
+                        for (Upstream.TokenizerCheck c : Upstream.TokenizerCheck.values()) {
+                            out.call(u.tokenizer() == c ? 1 : 0, u.name(), c.spelling());
+                        }
+                    }
+                },
+                "worker",
+                "result");
+        count(
+                "kvasir_discovery_failures_total",
+                "How often a source of workers could not be read or named one that cannot be used",
+                out ->
+                        servers.failures()
+                                .forEach((source, n) -> out.call((double) n.get(), source)),
+                "source");
+        if (router.routedPrefixes() != null) {
+            watch(router.routedPrefixes());
+        }
+    }
+
+    /**
+     * Adds what the gateway itself is busy with.
+     *
+     * @param now asked once for each page
+     */
+    public void watch(Supplier<GatewayActivity> now) {
+        final Runnable before = take;
+        take =
+                () -> {
+                    before.run();
+                    activity = now.get();
+                };
+        take.run();
+        gauge(
+                "kvasir_requests_preparing",
+                "Requests that were let in and are not booked yet",
+                out -> out.call(activity.preparing()));
+        gauge(
+                "kvasir_prompts_waiting",
+                "Requests that wait for one of the prompt-threads",
+                out -> out.call(activity.waitingPrompts()));
+        gauge(
+                "kvasir_body_bytes_in_flight",
+                "Bytes of request bodies in memory; max-body-bytes-in-flight limits them",
+                out -> out.call((double) activity.bodyBytes()));
+        gauge(
+                "kvasir_requests_in_flight",
+                "Requests that wait for a worker's answer or get it",
+                out -> out.call(activity.exchanges()));
+        gauge(
+                "kvasir_streams_in_flight",
+                "Those of them that are answered as streams",
+                out -> out.call(activity.streams()));
+        gauge(
+                "kvasir_open_connections",
+                "Connections of clients",
+                out -> out.call(activity.connections()));
+        count(
+                "kvasir_access_log_dropped_total",
+                "Lines of the access log that were not written",
+                out -> out.call((double) activity.droppedLogLines()));
+    }
+
+    /** A request that outlives its worker makes a series anew, until the next page. */
+    private void forgetAllBut(List<Upstream> servers) {
+        final Set<String> names = new HashSet<>();
+        servers.forEach(server -> names.add(server.name()));
+        series.values().forEach(each -> each.keySet().retainAll(servers));
+        for (StatefulMetric<?, ?> metric : byWorker) {
+            metric.removeIf(labels -> !names.contains(labels.getFirst()));
+        }
+    }
+
+    private void watchRouter() {
+        gauge(
+                "kvasir_resource_used",
+                "How much of a limit is used",
+                out ->
+                        snapshot.router
+                                .usages()
+                                .forEach(u -> out.call((double) u.used(), u.resource())),
+                "resource");
+        gauge(
+                "kvasir_resource_limit",
+                "The limit; kvasir_resource_used beside it",
+                out ->
+                        snapshot.router
+                                .usages()
+                                .forEach(u -> out.call((double) u.limit(), u.resource())),
+                "resource");
+        count(
+                "kvasir_refused_total",
+                "What was not taken, by cause",
+                out -> {
+                    final RouterStatus.Refusals refused = snapshot.router.refusals();
+                    out.call((double) refused.indexFull(), "index-full");
+                    out.call((double) refused.missingParents(), "missing-parent");
+                    out.call((double) refused.evictedBlocks(), "evicted-block");
+                    out.call((double) refused.unknownParents(), "unknown-parent");
+                    out.call((double) refused.invalidStores(), "invalid-store");
+                    out.call((double) refused.conflictingStores(), "conflicting-store");
+                    out.call((double) refused.unknownRemovals(), "unknown-removal");
+                    out.call((double) refused.eventRingFull(), "event-ring-full");
+                    out.call((double) refused.bookingRingFull(), "booking-ring-full");
+                    out.call((double) refused.bookingsFull(), "bookings-full");
+                },
+                "cause");
+        count(
+                "kvasir_failures_total",
+                "Events and bookings that could not be applied because of an error",
+                out -> out.call((double) snapshot.router.failures()));
+        count(
+                "kvasir_bookings_expired_total",
+                "Bookings that booking-timeout-ms has ended",
+                out -> out.call((double) snapshot.router.expiredLeases()));
+        count(
+                "kvasir_leases_forgotten_total",
+                "Bookings that were never released by the gateway: a defect of it",
+                out -> out.call((double) snapshot.router.forgottenLeases()));
+        count(
+                "kvasir_bookings_pathless_total",
+                "Requests that count with all their blocks, for want of room for what they share",
+                out -> out.call((double) snapshot.router.pathlessBookings()));
+        count(
+                "kvasir_load_corrections_total",
+                "How often a worker's load was not what is booked on it, and was corrected",
+                out -> out.call((double) snapshot.router.loadCorrections()));
+    }
+
+    private void watchWorkers() {
+        worker("active_requests", "Requests booked and not released", Worker::activeRequests);
+        worker("prefill_tokens", "Tokens still to be prefilled", Worker::prefillTokens);
+        worker("active_blocks", "Blocks in use by running requests", Worker::activeBlocks);
+        worker("index_blocks", "Blocks the index holds for the worker", Worker::indexedBlocks);
+        worker("event_sequence", "Number of the last event applied", Worker::eventSequence);
+        worker("up", "1 if requests may be sent to the worker", w -> w.available() ? 1 : 0);
+        gauge(
+                "kvasir_worker_index_state",
+                "1 for the state that the worker's index is in",
+                out -> {
+                    for (Worker w : snapshot.workers) {
+                        final IndexState current = w.state();
+                        for (IndexState state : IndexState.values()) {
+                            out.call(state == current ? 1 : 0, w.name(), rank(w), lower(state));
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "state");
+    }
+
+    private void worker(String name, String help, ToDoubleFunction<Worker> value) {
+        gauge(
+                "kvasir_worker_" + name,
+                help,
+                out -> {
+                    for (Worker w : snapshot.workers) {
+                        out.call(value.applyAsDouble(w), w.name(), rank(w));
+                    }
+                },
+                "worker",
+                "dp_rank");
+    }
+
+    private void watchSources() {
+        gauge(
+                "kvasir_worker_event_age_seconds",
+                "Time since the last live event message; absent before the first",
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        if (s.lastEventAgeNs() >= 0) {
+                            out.call(s.lastEventAgeNs() / NANOS, s.name(), rank(s));
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank");
+        source("event_messages", "Event messages received", SourceStatus::messages);
+        source("lost_event_messages", "Event messages lost for good", SourceStatus::lostMessages);
+        sourceBy(
+                "ignored_event_messages",
+                "Event messages that came too late, or twice, and were ignored",
+                "cause",
+                s -> Map.of("late", s.late(), "repeated", s.duplicates()));
+        source("event_replays", "Replays answered to the end", SourceStatus::replays);
+        source("engine_restarts", "Engines seen to have started anew", SourceStatus::restarts);
+        sourceBy(
+                "event_connections",
+                "Changes of event connections: lost, restored, failed to open",
+                "change",
+                s ->
+                        Map.of(
+                                "lost", s.disconnects(),
+                                "restored", s.reconnects(),
+                                "failed", s.connectFailures()));
+        sourceBy(
+                "events_dropped",
+                "Events that were not applied, by reason",
+                "reason",
+                SourceStatus::drops);
+        sourceBy(
+                "events_refused",
+                "Stores and removals that the index did not take, by cause",
+                "cause",
+                s ->
+                        Map.of(
+                                "index-full", s.capacityRefusals(),
+                                "missing-parent", s.missingParents(),
+                                "evicted-block", s.evictedBlocks(),
+                                "unknown-parent", s.unknownParents(),
+                                "invalid-store", s.invalidStores(),
+                                "unknown-removal", s.unknownRemovals(),
+                                "event-ring-full", s.refused()));
+    }
+
+    private void source(String name, String help, ToLongFunction<SourceStatus> value) {
+        count(
+                "kvasir_" + name + "_total",
+                help,
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        out.call((double) value.applyAsLong(s), s.name(), rank(s));
+                    }
+                },
+                "worker",
+                "dp_rank");
+    }
+
+    private void sourceBy(
+            String name,
+            String help,
+            String label,
+            Function<SourceStatus, Map<String, Long>> values) {
+        count(
+                "kvasir_" + name + "_total",
+                help,
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        values.apply(s).forEach((key, n) -> out.call(n, s.name(), rank(s), key));
+                    }
+                },
+                "worker",
+                "dp_rank",
+                label);
+    }
+
+    private void watch(PredictedPrefixes routed) {
+        gauge(
+                "kvasir_routed_blocks",
+                "Blocks that workers without events are taken to hold",
+                out -> out.call((double) routed.blocks()));
+        gauge(
+                "kvasir_routed_prompts",
+                "Routed prompts that these blocks are of",
+                out -> out.call((double) routed.visits()));
+        count(
+                "kvasir_routed_prompts_dropped_total",
+                "Routed prompts that do not count any more: expired, pruned for want of room; or"
+                        + " never counted: refused",
+                out -> {
+                    out.call((double) routed.expired(), "expired");
+                    out.call((double) routed.pruned(), "pruned");
+                    out.call((double) routed.refused(), "refused");
+                },
+                "reason");
+    }
+
+    private static String rank(SourceStatus source) {
+        return Integer.toString(source.dpRank());
+    }
+
+    private static String rank(Worker worker) {
+        return Integer.toString(worker.dpRank());
+    }
+
+    private static String lower(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT);
+    }
+
+    /** A prompt was read; {@code known} says whether its tokens are known. */
+    public void tokenized(InferenceRequest.Route route, long durationNs, boolean known) {
+        tokenize.labelValues(route.label).observe(durationNs / NANOS);
+        if (!known) {
+            unknownPrompts.labelValues(route.label).inc();
+        }
+    }
+
+    /**
+     * A prompt was booked on a worker.
+     *
+     * @param tokens of the prompt, 0 where they are unknown
+     * @param predictedCachedTokens those of them that the worker is taken to hold
+     */
+    public void routed(
+            String mode, String worker, int tokens, int predictedCachedTokens, long durationNs) {
+        routing.labelValues(mode).observe(durationNs / NANOS);
+        dynamoRouting.observe(durationNs / NANOS);
+        promptTokens.labelValues(worker).inc(tokens);
+        if (tokens > 0) {
+            hitRate.observe((double) predictedCachedTokens / tokens);
+        }
+    }
+
+    /** An attempt at a worker has ended. */
+    public void attempt(String worker, String outcome) {
+        attempts.labelValues(worker, outcome).inc();
+    }
+
+    /** Looked up once for a server: what is recorded by them allocates nothing. */
+    private WorkerSeries of(Upstream upstream, InferenceRequest.Route route) {
+        final Map<Upstream, WorkerSeries> known = series.get(route);
+        final WorkerSeries found = known.get(upstream);
+        return found != null
+                ? found
+                : known.computeIfAbsent(
+                        upstream,
+                        server ->
+                                new WorkerSeries(
+                                        firstToken.labelValues(server.name(), route.label),
+                                        perToken.labelValues(server.name(), route.label),
+                                        outputTokens.labelValues(server.name())));
+    }
+
+    /** The first output token of a stream has come. */
+    public void firstToken(Upstream upstream, InferenceRequest.Route route, long sinceStartNs) {
+        of(upstream, route).firstToken().observe(sinceStartNs / NANOS);
+    }
+
+    /** A stream has ended: mean time between its output tokens. */
+    public void timePerToken(Upstream upstream, InferenceRequest.Route route, long ns) {
+        of(upstream, route).timePerToken().observe(ns / NANOS);
+    }
+
+    /** Output tokens have come. */
+    public void generated(Upstream upstream, InferenceRequest.Route route, int tokens) {
+        of(upstream, route).outputTokens().inc(tokens);
+    }
+
+    /** An inference request that a worker was looked for has ended. */
+    public void finished(InferenceRequest.Route route, boolean stream, long durationNs) {
+        duration.labelValues(route.label, Boolean.toString(stream)).observe(durationNs / NANOS);
+    }
+
+    /**
+     * Counts a request that has ended: its answer was sent, or could not be.
+     *
+     * @param status what it came to; the head may have said something else
+     * @return false if it was counted before
+     */
+    public boolean ended(RequestRecord record, int status) {
+        if (!record.end(status)) {
+            return false;
+        }
+        requests.labelValues(
+                        record.endpoint().label,
+                        Integer.toString(status),
+                        Objects.requireNonNullElse(record.mode(), "none"),
+                        Objects.requireNonNullElse(record.model(), "none"))
+                .inc();
+        return true;
+    }
+
+    /** A client left before its answer was complete. */
+    public void disconnected(InferenceRequest.Route route) {
+        disconnects.labelValues(route.label).inc();
+    }
+
+    /** A worker counted another number of prompt tokens than the gateway. */
+    public void tokenMismatch(String worker) {
+        tokenMismatches.labelValues(worker).inc();
+    }
+
+    /** Compares what was predicted with what the engine stated. */
+    public void compared(String worker, int predicted, int actual) {
+        predictedTokens.labelValues(worker).inc(predicted);
+        cachedTokens.labelValues(worker).inc(actual);
+        comparisons
+                .labelValues(
+                        worker,
+                        predicted == actual ? "exact" : predicted > actual ? "over" : "under")
+                .inc();
+    }
+
+    /** A page of metrics. */
+    public record Page(String contentType, String text) {}
+
+    /**
+     * The page; one at a time, all of one snapshot.
+     *
+     * @param accept the reader's Accept header, null for none: OpenMetrics or Prometheus' text
+     */
+    public synchronized Page page(String accept) throws IOException {
+        take.run();
+        final ExpositionFormatWriter writer = formats.findWriter(accept);
+        final ByteArrayOutputStream out = new ByteArrayOutputStream(16_384);
+        writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
+        return new Page(writer.getContentType(), out.toString(StandardCharsets.UTF_8));
+    }
+}

@@ -1,0 +1,298 @@
+package io.kvasir.gateway.openai;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.eclipse.jetty.http.HttpField;
+import org.eclipse.jetty.http.HttpHeader;
+
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A request that ends with an error answer in OpenAI's shape. Carries no stack trace: it is an
+ * outcome.
+ *
+ * <p>Beside OpenAI's four members the error object has a member {@code kvasir} that says which leg
+ * failed ({@code client}, {@code gateway}, {@code router} or {@code upstream}), the worker when one
+ * is to blame, the kind of failure and whether trying again makes sense.
+ */
+public final class ApiException extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    /** Whose part of the path failed. */
+    enum Leg {
+        CLIENT("client"),
+        GATEWAY("gateway"),
+        ROUTER("router"),
+        UPSTREAM("upstream");
+
+        final String spelling;
+
+        Leg(String spelling) {
+            this.spelling = spelling;
+        }
+    }
+
+    /** Names that clients gave are cut to this length where they are repeated. */
+    private static final int MAX_NAME_LENGTH = 256;
+
+    private final int status;
+    private final String type;
+    private final String param;
+    private final String code;
+    private final Leg leg;
+    private final String kind;
+    private final String worker;
+    private final boolean retryable;
+    private transient HttpField header; // what the answer says beside the error; null for nothing
+
+    private ApiException(
+            int status,
+            String type,
+            String param,
+            String code,
+            Leg leg,
+            String kind,
+            String worker,
+            boolean retryable,
+            String message) {
+        super(message, null, false, false);
+        this.status = status;
+        this.type = type;
+        this.param = param;
+        this.code = code;
+        this.leg = leg;
+        this.kind = kind;
+        this.worker = worker;
+        this.retryable = retryable;
+    }
+
+    /**
+     * 400: the request itself is wrong; {@code param} names the member, null for the whole body.
+     */
+    public static ApiException invalid(String param, String message) {
+        return client(400, param, null, "invalid_request", message);
+    }
+
+    /** A 4xx of the gateway's own. */
+    public static ApiException client(
+            int status, String param, String code, String kind, String message) {
+        return new ApiException(
+                status,
+                "invalid_request_error",
+                param,
+                code,
+                Leg.CLIENT,
+                kind,
+                null,
+                status == 408,
+                message);
+    }
+
+    private static String shortened(String name) {
+        return name.substring(0, Math.min(name.length(), MAX_NAME_LENGTH));
+    }
+
+    /** 404: of the decisions that are kept none is of the request. */
+    public static ApiException decisionNotHeld(String requestId, int kept) {
+        return client(
+                404,
+                "id",
+                "not_found",
+                "decision_not_held",
+                "no decision of request `"
+                        + shortened(requestId)
+                        + "` is among the last "
+                        + kept
+                        + "; it was not routed, or decision-log-size is too small for what came"
+                        + " after it");
+    }
+
+    /** 404: no such model is served. */
+    public static ApiException modelNotFound(String model) {
+        return client(
+                404,
+                "model",
+                "model_not_found",
+                "model_not_found",
+                "The model `"
+                        + shortened(model)
+                        + "` does not exist or you do not have access to it.");
+    }
+
+    /** 413: the body exceeds {@code max-body-bytes}; a negative length is unknown. */
+    public static ApiException tooLarge(long length, long limit) {
+        return tooLarge(length, limit, "max-body-bytes");
+    }
+
+    /** 413: the body exceeds a limit; a negative length is unknown. */
+    public static ApiException tooLarge(long length, long limit, String setting) {
+        return client(
+                413,
+                null,
+                "request_too_large",
+                "request_too_large",
+                "request body of "
+                        + (length < 0 ? "more than " + limit : Long.toString(length))
+                        + " bytes exceeds the limit of "
+                        + limit
+                        + "; shorten it or raise "
+                        + setting);
+    }
+
+    /** 429: there is no room for the request now; {@code setting} says how much there is. */
+    public static ApiException overloaded(String what, String setting) {
+        return new ApiException(
+                429,
+                "server_error",
+                null,
+                "overloaded",
+                Leg.GATEWAY,
+                "overloaded",
+                null,
+                true,
+                what + " (" + setting + "); try again later");
+    }
+
+    /** A defect of the gateway; the log has the stack trace. */
+    public static ApiException internal(String message) {
+        return new ApiException(
+                500,
+                "server_error",
+                null,
+                "internal_error",
+                Leg.GATEWAY,
+                "internal",
+                null,
+                false,
+                message);
+    }
+
+    /** 503: the gateway ends; another one may serve the request. */
+    public static ApiException draining() {
+        return new ApiException(
+                503,
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.GATEWAY,
+                "draining",
+                null,
+                true,
+                "the gateway is shutting down");
+    }
+
+    /** The router was closed under a running gateway; another gateway may serve the request. */
+    public static ApiException routerClosed() {
+        return new ApiException(
+                503,
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.ROUTER,
+                "closed",
+                null,
+                true,
+                "the router is closed");
+    }
+
+    /**
+     * The router refused the request.
+     *
+     * @param status 400, 429 or 503
+     */
+    public static ApiException ofRouter(
+            int status, String kind, boolean retryable, String message) {
+        return new ApiException(
+                status,
+                status == 400 ? "invalid_request_error" : "server_error",
+                null,
+                status == 429 ? "overloaded" : status == 400 ? null : "service_unavailable",
+                Leg.ROUTER,
+                kind,
+                null,
+                retryable,
+                message);
+    }
+
+    /**
+     * A worker failed the request; another gateway or a later attempt may serve it.
+     *
+     * @param worker null where the client may not know it
+     */
+    public static ApiException upstream(int status, String kind, String worker, String message) {
+        return new ApiException(
+                status,
+                "server_error",
+                null,
+                "upstream_" + kind,
+                Leg.UPSTREAM,
+                kind,
+                worker,
+                true,
+                message);
+    }
+
+    /** The gateway itself could not ask a worker; another gateway may serve the request. */
+    public static ApiException unable(int status, String kind, String message) {
+        return new ApiException(
+                status,
+                "server_error",
+                null,
+                "service_unavailable",
+                Leg.GATEWAY,
+                kind,
+                null,
+                true,
+                message);
+    }
+
+    /** The same with a header of the answer. */
+    public ApiException with(HttpHeader name, String value) {
+        header = new HttpField(name, value);
+        return this;
+    }
+
+    /** Header of the answer; null for none. */
+    public HttpField header() {
+        return header;
+    }
+
+    /** Status of the answer. */
+    public int status() {
+        return status;
+    }
+
+    String kind() {
+        return kind;
+    }
+
+    /** The error as an object {@code {"error": {...}}}. */
+    public ObjectNode json(String requestId) {
+        final ObjectNode body = JsonNodeFactory.instance.objectNode();
+        final ObjectNode error = body.putObject("error");
+        error.put("message", getMessage());
+        error.put("type", type);
+        error.put("param", param);
+        error.put("code", code);
+        final ObjectNode detail = error.putObject("kvasir");
+        detail.put("leg", leg.spelling);
+        detail.put("worker", worker);
+        detail.put("kind", kind);
+        detail.put("retryable", retryable);
+        if (requestId != null) {
+            detail.put("request_id", requestId);
+        }
+        return body;
+    }
+
+    /** The error as the body of an answer. */
+    public byte[] body(String requestId) {
+        return json(requestId).toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** The error as one server-sent event. */
+    public byte[] event(String requestId) {
+        return ("data: " + json(requestId) + "\n\n").getBytes(StandardCharsets.UTF_8);
+    }
+}

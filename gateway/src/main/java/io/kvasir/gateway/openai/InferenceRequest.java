@@ -1,0 +1,174 @@
+package io.kvasir.gateway.openai;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+
+/**
+ * What the gateway reads of a completion request; all else of the body passes through unread.
+ * Written by {@link RequestParser} only.
+ */
+public final class InferenceRequest {
+    /** The endpoints that run inference. */
+    public enum Route {
+        CHAT("/v1/chat/completions", "chat"),
+        COMPLETIONS("/v1/completions", "completions");
+
+        public final String path;
+        public final String label;
+
+        Route(String path, String label) {
+            this.path = path;
+            this.label = label;
+        }
+
+        /**
+         * What a worker is asked for: never the path as the client wrote it, which a worker may
+         * read in another way.
+         */
+        public String target(String queryOrNull) {
+            return queryOrNull == null ? path : path + '?' + queryOrNull;
+        }
+    }
+
+    private static final byte[] WHOLE_OPTION =
+            ascii("\"stream_options\":{\"include_usage\":true},");
+    private static final byte[] OPTION = ascii("{\"include_usage\":true}");
+    private static final byte[] MEMBER = ascii("\"include_usage\":true");
+    private static final byte[] TRUE = ascii("true");
+
+    public final Route route;
+    final byte[] body;
+
+    /** Null when the body names none. */
+    public String model;
+
+    public boolean stream;
+
+    /** Null when absent. */
+    public String cacheSalt;
+
+    /** Whether the client's body has a salt, where {@link #cacheSalt} is the tenant's. */
+    public boolean clientSalt;
+
+    /** Whether the client itself asked for the usage chunk. */
+    public boolean includeUsage;
+
+    /** Prompt as text; null when given in another form. */
+    public String promptText;
+
+    /** Prompt as token ids, exactly as long as the prompt; null when given in another form. */
+    public int[] promptIds;
+
+    /** Further prompts of a batch, in the form of the first one. */
+    public List<String> moreTexts = List.of();
+
+    public List<int[]> moreIds = List.of();
+
+    private int droppedPrompts;
+
+    /** Answers that are generated for each prompt. */
+    int samples = 1;
+
+    /** Whether the engine is told to shorten prompts. */
+    public boolean truncates;
+
+    /** The engine is told to keep the last so many tokens only; 0 when it is not. */
+    public int truncatePromptTokens;
+
+    /** Null when absent: then completions add special tokens and chats do not. */
+    public Boolean addSpecialTokens;
+
+    /** The members that shape a chat prompt, {@code messages} among them; null for completions. */
+    public ObjectNode chat;
+
+    // where stream_options can be edited in place, as byte offsets; -1 = not there
+    int afterBrace = -1;
+    int optionsNull = -1;
+    int optionsAfterBrace = -1;
+    boolean optionsEmpty;
+    int usageValue = -1;
+    int usageValueLength;
+
+    InferenceRequest(Route route, byte[] body) {
+        this.route = route;
+        this.body = body;
+    }
+
+    /** Prompts in the body. */
+    public int prompts() {
+        return 1 + droppedPrompts + moreTexts.size() + moreIds.size();
+    }
+
+    /**
+     * Lets the prompts go once they have been read: a tree of messages takes ten times its text,
+     * and a request may be under way for long.
+     */
+    public void dropPrompts() {
+        droppedPrompts = prompts() - 1;
+        chat = null;
+        promptText = null;
+        promptIds = null;
+        moreTexts = List.of();
+        moreIds = List.of();
+    }
+
+    /** Answers that are generated in all. */
+    public int sequences() {
+        return (int) Math.min((long) prompts() * samples, Integer.MAX_VALUE);
+    }
+
+    JsonNode messages() {
+        return chat.get("messages");
+    }
+
+    /**
+     * The body with {@code stream_options.include_usage} set, all other bytes as the client sent
+     * them; a body whose members could not be located is written anew.
+     */
+    public byte[] bodyWithUsage() throws IOException {
+        if (usageValue >= 0 && isIn(usageValue)) {
+            return splice(usageValue, usageValueLength, TRUE);
+        }
+        if (optionsAfterBrace > 0 && body[optionsAfterBrace - 1] == '{') {
+            return splice(
+                    optionsAfterBrace, 0, optionsEmpty ? MEMBER : ascii("\"include_usage\":true,"));
+        }
+        if (optionsNull >= 0 && isIn(optionsNull) && body[optionsNull] == 'n') {
+            return splice(optionsNull, "null".length(), OPTION);
+        }
+        if (optionsNull < 0 && afterBrace > 0 && body[afterBrace - 1] == '{') {
+            return splice(afterBrace, 0, WHOLE_OPTION);
+        }
+        final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+        final JsonNode options = tree.get("stream_options");
+        final ObjectNode edited =
+                options instanceof ObjectNode given ? given : tree.putObject("stream_options");
+        edited.put("include_usage", true);
+        return Json.MAPPER.writeValueAsBytes(tree);
+    }
+
+    private boolean isIn(int offset) {
+        return offset < body.length && (body[offset] == 'f' || body[offset] == 'n');
+    }
+
+    private byte[] splice(int offset, int removed, byte[] inserted) {
+        final byte[] edited = new byte[body.length - removed + inserted.length];
+        System.arraycopy(body, 0, edited, 0, offset);
+        System.arraycopy(inserted, 0, edited, offset, inserted.length);
+        System.arraycopy(
+                body,
+                offset + removed,
+                edited,
+                offset + inserted.length,
+                body.length - offset - removed);
+        return edited;
+    }
+
+    private static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+}

@@ -1,0 +1,402 @@
+package io.kvasir.gateway.openai;
+
+import com.fasterxml.jackson.core.JsonParseException;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+
+/**
+ * Reads of a completion request what routing needs, in one pass over the bytes, and refuses what is
+ * not one. Of a member given twice the last counts, as in the engines.
+ */
+public final class RequestParser {
+    /** What a chat template or its caller may look at. */
+    private static final Set<String> CHAT_MEMBERS =
+            Set.of(
+                    "messages",
+                    "tools",
+                    "tool_choice",
+                    "documents",
+                    "chat_template",
+                    "chat_template_kwargs",
+                    "reasoning_effort");
+
+    private static final int FIRST_IDS = 256;
+
+    /** More than any engine generates for one prompt. */
+    private static final int MAX_SAMPLES = 1 << 14;
+
+    private static final Set<String> TRUE_WORDS = Set.of("true", "t", "yes", "y", "on", "1");
+    private static final Set<String> FALSE_WORDS = Set.of("false", "f", "no", "n", "off", "0");
+
+    private final InferenceRequest request;
+    private final JsonParser json;
+    private int[] ids = new int[FIRST_IDS];
+    private boolean promptSeen;
+    private boolean embedsSeen;
+
+    private RequestParser(InferenceRequest request, JsonParser json) {
+        this.request = request;
+        this.json = json;
+    }
+
+    /**
+     * Parses one body.
+     *
+     * @throws ApiException 400 with the member and its value when the body is no completion request
+     */
+    public static InferenceRequest parse(InferenceRequest.Route route, byte[] body)
+            throws ApiException {
+        final InferenceRequest request = new InferenceRequest(route, body);
+        Utf8Body.check(body);
+        try (JsonParser json = Json.FACTORY.createParser(body)) {
+            new RequestParser(request, json).read();
+        } catch (JsonProcessingException e) {
+            throw malformed(e);
+        } catch (IOException e) {
+            throw ApiException.invalid(null, "cannot read the body: " + e.getMessage());
+        }
+        return request;
+    }
+
+    /** 400: the body is not JSON. */
+    public static ApiException malformed(JsonProcessingException e) {
+        final String where =
+                e.getLocation() == null
+                        ? ""
+                        : " at line "
+                                + e.getLocation().getLineNr()
+                                + ", column "
+                                + e.getLocation().getColumnNr();
+        return ApiException.invalid(
+                null, "the body is not valid JSON" + where + ": " + e.getOriginalMessage());
+    }
+
+    private void read() throws IOException, ApiException {
+        if (json.nextToken() != JsonToken.START_OBJECT) {
+            throw ApiException.invalid(
+                    null,
+                    request.body.length == 0
+                            ? "the body is empty; a JSON object is needed"
+                            : "the body must be a JSON object");
+        }
+        request.afterBrace = offset() + 1;
+        if (request.route == InferenceRequest.Route.CHAT) {
+            request.chat = JsonNodeFactory.instance.objectNode();
+        }
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final String name = json.currentName();
+            json.nextToken();
+            member(name);
+        }
+        if (json.currentToken() != JsonToken.END_OBJECT) {
+            throw new JsonParseException(json, "unexpected end of input");
+        }
+        if (json.nextToken() != null) {
+            throw ApiException.invalid(null, "the body has something behind its JSON object");
+        }
+        check();
+    }
+
+    private void member(String name) throws IOException, ApiException {
+        switch (name) {
+            case "model" -> request.model = string(name);
+            case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
+            case "stream_options" -> streamOptions();
+            case "cache_salt" -> request.cacheSalt = string(name);
+            case "add_special_tokens" -> request.addSpecialTokens = bool(name);
+            case "truncate_prompt_tokens" -> truncate();
+            case "n", "best_of" -> samples();
+            case "add_generation_prompt", "continue_final_message" -> {
+                final Boolean value = bool(name);
+                if (request.chat != null) {
+                    request.chat.put(name, value);
+                }
+            }
+            case "prompt" -> {
+                if (request.chat == null) {
+                    prompt();
+                } else {
+                    json.skipChildren();
+                }
+            }
+            case "prompt_embeds" -> {
+                embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
+                json.skipChildren();
+            }
+            default -> {
+                if (request.chat != null && CHAT_MEMBERS.contains(name)) {
+                    request.chat.set(name, json.<JsonNode>readValueAsTree());
+                } else {
+                    json.skipChildren();
+                }
+            }
+        }
+    }
+
+    private void check() throws ApiException {
+        if (request.chat == null) {
+            if (!promptSeen && !embedsSeen) {
+                throw ApiException.invalid("prompt", "'prompt' is missing");
+            }
+            return;
+        }
+        final JsonNode messages = request.chat.get("messages");
+        if (messages == null || messages.isNull()) {
+            throw ApiException.invalid("messages", "'messages' is missing");
+        }
+        if (!(messages instanceof ArrayNode list)) {
+            throw wrongType("messages", "a list of messages", messages.getNodeType().name());
+        }
+        if (list.isEmpty()) {
+            throw ApiException.invalid("messages", "'messages' is empty");
+        }
+        for (int i = 0; i < list.size(); i++) {
+            if (!(list.get(i) instanceof ObjectNode message)) {
+                throw wrongType(
+                        "messages[" + i + "]", "an object", list.get(i).getNodeType().name());
+            }
+            if (!message.path("role").isTextual()) {
+                throw ApiException.invalid(
+                        "messages[" + i + "].role", "'messages[" + i + "].role' must be a string");
+            }
+        }
+        final JsonNode tools = request.chat.get("tools");
+        if (tools != null && !tools.isNull() && !tools.isArray()) {
+            throw wrongType("tools", "a list", tools.getNodeType().name());
+        }
+    }
+
+    private String string(String name) throws IOException, ApiException {
+        return switch (json.currentToken()) {
+            case VALUE_STRING -> json.getText();
+            case VALUE_NULL -> null;
+            default -> throw wrongType(name, "a string");
+        };
+    }
+
+    /** A boolean, or what engines (pydantic) take for one: 0, 1, and words such as "yes". */
+    private Boolean bool(String name) throws IOException, ApiException {
+        switch (json.currentToken()) {
+            case VALUE_TRUE -> {
+                return true;
+            }
+            case VALUE_FALSE -> {
+                return false;
+            }
+            case VALUE_NULL -> {
+                return null;
+            }
+            case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> {
+                final double value = json.getDoubleValue();
+                if (value == 0 || value == 1) {
+                    return value == 1;
+                }
+            }
+            case VALUE_STRING -> {
+                final String word = json.getText().toLowerCase(Locale.ROOT);
+                if (TRUE_WORDS.contains(word) || FALSE_WORDS.contains(word)) {
+                    return TRUE_WORDS.contains(word);
+                }
+            }
+            default -> {
+                // no boolean
+            }
+        }
+        throw wrongType(name, "a boolean");
+    }
+
+    /** Answers for each prompt; what is no number is the engine's to refuse. */
+    private void samples() throws IOException {
+        if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+            final int given = (int) Math.clamp(json.getDoubleValue(), 1, MAX_SAMPLES);
+            request.samples = Math.max(request.samples, given);
+        } else {
+            json.skipChildren();
+        }
+    }
+
+    private void truncate() throws IOException, ApiException {
+        request.truncates = json.currentToken() != JsonToken.VALUE_NULL;
+        if (!request.truncates) {
+            request.truncatePromptTokens = 0;
+        } else if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
+            request.truncatePromptTokens =
+                    (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE);
+        } else {
+            throw wrongType("truncate_prompt_tokens", "an integer");
+        }
+    }
+
+    private void streamOptions() throws IOException, ApiException {
+        request.includeUsage = false;
+        request.usageValue = -1;
+        request.optionsAfterBrace = -1;
+        request.optionsNull = -1;
+        if (json.currentToken() == JsonToken.VALUE_NULL) {
+            request.optionsNull = offset();
+            return;
+        }
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            throw wrongType("stream_options", "an object");
+        }
+        request.optionsAfterBrace = offset() + 1;
+        request.optionsEmpty = true;
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            request.optionsEmpty = false;
+            final boolean isUsage = json.currentName().equals("include_usage");
+            json.nextToken();
+            if (isUsage) {
+                request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
+                if (json.currentToken().isNumeric()
+                        || json.currentToken() == JsonToken.VALUE_STRING) {
+                    request.afterBrace = -1; // a word for false: such a body is written anew
+                    request.optionsAfterBrace = -1;
+                    continue;
+                }
+                request.usageValue = request.includeUsage ? -1 : offset();
+                request.usageValueLength = json.getTextLength();
+            } else {
+                json.skipChildren();
+            }
+        }
+    }
+
+    private void prompt() throws IOException, ApiException {
+        promptSeen = true;
+        request.promptText = null;
+        request.promptIds = null;
+        request.moreTexts = List.of();
+        request.moreIds = List.of();
+        switch (json.currentToken()) {
+            case VALUE_STRING -> request.promptText = json.getText();
+            case START_ARRAY -> promptList();
+            case VALUE_NULL -> promptSeen = false;
+            default ->
+                    throw wrongType(
+                            "prompt", "a string, a list of token ids, or a list of either of them");
+        }
+    }
+
+    private void promptList() throws IOException, ApiException {
+        switch (json.nextToken()) {
+            case END_ARRAY -> throw ApiException.invalid("prompt", "'prompt' is empty");
+            case VALUE_STRING -> {
+                request.promptText = json.getText();
+                request.moreTexts =
+                        batch(JsonToken.VALUE_STRING, "a string", name -> json.getText());
+            }
+            case START_ARRAY -> {
+                request.promptIds = list("prompt[0]");
+                request.moreIds = batch(JsonToken.START_ARRAY, "a list of token ids", this::list);
+            }
+            default -> request.promptIds = ids("prompt");
+        }
+    }
+
+    private interface PromptOf<T> {
+        T read(String name) throws IOException, ApiException;
+    }
+
+    /** Reads the rest of a batch. */
+    private <T> List<T> batch(JsonToken kind, String what, PromptOf<T> prompt)
+            throws IOException, ApiException {
+        final List<T> prompts = new ArrayList<>();
+        for (JsonToken token = json.nextToken();
+                token != JsonToken.END_ARRAY;
+                token = json.nextToken()) {
+            final String name = "prompt[" + (prompts.size() + 1) + "]";
+            if (token != kind) {
+                throw wrongType(name, what + " like the first one");
+            }
+            prompts.add(prompt.read(name));
+        }
+        return prompts;
+    }
+
+    /** Reads a list of ids that begins with the current token. */
+    private int[] list(String name) throws IOException, ApiException {
+        json.nextToken();
+        return ids(name);
+    }
+
+    /** Reads ids from the current token to the end of the list. */
+    private int[] ids(String name) throws IOException, ApiException {
+        int count = 0;
+        for (JsonToken token = json.currentToken();
+                token != JsonToken.END_ARRAY;
+                token = json.nextToken()) {
+            if (token != JsonToken.VALUE_NUMBER_INT) {
+                throw ApiException.invalid(
+                        name,
+                        "'"
+                                + name
+                                + "["
+                                + count
+                                + "]' must be a token id, an integer in 0.."
+                                + Integer.MAX_VALUE
+                                + ", but is "
+                                + (token == null || token.isStructStart()
+                                        ? "a nested value"
+                                        : json.getText()));
+            }
+            if (json.getNumberType() != JsonParser.NumberType.INT || json.getIntValue() < 0) {
+                throw ApiException.invalid(
+                        name,
+                        "'"
+                                + name
+                                + "["
+                                + count
+                                + "]' = "
+                                + json.getText()
+                                + " is no token id; ids are integers in 0.."
+                                + Integer.MAX_VALUE);
+            }
+            if (count == ids.length) {
+                ids = Arrays.copyOf(ids, 2 * count);
+            }
+            ids[count++] = json.getIntValue();
+        }
+        if (count == 0) {
+            throw ApiException.invalid(name, "'" + name + "' is empty");
+        }
+        return Arrays.copyOf(ids, count);
+    }
+
+    private int offset() {
+        return (int) json.currentTokenLocation().getByteOffset();
+    }
+
+    private ApiException wrongType(String name, String wanted) {
+        return wrongType(name, wanted, json.currentToken().name());
+    }
+
+    private static ApiException wrongType(String name, String wanted, String found) {
+        return ApiException.invalid(
+                name,
+                "'"
+                        + name
+                        + "' must be "
+                        + wanted
+                        + ", but is "
+                        + switch (found) {
+                            case "VALUE_STRING", "STRING" -> "a string";
+                            case "VALUE_NUMBER_INT", "VALUE_NUMBER_FLOAT", "NUMBER" -> "a number";
+                            case "VALUE_TRUE", "VALUE_FALSE", "BOOLEAN" -> "a boolean";
+                            case "VALUE_NULL", "NULL" -> "null";
+                            case "START_ARRAY", "ARRAY" -> "a list";
+                            default -> "an object";
+                        });
+    }
+}

@@ -1,0 +1,175 @@
+package io.kvasir.gateway.openai;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+
+import java.io.IOException;
+
+/**
+ * Reads of an answer, or of one event of a streamed answer, what the gateway keeps: whether it
+ * carries an output token and what usage the engine states. One per answer, reused for each event;
+ * not thread-safe.
+ */
+public final class UsageReader {
+    /** A count that the engine did not state. */
+    public static final int UNKNOWN = -1;
+
+    private boolean choicesSeen;
+    private boolean choicesEmpty;
+    private boolean outputToken;
+    private boolean usageSeen;
+    private int promptTokens = UNKNOWN;
+    private int completionTokens = UNKNOWN;
+    private int cachedTokens = UNKNOWN;
+
+    /**
+     * Reads one JSON object. What the last usage said stays until another one is read.
+     *
+     * @return false if it is not JSON; then only what stood before the fault was read
+     */
+    public boolean read(byte[] bytes, int offset, int length) {
+        choicesSeen = false;
+        choicesEmpty = false;
+        outputToken = false;
+        usageSeen = false;
+        try (JsonParser json = Json.FACTORY.createParser(bytes, offset, length)) {
+            if (json.nextToken() != JsonToken.START_OBJECT) {
+                return false;
+            }
+            while (json.nextToken() == JsonToken.FIELD_NAME) {
+                final String name = json.currentName();
+                final JsonToken value = json.nextToken();
+                if (name.equals("choices") && value == JsonToken.START_ARRAY) {
+                    choices(json);
+                } else if (name.equals("usage") && value == JsonToken.START_OBJECT) {
+                    usage(json);
+                } else {
+                    json.skipChildren();
+                }
+            }
+            return true;
+        } catch (IOException e) {
+            return false; // the client gets the bytes as they are and sees the same fault
+        }
+    }
+
+    private void choices(JsonParser json) throws IOException {
+        choicesSeen = true;
+        choicesEmpty = true;
+        while (json.nextToken() == JsonToken.START_OBJECT) {
+            choicesEmpty = false;
+            while (json.nextToken() == JsonToken.FIELD_NAME) {
+                final String name = json.currentName();
+                final JsonToken value = json.nextToken();
+                switch (name) {
+                    case "text" -> outputToken |= value == JsonToken.VALUE_STRING;
+                    case "finish_reason" -> outputToken |= value == JsonToken.VALUE_STRING;
+                    case "delta" -> {
+                        if (value == JsonToken.START_OBJECT) {
+                            delta(json);
+                        }
+                    }
+                    default -> json.skipChildren();
+                }
+            }
+        }
+    }
+
+    /**
+     * The opening event of a chat carries the role and no token yet; every other one carries a
+     * token.
+     */
+    private void delta(JsonParser json) throws IOException {
+        boolean role = false;
+        boolean content = false;
+        boolean nonEmpty = false;
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final String name = json.currentName();
+            final JsonToken value = json.nextToken();
+            switch (name) {
+                case "role" -> role = true;
+                case "content", "reasoning_content", "reasoning", "refusal" -> {
+                    content |= value == JsonToken.VALUE_STRING;
+                    nonEmpty |= value == JsonToken.VALUE_STRING && json.getTextLength() > 0;
+                }
+                case "tool_calls", "function_call" -> {
+                    nonEmpty |= value != JsonToken.VALUE_NULL;
+                    json.skipChildren();
+                }
+                default -> json.skipChildren();
+            }
+        }
+        outputToken |= nonEmpty || (content && !role);
+    }
+
+    private void usage(JsonParser json) throws IOException {
+        usageSeen = true;
+        promptTokens = UNKNOWN;
+        completionTokens = UNKNOWN;
+        cachedTokens = UNKNOWN;
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final String name = json.currentName();
+            final JsonToken value = json.nextToken();
+            switch (name) {
+                case "prompt_tokens" -> promptTokens = count(json);
+                case "completion_tokens" -> completionTokens = count(json);
+                case "prompt_tokens_details" -> {
+                    if (value == JsonToken.START_OBJECT) {
+                        details(json);
+                    }
+                }
+                default -> json.skipChildren();
+            }
+        }
+    }
+
+    private void details(JsonParser json) throws IOException {
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final boolean isCached = json.currentName().equals("cached_tokens");
+            json.nextToken();
+            if (isCached) {
+                cachedTokens = count(json);
+            } else {
+                json.skipChildren();
+            }
+        }
+    }
+
+    private static int count(JsonParser json) throws IOException {
+        if (json.currentToken() != JsonToken.VALUE_NUMBER_INT) {
+            json.skipChildren();
+            return UNKNOWN;
+        }
+        return json.getIntValue();
+    }
+
+    /** The object just read says what was used and nothing else. */
+    boolean isUsageOnly() {
+        return usageSeen && choicesSeen && choicesEmpty;
+    }
+
+    /** The object just read has at least one choice. */
+    boolean hasChoice() {
+        return choicesSeen && !choicesEmpty;
+    }
+
+    /** The object just read shows that prefill is over. */
+    boolean hasOutputToken() {
+        return outputToken;
+    }
+
+    /** Prompt tokens by the last usage, or {@link #UNKNOWN}. */
+    public int promptTokens() {
+        return promptTokens;
+    }
+
+    /** Output tokens by the last usage, or {@link #UNKNOWN}. */
+    public int completionTokens() {
+        return completionTokens;
+    }
+
+    /** Prompt tokens that the engine took from its cache, or {@link #UNKNOWN}. */
+    public int cachedTokens() {
+        return cachedTokens;
+    }
+}

@@ -1,0 +1,111 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.router.Setting;
+
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.io.CyclicTimeout;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+
+/**
+ * The time limits of one attempt: of a stream, until its first byte and between its chunks; of any
+ * other answer, until its last byte. Time in which the client does not take what has come is none
+ * of the worker's.
+ */
+final class AttemptTimeout extends CyclicTimeout {
+    private final ProxyContext context;
+    private final boolean stream;
+    private final Consumer<Throwable> abort;
+    private volatile boolean begun;
+
+    /**
+     * @param abort ends the attempt
+     */
+    AttemptTimeout(ProxyContext context, boolean stream, Consumer<Throwable> abort) {
+        super(context.client().getScheduler());
+        this.context = context;
+        this.stream = stream;
+        this.abort = abort;
+    }
+
+    /** The request is being sent. */
+    void begin() {
+        start(stream ? GatewaySettings.FIRST_BYTE_TIMEOUT : GatewaySettings.ANSWER_TIMEOUT);
+    }
+
+    private void start(Setting<Duration> limit) {
+        schedule(context.config().get(limit).toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void onTimeoutExpired() {
+        final TimeoutException expired = new TimeoutException(describe());
+        context.client().getExecutor().execute(() -> abort.accept(expired));
+    }
+
+    private String describe() {
+        return !stream
+                ? "no complete answer within " + limit(GatewaySettings.ANSWER_TIMEOUT)
+                : begun
+                        ? "the stream was silent for " + limit(GatewaySettings.STREAM_IDLE_TIMEOUT)
+                        : "no byte of a stream within " + limit(GatewaySettings.FIRST_BYTE_TIMEOUT);
+    }
+
+    private String limit(Setting<Duration> setting) {
+        return setting.name() + "=" + setting.print(context.config().get(setting));
+    }
+
+    /**
+     * The same content, with the limits running while the worker is waited for.
+     *
+     * @param whenHeard called for each chunk
+     */
+    Content.Source watch(Content.Source content, Runnable whenHeard) {
+        return new Watched(content, whenHeard);
+    }
+
+    private final class Watched implements Content.Source {
+        private final Content.Source content;
+        private final Runnable whenHeard;
+
+        Watched(Content.Source content, Runnable whenHeard) {
+            this.content = content;
+            this.whenHeard = whenHeard;
+        }
+
+        @Override
+        public Content.Chunk read() {
+            final Content.Chunk chunk = content.read();
+            if (chunk != null && !Content.Chunk.isFailure(chunk)) {
+                whenHeard.run();
+                if (stream && chunk.hasRemaining()) {
+                    begun = true;
+                    cancel();
+                }
+            }
+            return chunk;
+        }
+
+        @Override
+        public void demand(Runnable demandCallback) {
+            if (begun) {
+                start(GatewaySettings.STREAM_IDLE_TIMEOUT);
+            }
+            content.demand(demandCallback);
+        }
+
+        @Override
+        public void fail(Throwable failure) {
+            content.fail(failure);
+        }
+
+        @Override
+        public long getLength() {
+            return content.getLength();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.router.Worker;
+
+/**
+ * Compares what an answer states of cached tokens with what was predicted, and reports the result
+ * to the metrics and to the worker's event source. Thread-safe.
+ */
+public final class PredictionFeedback {
+    private final GatewayMetrics metrics;
+
+    /** Reports to these metrics. */
+    public PredictionFeedback(GatewayMetrics metrics) {
+        this.metrics = metrics;
+    }
+
+    /**
+     * Takes the usage of a complete answer.
+     *
+     * @param usage read to the end; may state nothing
+     */
+    void completed(
+            ProxyRequest request,
+            WorkerReservations.Booking booking,
+            Upstream upstream,
+            UsageReader usage) {
+        if (usage.promptTokens() < 0) {
+            return;
+        }
+        final int actual = upstream.cachedTokens(usage);
+        booking.decision().usage(usage.promptTokens(), actual);
+        if (!request.prompt().known() || request.inference().prompts() > 1) {
+            return; // usage sums up the whole batch
+        }
+        if (usage.promptTokens() != request.prompt().tokens().length) {
+            metrics.tokenMismatch(upstream.name());
+            return;
+        }
+        if (actual >= 0) {
+            final int predicted = booking.decision().predictedCachedTokens();
+            metrics.compared(upstream.name(), predicted, actual);
+            judgeRemovals(booking, predicted, actual);
+        }
+    }
+
+    /**
+     * Lets the source judge what removals mean, by requests that had the worker to themselves: a
+     * neighbour's blocks may push out the prefix between decision and admission, which says nothing
+     * of the rule.
+     */
+    private static void judgeRemovals(
+            WorkerReservations.Booking booking, int predicted, int actual) {
+        final Worker worker = booking.lease().worker();
+        if (worker.source() != null
+                && booking.decision().workerWasIdle()
+                && worker.activeRequests() <= 1) {
+            worker.source().reportEngineHit(predicted, actual);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.server.AnswerCoding;
+import io.kvasir.gateway.server.TrustedCallers;
+import io.kvasir.gateway.upstream.StaleConnectionDetector;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerKey;
+
+import org.eclipse.jetty.client.HttpClient;
+
+import java.util.Set;
+
+/** What all exchanges of one server share. */
+public record ProxyContext(
+        GatewayConfig config,
+        HttpClient client,
+        StaleConnectionDetector staleConnections,
+        WorkerReservations reservations,
+        UpstreamRegistry registry,
+        GatewayMetrics metrics,
+        PredictionFeedback feedback,
+        RetryPolicy.Rules retries,
+        TrustedCallers trusted,
+        WorkerKey workerKey,
+        AnswerCoding coding,
+        Set<ProxyExchange> running) {}

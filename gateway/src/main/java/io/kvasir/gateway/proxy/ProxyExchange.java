@@ -1,0 +1,622 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.ClientProbe;
+import io.kvasir.gateway.server.DisconnectWatcher;
+import io.kvasir.gateway.upstream.Descriptors;
+import io.kvasir.gateway.upstream.FaultAttribution;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.router.Lease;
+import io.kvasir.router.Worker;
+
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.Callback;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
+import org.slf4j.spi.LoggingEventBuilder;
+
+import java.io.EOFException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * One inference request on its way: which worker is tried, whether another one follows, and when
+ * the booking is released. As long as the client has not got a byte, a failing worker is replaced
+ * by another one; afterwards the failure is written into the stream.
+ *
+ * <p>After {@link #start} everything happens on I/O threads and nothing blocks. The exchange ends
+ * once: by the answer's last byte, an error answer, or the client leaving. What ends it frees the
+ * lease.
+ */
+public final class ProxyExchange {
+    private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
+
+    private final ProxyContext context;
+    private final ProxyRequest proxied;
+    private final Request request;
+    private final Response response;
+    private final Callback callback;
+    private final ClientProbe clientProbe;
+    private final DisconnectWatcher watch;
+
+    // touched by one attempt at a time
+    private final RetryPolicy retries;
+    private final FaultAttribution faults;
+    private final List<Worker> excluded = new ArrayList<>(2);
+
+    // guarded by this
+    private BookedAttempt current;
+    private boolean ended;
+
+    private volatile boolean writing;
+    private volatile boolean cut;
+
+    /** Prepares an exchange; nothing happens before {@link #start}. */
+    public ProxyExchange(
+            ProxyContext context,
+            ProxyRequest proxied,
+            Request request,
+            Response response,
+            Callback callback) {
+        this.context = context;
+        this.proxied = proxied;
+        this.request = request;
+        this.response = response;
+        this.callback = callback;
+        this.retries =
+                new RetryPolicy(context.retries(), () -> ThreadLocalRandom.current().nextDouble());
+        this.faults = new FaultAttribution(proxied.body());
+        this.clientProbe = new ClientProbe(request, this::clientLeft);
+        this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
+    }
+
+    /** Books and sends; the caller is done. */
+    public void start() {
+        // an idle connection is the worker's silence unless bytes wait for the client
+        request.addIdleTimeoutListener(timeout -> writing);
+        request.addFailureListener(this::clientLeft);
+        context.running().add(this);
+        Request.addCompletionListener(request, _ -> context.running().remove(this));
+        watch.arm();
+        guarded(() -> next(null));
+    }
+
+    /**
+     * Ends it because the gateway ends: by an error answer, or a last event that says so. Does
+     * nothing to one that has ended.
+     */
+    public void cut() {
+        cut = true;
+        if (endUnanswered()) {
+            guarded(this::answerCut);
+            return;
+        }
+        final BookedAttempt tried = current();
+        if (tried != null) {
+            tried.attempt.abort(new EOFException("the gateway ends")); // the pump finds it
+        }
+    }
+
+    private void answerCut() {
+        answer(ApiException.draining());
+        final BookedAttempt tried = current();
+        if (tried != null) {
+            tried.abandon("draining", 503, new EOFException("the gateway ends"));
+        }
+    }
+
+    /** A step that fails by a defect ends the exchange; nothing else would. */
+    private void guarded(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error e) {
+            log(Level.ERROR).setCause(LogText.of(e)).log("{} failed", proxied.requestId());
+            final BookedAttempt tried = current();
+            if (tried != null) {
+                tried.abandon("internal", 500, e);
+            }
+            respond(
+                    ApiException.internal(
+                            "internal error; the gateway's log has request "
+                                    + proxied.requestId()));
+        }
+    }
+
+    /** Starts an attempt, or ends with what went wrong. */
+    private void next(ApiException failure) {
+        try {
+            begin(reserve());
+        } catch (ApiException e) {
+            respond(failure == null ? e : failure);
+        }
+    }
+
+    private WorkerReservations.Booking reserve() throws ApiException {
+        return context.reservations()
+                .reserve(
+                        proxied.prompt(),
+                        excluded,
+                        proxied.requestId(),
+                        proxied.inference().route.label,
+                        retries.attempt() + 1);
+    }
+
+    private void begin(WorkerReservations.Booking booking) {
+        final long waitNs = retries.attempt() == 0 ? 0 : retries.backoffNs();
+        final BookedAttempt tried = new BookedAttempt(booking);
+        synchronized (this) {
+            if (ended) {
+                booking.lease().close();
+                return;
+            }
+            current = tried;
+            retries.begun();
+            final DecisionRecord decision = booking.decision();
+            proxied.record()
+                    .routed(decision.mode().spelling(), decision.worker(), decision.tokens());
+        }
+        if (waitNs == 0) {
+            tried.send();
+        } else {
+            context.client()
+                    .getScheduler()
+                    .schedule(
+                            () ->
+                                    context.client()
+                                            .getExecutor()
+                                            .execute(() -> guarded(tried::send)),
+                            waitNs,
+                            TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private LoggingEventBuilder log(Level level) {
+        return LOG.atLevel(level).addKeyValue(RequestRecord.LOG_KEY, proxied.requestId());
+    }
+
+    private long sinceStartNs() {
+        return System.nanoTime() - request.getHeadersNanoTime();
+    }
+
+    /** True for the one caller that ends the exchange. */
+    private synchronized boolean end() {
+        if (ended) {
+            return false;
+        }
+        ended = true;
+        return true;
+    }
+
+    /** The same, for a caller that answers itself: false where a pump writes to the client. */
+    private synchronized boolean endUnanswered() {
+        return (current == null || current.pump == null) && end();
+    }
+
+    private synchronized boolean isCurrent(BookedAttempt tried) {
+        return !ended && current == tried;
+    }
+
+    private synchronized BookedAttempt current() {
+        return current;
+    }
+
+    private void clientLeft(Throwable cause) {
+        if (!end()) {
+            return;
+        }
+        endWatch();
+        final BookedAttempt tried = current();
+        if (tried != null) {
+            tried.abandon("client_left", RequestRecord.CLIENT_LEFT, cause);
+        }
+        context.metrics().disconnected(proxied.inference().route);
+        finished(RequestRecord.CLIENT_LEFT);
+        callback.failed(cause);
+    }
+
+    /** Ends with an error answer; nothing was sent before. */
+    private void respond(ApiException error) {
+        if (end()) {
+            answer(error);
+        }
+    }
+
+    private void answer(ApiException error) {
+        faults.ended();
+        endWatch();
+        final BookedAttempt tried = current();
+        finished(error.status());
+        response.reset();
+        if (tried != null && proxied.trusted()) {
+            ProxyHeaders.putDecision(
+                    response.getHeaders(), proxied.requestId(), tried.booking.decision());
+        }
+        Answers.error(response, callback, error, proxied.requestId());
+    }
+
+    /** The last bytes are about to be written, or none are. */
+    private void endWatch() {
+        clientProbe.end();
+        watch.cancel();
+    }
+
+    private void finished(int status) {
+        if (context.metrics().ended(proxied.record(), status)) {
+            context.metrics()
+                    .finished(
+                            proxied.inference().route, proxied.inference().stream, sinceStartNs());
+        }
+    }
+
+    /** Whether its answer is asked for as a stream. */
+    public boolean isStream() {
+        return proxied.inference().stream;
+    }
+
+    /** One attempt with its booking, and what its outcome means for the exchange. */
+    private final class BookedAttempt implements ResponsePump.Listener {
+        private final WorkerReservations.Booking booking;
+        private final Lease lease;
+        private final Upstream upstream;
+        private final UpstreamAttempt attempt;
+        private final AtomicBoolean over = new AtomicBoolean();
+        private volatile ResponsePump pump;
+        private volatile int streamedTokens;
+        private long firstTokenNs = -1; // of the pump's thread
+
+        BookedAttempt(WorkerReservations.Booking booking) {
+            this.booking = booking;
+            this.lease = booking.lease();
+            this.upstream = booking.upstream();
+            this.attempt =
+                    new UpstreamAttempt(
+                            context, upstream, proxied.inference().stream, this::outcome);
+        }
+
+        void send() {
+            if (!isCurrent(this)) {
+                return; // the client left while this waited
+            }
+            attempt.send(
+                    proxied.inference().route.target(request.getHttpURI().getQuery()),
+                    headers(),
+                    proxied.body(),
+                    retries.attempt() > 1);
+            if (!isCurrent(this)) {
+                // it left before there was anything to abort
+                attempt.abort(new EOFException("the client left"));
+            }
+        }
+
+        private HttpFields headers() {
+            final HttpFields.Mutable headers = HttpFields.build();
+            ProxyHeaders.toWorker(request.getHeaders(), headers);
+            headers.put(RequestRecord.HEADER, proxied.requestId());
+            if (upstream.hasRanks()) {
+                headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
+            }
+            final String key = context.workerKey().of(upstream);
+            if (key != null) {
+                headers.put(HttpHeader.AUTHORIZATION, key);
+            } else if (context.trusted().hasToken(request)) {
+                headers.remove(HttpHeader.AUTHORIZATION); // the gateway's token, not a worker's
+            }
+            return headers;
+        }
+
+        private void outcome(UpstreamAttempt.Outcome outcome) {
+            guarded(
+                    () -> {
+                        switch (outcome) {
+                            case UpstreamAttempt.Answered answer -> answered(answer);
+                            case UpstreamAttempt.Broken _ -> readFailure();
+                            case UpstreamAttempt.Failed failure -> failed(failure);
+                        }
+                    });
+        }
+
+        private void readFailure() {
+            final ResponsePump reading = pump;
+            if (reading != null) {
+                reading.readOn();
+            }
+        }
+
+        private void answered(UpstreamAttempt.Answered answer) {
+            final int status = answer.head().getStatus();
+            final UpstreamFault fault = UpstreamFault.ofStatus(status);
+            if (fault == null) {
+                upstream.answered();
+                faults.answered();
+            } else {
+                attribute(fault, "status " + status, true);
+                if (retries.allowsAnother(fault, true) && isCurrent(this)) {
+                    excluded.add(lease.worker());
+                    try {
+                        final WorkerReservations.Booking other = reserve();
+                        abandoned(fault, "status " + status);
+                        begin(other);
+                        attempt.abort(new EOFException("tried elsewhere"));
+                        return;
+                    } catch (ApiException e) {
+                        log(Level.DEBUG)
+                                .log(
+                                        "{}: no other worker can take it: {}",
+                                        proxied.requestId(),
+                                        LogText.of(e.getMessage()));
+                    }
+                }
+            }
+            if (takeOver(answer)) {
+                pump.readOn();
+            } else {
+                attempt.abort(new EOFException("the exchange has ended"));
+            }
+        }
+
+        /** From here on the pump alone writes to the client; false where something else did. */
+        private boolean takeOver(UpstreamAttempt.Answered answer) {
+            synchronized (ProxyExchange.this) {
+                if (isCurrent(this)) {
+                    pump =
+                            new ResponsePump(
+                                    response, answer, proxied.dropUsage(), context.coding(), this);
+                }
+                return pump != null;
+            }
+        }
+
+        private void failed(UpstreamAttempt.Failed failure) {
+            if (!failure.unprocessed()) {
+                replace(failure.fault(), failure.cause(), failure.sent());
+            } else if (isCurrent(this)) {
+                final ApiException error = error(failure.fault());
+                abandon(
+                        failure.fault() == UpstreamFault.REFUSED ? "refused" : "stale_connection",
+                        0,
+                        null);
+                if (retries.allowsAnother(failure.fault(), failure.sent())) {
+                    next(null); // the same worker can take it
+                } else {
+                    respond(error);
+                }
+            }
+        }
+
+        /** Failed before the client got a byte: another worker, or an error answer. */
+        private void replace(UpstreamFault fault, String cause, boolean sent) {
+            if (!isCurrent(this)) {
+                return;
+            }
+            attribute(fault, cause, sent);
+            abandoned(fault, cause);
+            final ApiException error = error(fault);
+            if (!retries.allowsAnother(fault, sent)) {
+                logFailure(fault, cause);
+                respond(error);
+                return;
+            }
+            excluded.add(lease.worker());
+            next(error);
+        }
+
+        private void attribute(UpstreamFault fault, String cause, boolean sent) {
+            switch (fault) {
+                case CONNECT -> upstream.refused(cause);
+                case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE ->
+                        faults.failed(upstream, cause, attempt.lostConnection());
+                case TIMEOUT -> {
+                    if (!sent) {
+                        faults.failed(upstream, cause, null); // it takes no requests
+                    }
+                }
+                case DESCRIPTORS -> Descriptors.reportLack();
+                case DEAD, BUSY, REFUSED, LOCAL -> {}
+            }
+        }
+
+        /** Frees the lease of an attempt that failed. */
+        private void abandoned(UpstreamFault fault, String cause) {
+            abandon(fault.spelling(), 0, null);
+            if (LOG.isDebugEnabled()) {
+                log(Level.DEBUG).log("{}: {}", proxied.requestId(), describe(fault, cause));
+            }
+        }
+
+        /** The line for operators of a request that failed; its client gets the kind of failure. */
+        private void logFailure(UpstreamFault fault, String cause) {
+            log(Level.WARN).log("{}: {}", proxied.requestId(), describe(fault, cause));
+        }
+
+        private ApiException error(UpstreamFault fault) {
+            final String text =
+                    failure(
+                            proxied.trusted() ? "upstream worker " + upstream.name() : "the worker",
+                            fault,
+                            fault.textForClient());
+            return fault.isOwn()
+                    ? ApiException.unable(fault.status(), fault.spelling(), text)
+                    : ApiException.upstream(
+                            fault.status(),
+                            fault.spelling(),
+                            proxied.trusted() ? upstream.name() : null,
+                            text);
+        }
+
+        private String describe(UpstreamFault fault, String cause) {
+            return failure(
+                    "upstream worker " + upstream.name() + " at " + upstream.url(),
+                    fault,
+                    LogText.of(cause));
+        }
+
+        private String failure(String worker, UpstreamFault fault, String cause) {
+            return worker
+                    + (fault.isOwn() ? " was not asked (" : " failed (")
+                    + fault.spelling()
+                    + ", attempt "
+                    + retries.attempt()
+                    + " of "
+                    + retries.limit()
+                    + "): "
+                    + cause;
+        }
+
+        /** Gives the worker up; aborts what is under way if there is a cause. */
+        private void abandon(String outcome, int status, Throwable abortCause) {
+            lease.close();
+            if (over.compareAndSet(false, true)) {
+                booking.decision().end(outcome, status, sinceStartNs());
+                context.metrics().attempt(upstream.name(), outcome);
+                generated(UsageReader.UNKNOWN, streamedTokens);
+            }
+            if (abortCause != null) {
+                attempt.abort(abortCause);
+            }
+        }
+
+        @Override
+        public boolean isWanted() {
+            return isCurrent(this);
+        }
+
+        @Override
+        public void committing(HttpFields.Mutable headers) {
+            clientProbe.headFollows(pump::writeComment);
+            proxied.record().firstByte(sinceStartNs());
+            if (proxied.trusted()) {
+                ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+            }
+        }
+
+        @Override
+        public void firstToken() {
+            lease.prefillComplete();
+            firstTokenNs = sinceStartNs();
+            booking.decision().firstToken(firstTokenNs);
+            context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
+        }
+
+        @Override
+        public void outputTokens(int total) {
+            streamedTokens = total;
+            lease.outputTokens(total);
+        }
+
+        /** Tokens have come, of an answer that is complete or will never be. */
+        private void generated(int promptTokens, int count) {
+            if (count > 0) {
+                proxied.record().tokens(promptTokens, count);
+                context.metrics().generated(upstream, proxied.inference().route, count);
+            }
+        }
+
+        /** Tokens of several answers come interleaved, which says nothing of one. */
+        private void timeTokens(int count) {
+            if (firstTokenNs >= 0 && count > 1 && proxied.inference().sequences() == 1) {
+                context.metrics()
+                        .timePerToken(
+                                upstream,
+                                proxied.inference().route,
+                                (sinceStartNs() - firstTokenNs) / (count - 1));
+            }
+        }
+
+        /** All is known before the last byte is written: its reader finds it in the metrics. */
+        @Override
+        public void complete(int status, UsageReader usage) {
+            endWatch(); // the next request may arrive once the last byte is written
+            if (!over.compareAndSet(false, true)) {
+                return;
+            }
+            final int generated = Math.max(usage.completionTokens(), streamedTokens);
+            if (generated > 0) {
+                lease.outputTokens(generated);
+            }
+            generated(usage.promptTokens(), generated);
+            timeTokens(generated);
+            if (status == 200) {
+                lease.prefillComplete(); // an answer that is no stream shows nothing earlier
+            }
+            lease.close();
+            if (status == 200) {
+                context.feedback().completed(proxied, booking, upstream, usage);
+            }
+            booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
+            context.metrics().attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
+            finished(status);
+        }
+
+        @Override
+        public byte[] broken(UpstreamFault fault, String cause, ResponsePump.Progress progress) {
+            if (cut && progress != ResponsePump.Progress.PART) {
+                return cutOff(progress);
+            }
+            if (progress == ResponsePump.Progress.NOTHING) {
+                attempt.abort(new EOFException("given up"));
+                replace(fault, cause, true);
+                return null;
+            }
+            attribute(fault, cause, true);
+            faults.ended();
+            abandoned(fault, cause);
+            logFailure(fault, cause);
+            if (progress == ResponsePump.Progress.EVENTS) {
+                finished(fault.status());
+                endWatch();
+                return error(fault).event(proxied.requestId());
+            }
+            if (end()) {
+                endWatch();
+                finished(fault.status());
+                callback.failed(new EOFException(describe(fault, cause)));
+            }
+            return null;
+        }
+
+        private byte[] cutOff(ResponsePump.Progress progress) {
+            faults.ended();
+            if (progress == ResponsePump.Progress.NOTHING) {
+                respond(ApiException.draining());
+                abandon("draining", 503, null);
+                return null;
+            }
+            abandon("draining", 503, null);
+            finished(503);
+            endWatch();
+            return ApiException.draining().event(proxied.requestId());
+        }
+
+        @Override
+        public void writing(boolean underWay) {
+            writing = underWay;
+        }
+
+        @Override
+        public void delivered() {
+            if (end()) {
+                faults.ended();
+                callback.succeeded();
+            }
+        }
+
+        @Override
+        public void clientFailed(Throwable cause) {
+            clientLeft(cause);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.routing.RoutingHeaders;
+import io.kvasir.gateway.server.CrossOrigin;
+
+import org.eclipse.jetty.http.HttpField;
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+
+import java.util.List;
+import java.util.Set;
+
+/** Which headers go from one side to the other: all but those that belong to one connection. */
+final class ProxyHeaders {
+    static final String RANK = "X-data-parallel-rank";
+
+    private static final Set<String> OF_ONE_CONNECTION =
+            Set.of(
+                    "connection",
+                    "keep-alive",
+                    "proxy-authenticate",
+                    "proxy-authorization",
+                    "proxy-connection",
+                    "te",
+                    "trailer",
+                    "transfer-encoding",
+                    "upgrade");
+
+    /** Told anew, or the gateway's own business: it reads the answer, and chooses the rank. */
+    private static final Set<String> NOT_UPSTREAM =
+            Set.of(
+                    "host",
+                    "content-length",
+                    "content-encoding",
+                    "expect",
+                    "accept-encoding",
+                    "x-request-id",
+                    "x-data-parallel-rank");
+
+    private ProxyHeaders() {}
+
+    /** Copies a client's headers for the worker. */
+    static void toWorker(HttpFields given, HttpFields.Mutable headers) {
+        for (HttpField field : given) {
+            final String name = field.getLowerCaseName();
+            if (!isPassedOn(given, name)
+                    || NOT_UPSTREAM.contains(name)
+                    || name.startsWith(RoutingHeaders.PREFIX)) {
+                continue;
+            }
+            if (name.equals("cookie")) {
+                headers.computeField(HttpHeader.COOKIE, (_, before) -> joined(before, field));
+            } else {
+                headers.add(field);
+            }
+        }
+    }
+
+    /** HTTP/2 may have split a field of cookies into several. */
+    private static HttpField joined(List<HttpField> before, HttpField next) {
+        return before == null
+                ? next
+                : new HttpField(
+                        HttpHeader.COOKIE, before.getFirst().getValue() + "; " + next.getValue());
+    }
+
+    /**
+     * Copies a worker's headers for the client.
+     *
+     * @param isStream the length of a stream is not the worker's: an event may be left out
+     */
+    static void toClient(HttpFields given, boolean isStream, HttpFields.Mutable headers) {
+        for (HttpField field : given) {
+            final String name = field.getLowerCaseName();
+            if (!isPassedOn(given, name)
+                    || CrossOrigin.isForBrowsers(field)
+                    || name.equals("x-request-id") // the answer has it already
+                    || (isStream && name.equals("content-length"))) {
+                continue;
+            }
+            if (name.equals("date") || name.equals("server")) {
+                headers.put(field); // instead of the gateway's
+            } else {
+                headers.add(field);
+            }
+        }
+    }
+
+    private static boolean isPassedOn(HttpFields all, String name) {
+        return !OF_ONE_CONNECTION.contains(name) && !all.contains(HttpHeader.CONNECTION, name);
+    }
+
+    /** Says what was decided. */
+    static void putDecision(HttpFields.Mutable headers, String requestId, DecisionRecord decision) {
+        headers.put("x-kvasir-request-id", requestId);
+        headers.put("x-kvasir-worker", decision.worker());
+        headers.put("x-kvasir-dp-rank", Integer.toString(decision.dpRank()));
+        headers.put("x-kvasir-overlap-blocks", Integer.toString(decision.overlapBlocks()));
+        headers.put(
+                "x-kvasir-predicted-cached-tokens",
+                Integer.toString(decision.predictedCachedTokens()));
+        headers.put("x-kvasir-event-sequence", Long.toString(decision.eventSequence()));
+    }
+}

@@ -1,0 +1,28 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.routing.RoutedPrompt;
+
+import java.nio.ByteBuffer;
+
+/**
+ * What every attempt of one exchange has in common.
+ *
+ * @param prompt what the router is asked about
+ * @param body what is sent to the worker; its position is not moved
+ * @param dropUsage whether {@code body} asks for usage that the client did not ask for
+ * @param trusted whether the client may know what was decided
+ * @param record what is known of the client's request
+ */
+public record ProxyRequest(
+        InferenceRequest inference,
+        RoutedPrompt prompt,
+        ByteBuffer body,
+        boolean dropUsage,
+        boolean trusted,
+        RequestRecord record) {
+    String requestId() {
+        return record.id();
+    }
+}

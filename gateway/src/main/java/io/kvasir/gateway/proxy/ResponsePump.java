@@ -1,0 +1,350 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.openai.SseStream;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.server.AnswerCoding;
+import io.kvasir.gateway.server.Gzip;
+import io.kvasir.gateway.upstream.UpstreamFault;
+
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.util.BufferUtil;
+import org.eclipse.jetty.util.IteratingCallback;
+import org.eclipse.jetty.util.thread.Invocable;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.Locale;
+
+/**
+ * Moves one answer from a worker to the client, one write at a time: what the client does not take
+ * is not asked of the worker. Runs on I/O threads and never blocks.
+ *
+ * <p>The head is sent with the first bytes. An event stream goes in whole events; another answer is
+ * held back up to a limit, so that it can still be replaced by a further attempt's.
+ */
+final class ResponsePump extends IteratingCallback {
+    /** What the exchange has to do with the bytes. Called by one thread at a time. */
+    interface Listener {
+        /** Whether the client still waits for this answer. */
+        boolean isWanted();
+
+        /** The head is about to be sent. */
+        void committing(HttpFields.Mutable headers);
+
+        /** The first output token of a stream has come. */
+        void firstToken();
+
+        /** Output tokens of a stream, those before included. */
+        void outputTokens(int total);
+
+        /** All bytes have come; the last of them are about to be written. */
+        void complete(int status, UsageReader usage);
+
+        /**
+         * The answer broke off.
+         *
+         * @return what to write as the last event of a stream; null to write nothing more
+         */
+        byte[] broken(UpstreamFault fault, String cause, Progress progress);
+
+        /** A write is under way, or has ended. */
+        void writing(boolean underWay);
+
+        /** The last byte is written. */
+        void delivered();
+
+        /** The client cannot be written to. */
+        void clientFailed(Throwable cause);
+    }
+
+    /** How much of an answer the client has. */
+    enum Progress {
+        /** Nothing: it can get another answer. */
+        NOTHING,
+        /** Whole events: an event can follow. */
+        EVENTS,
+        /** A part of a body that nothing can follow. */
+        PART
+    }
+
+    private static final int HELD_ANSWER_BYTES = 4 << 20;
+    private static final int WRITE_BYTES = 16 << 10; // of events at once
+    private static final byte[] COMMENT = {':', '\n', '\n'};
+
+    private final Response response;
+    private final int status;
+    private final HttpFields headers;
+    private final Content.Source source;
+    private final AnswerCoding coding;
+    private final Listener listener;
+    private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
+    private final SseStream events;
+    private final UsageReader usage;
+    private ByteArrayOutputStream held;
+    private Content.Chunk passing;
+    private Throwable failure; // of the worker's answer; what came before it is written first
+    private Gzip gzip; // null where the answer is sent as it is
+    private boolean committed;
+    private boolean upstreamEnded;
+    private boolean firstToken;
+    private boolean lastWrite;
+    private volatile boolean demanded;
+    private volatile boolean commentWanted;
+
+    /**
+     * @param response the client's
+     * @param dropUsage leave out the event that carries usage and no choice
+     * @param coding which answers are compressed; never one that the worker has encoded
+     */
+    ResponsePump(
+            Response response,
+            UpstreamAttempt.Answered answer,
+            boolean dropUsage,
+            AnswerCoding coding,
+            Listener listener) {
+        this.response = response;
+        this.status = answer.head().getStatus();
+        this.headers = answer.head().getHeaders();
+        this.source = answer.content();
+        this.coding = coding;
+        this.listener = listener;
+        final String type = headers.get(HttpHeader.CONTENT_TYPE);
+        final boolean isEvents =
+                status == 200
+                        && type != null
+                        && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
+        final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
+        this.events = isEvents && isReadable ? new SseStream(dropUsage) : null;
+        this.usage = events != null ? events.usage() : new UsageReader();
+        this.held = isEvents ? null : new ByteArrayOutputStream(1024);
+    }
+
+    @Override
+    public InvocationType getInvocationType() {
+        return InvocationType.NON_BLOCKING;
+    }
+
+    /** Begins, and goes on when there is something to read: bytes, the end or a failure. */
+    void readOn() {
+        demanded = false;
+        iterate();
+    }
+
+    /** Writes a comment into an event stream that has begun; does nothing to another answer. */
+    void writeComment() {
+        commentWanted = events != null;
+        iterate();
+    }
+
+    @Override
+    protected Action process() {
+        while (true) {
+            if (lastWrite || !listener.isWanted()) {
+                return Action.SUCCEEDED;
+            }
+            if (commentWanted && committed) {
+                commentWanted = false;
+                return write(ByteBuffer.wrap(COMMENT));
+            }
+            if (demanded) {
+                return Action.IDLE;
+            }
+            if (failure != null) {
+                return broken(failure);
+            }
+            if (events != null) {
+                return passEvents();
+            }
+            final Content.Chunk chunk = source.read();
+            if (chunk == null) {
+                demand();
+                return Action.IDLE;
+            }
+            if (Content.Chunk.isFailure(chunk)) {
+                failure = chunk.getFailure();
+                continue;
+            }
+            final Action action = takeBytes(chunk);
+            if (action != null) {
+                return action;
+            }
+        }
+    }
+
+    private void demand() {
+        demanded = true;
+        source.demand(onDemand);
+    }
+
+    /** Writes what has come of an event stream: however many chunks it came in, in one write. */
+    private Action passEvents() {
+        final boolean awaitsMore = readEvents();
+        countTokens();
+        if (upstreamEnded && (events.sawDone() || events.sawError())) {
+            // a stream keeps its form, chunks, however fast it ended
+            return committed ? complete(events.takeAll()) : write(events.takeReady());
+        }
+        if (awaitsMore) {
+            demand(); // what comes meanwhile is read after the write
+        }
+        if (events.readyBytes() > 0) {
+            return write(events.takeReady());
+        }
+        if (upstreamEnded) {
+            return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
+        }
+        return failure == null ? Action.IDLE : broken(failure);
+    }
+
+    /**
+     * Reads what is there, up to a limit.
+     *
+     * @return whether more is to come, but is not there yet
+     */
+    private boolean readEvents() {
+        while (!upstreamEnded && failure == null && events.readyBytes() < WRITE_BYTES) {
+            final Content.Chunk chunk = source.read();
+            if (chunk == null) {
+                return true;
+            }
+            if (Content.Chunk.isFailure(chunk)) {
+                failure = chunk.getFailure();
+                return false;
+            }
+            upstreamEnded = chunk.isLast();
+            events.accept(chunk.getByteBuffer());
+            chunk.release();
+        }
+        return false;
+    }
+
+    private void countTokens() {
+        if (!events.sawFirstToken()) {
+            return;
+        }
+        if (!firstToken) {
+            firstToken = true;
+            listener.firstToken();
+        }
+        listener.outputTokens(events.outputTokens());
+    }
+
+    /** A part of any other answer; null when there is nothing to write yet. */
+    private Action takeBytes(Content.Chunk chunk) {
+        final boolean last = chunk.isLast();
+        if (held == null) {
+            if (last) {
+                final ByteBuffer rest = ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
+                chunk.release();
+                return complete(rest);
+            }
+            passing = chunk;
+            return write(chunk.getByteBuffer());
+        }
+        final byte[] bytes = BufferUtil.toArray(chunk.getByteBuffer());
+        chunk.release();
+        held.writeBytes(bytes);
+        if (last) {
+            final byte[] whole = held.toByteArray();
+            usage.read(whole, 0, whole.length);
+            return complete(ByteBuffer.wrap(whole));
+        }
+        if (held.size() > HELD_ANSWER_BYTES) {
+            final ByteBuffer soFar = ByteBuffer.wrap(held.toByteArray());
+            held = null;
+            return write(soFar);
+        }
+        return null;
+    }
+
+    private Action write(ByteBuffer bytes) {
+        commit(bytes.remaining());
+        listener.writing(true);
+        response.write(false, encoded(bytes, false), this);
+        return Action.SCHEDULED;
+    }
+
+    private ByteBuffer encoded(ByteBuffer bytes, boolean last) {
+        return gzip == null ? bytes : gzip.encode(bytes, last);
+    }
+
+    private Action complete(ByteBuffer bytes) {
+        commit(bytes.remaining());
+        listener.complete(status, usage);
+        return writeLast(bytes);
+    }
+
+    private Action writeLast(ByteBuffer bytes) {
+        lastWrite = true;
+        listener.writing(true);
+        response.write(true, encoded(bytes, true), this);
+        return Action.SCHEDULED;
+    }
+
+    /**
+     * @param bytes least length of the answer
+     */
+    private void commit(int bytes) {
+        if (committed) {
+            return;
+        }
+        committed = true;
+        response.setStatus(status);
+        ProxyHeaders.toClient(headers, events != null, response.getHeaders());
+        gzip =
+                events != null
+                        ? coding.ofEvents(response.getRequest(), response.getHeaders())
+                        : coding.ofBytes(bytes, response.getRequest(), response.getHeaders());
+        listener.committing(response.getHeaders());
+    }
+
+    private Action broken(Throwable cause) {
+        return broken(UpstreamFault.of(cause), UpstreamFault.describe(cause));
+    }
+
+    private Action broken(UpstreamFault fault, String cause) {
+        final byte[] last = listener.broken(fault, cause, progress());
+        return last == null ? Action.SUCCEEDED : writeLast(ByteBuffer.wrap(last));
+    }
+
+    private Progress progress() {
+        return !committed ? Progress.NOTHING : events != null ? Progress.EVENTS : Progress.PART;
+    }
+
+    @Override
+    protected void onSuccess() {
+        listener.writing(false);
+        releasePassing();
+    }
+
+    @Override
+    protected void onCompleteSuccess() {
+        closeGzip();
+        if (lastWrite) {
+            listener.delivered();
+        }
+    }
+
+    @Override
+    protected void onCompleteFailure(Throwable cause) {
+        closeGzip();
+        releasePassing();
+        listener.clientFailed(cause);
+    }
+
+    private void closeGzip() {
+        if (gzip != null) {
+            gzip.close();
+        }
+    }
+
+    private void releasePassing() {
+        if (passing != null) {
+            passing.release();
+            passing = null;
+        }
+    }
+}

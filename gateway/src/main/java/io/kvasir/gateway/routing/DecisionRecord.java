@@ -1,0 +1,219 @@
+package io.kvasir.gateway.routing;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.router.Decision;
+import io.kvasir.router.RoutingMode;
+
+import java.time.Instant;
+import java.util.Locale;
+
+/**
+ * Why one attempt went where it went, and what came of it. The reasons are fixed when it is made;
+ * the outcome is written by the exchange as it happens.
+ */
+public final class DecisionRecord {
+    /** What was seen of one worker. */
+    private record Candidate(
+            String worker,
+            int dpRank,
+            Decision.Exclusion exclusion,
+            IndexState state,
+            int overlapBlocks,
+            int activePrefixBlocks,
+            double prefillBlocks,
+            long decodeBlocks,
+            long activeRequests,
+            long eventSequence,
+            double cost) {}
+
+    private final String requestId;
+    private final Instant at;
+    private final String route;
+    private final int attempt;
+    private final RoutingMode mode;
+    private final double overlapWeight;
+    private final double temperature;
+    private final int tokens;
+    private final int blocks;
+    private final String worker;
+    private final int dpRank;
+    private final double cost;
+    private final int overlapBlocks;
+    private final int predictedCachedTokens;
+    private final long eventSequence;
+    private final Candidate[] candidates;
+    private boolean workerWasIdle;
+
+    private volatile String outcome = "running";
+    private volatile int status;
+    private volatile int engineCachedTokens = UsageReader.UNKNOWN;
+    private volatile int enginePromptTokens = UsageReader.UNKNOWN;
+    private volatile long firstTokenNs = -1;
+    private volatile long durationNs = -1;
+
+    DecisionRecord(String requestId, Instant at, String route, int attempt, Decision decision) {
+        this.requestId = requestId;
+        this.at = at;
+        this.route = route;
+        this.attempt = attempt;
+        this.mode = decision.mode();
+        this.overlapWeight = decision.overlapWeight();
+        this.temperature = decision.temperature();
+        this.tokens = decision.requestTokens();
+        this.blocks = decision.requestBlocks();
+        this.worker = decision.worker().name();
+        this.dpRank = decision.worker().dpRank();
+        this.cost = decision.cost();
+        this.overlapBlocks = decision.overlapBlocks();
+        this.predictedCachedTokens = decision.predictedCachedTokens();
+        this.eventSequence = decision.eventSequence();
+        this.candidates = new Candidate[decision.candidateCount()];
+        for (int i = 0; i < candidates.length; i++) {
+            candidates[i] =
+                    new Candidate(
+                            decision.candidate(i).name(),
+                            decision.candidate(i).dpRank(),
+                            decision.exclusion(i),
+                            decision.state(i),
+                            decision.overlapBlocks(i),
+                            decision.activePrefixBlocks(i),
+                            decision.prefillBlocks(i),
+                            decision.decodeBlocks(i),
+                            decision.activeRequests(i),
+                            decision.eventSequence(i),
+                            decision.cost(i));
+            if (decision.candidate(i) == decision.worker()) {
+                workerWasIdle = decision.activeRequests(i) == 0;
+            }
+        }
+    }
+
+    String requestId() {
+        return requestId;
+    }
+
+    /** Name of the chosen worker. */
+    public String worker() {
+        return worker;
+    }
+
+    /** Data-parallel rank of the chosen worker. */
+    public int dpRank() {
+        return dpRank;
+    }
+
+    /** How the request was routed. */
+    public RoutingMode mode() {
+        return mode;
+    }
+
+    /** Tokens of the prompt, 0 where they are unknown. */
+    public int tokens() {
+        return tokens;
+    }
+
+    /** Leading blocks of the prompt that the chosen worker held. */
+    public int overlapBlocks() {
+        return overlapBlocks;
+    }
+
+    /** Tokens of the prompt that the chosen worker need not compute. */
+    public int predictedCachedTokens() {
+        return predictedCachedTokens;
+    }
+
+    /** Number of the last event of the chosen worker that was applied. */
+    public long eventSequence() {
+        return eventSequence;
+    }
+
+    /** Whether no other request was booked on the worker when it was chosen. */
+    public boolean workerWasIdle() {
+        return workerWasIdle;
+    }
+
+    /** What the engine states of the prompt; {@link UsageReader#UNKNOWN} where it does not. */
+    public void usage(int promptTokens, int cachedTokens) {
+        enginePromptTokens = promptTokens;
+        engineCachedTokens = cachedTokens;
+    }
+
+    /** The first output token has come. */
+    public void firstToken(long sinceStartNs) {
+        firstTokenNs = sinceStartNs;
+    }
+
+    /** Ends the record; {@code outcome} is "ok" or what went wrong. */
+    public void end(String how, int httpStatus, long sinceStartNs) {
+        status = httpStatus;
+        durationNs = sinceStartNs;
+        outcome = how;
+    }
+
+    /** The record as {@code GET /debug/decisions} shows it. */
+    public ObjectNode json() {
+        final ObjectNode json = JsonNodeFactory.instance.objectNode();
+        json.put("request_id", requestId);
+        json.put("at", at.toString());
+        json.put("route", route);
+        json.put("attempt", attempt);
+        json.put("mode", mode.spelling());
+        json.put("overlap_weight", overlapWeight);
+        json.put("temperature", temperature);
+        json.put("tokens", tokens);
+        json.put("blocks", blocks);
+        json.put("worker", worker);
+        json.put("dp_rank", dpRank);
+        number(json, "cost", cost);
+        json.put("overlap_blocks", overlapBlocks);
+        json.put("predicted_cached_tokens", predictedCachedTokens);
+        json.put("event_sequence", eventSequence);
+        json.put("outcome", outcome);
+        count(json, "status", status == 0 ? UsageReader.UNKNOWN : status);
+        count(json, "engine_cached_tokens", engineCachedTokens);
+        count(json, "engine_prompt_tokens", enginePromptTokens);
+        number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
+        number(json, "duration_ms", durationNs < 0 ? Double.NaN : durationNs / 1e6);
+        final ArrayNode list = json.putArray("candidates");
+        for (Candidate c : candidates) {
+            final ObjectNode item = list.addObject();
+            item.put("worker", c.worker);
+            item.put("dp_rank", c.dpRank);
+            item.put(
+                    "excluded",
+                    c.exclusion == Decision.Exclusion.NONE
+                            ? null
+                            : c.exclusion.name().toLowerCase(Locale.ROOT));
+            item.put("index_state", c.state.name().toLowerCase(Locale.ROOT));
+            item.put("overlap_blocks", c.overlapBlocks);
+            item.put("active_prefix_blocks", c.activePrefixBlocks);
+            item.put("prefill_blocks", c.prefillBlocks);
+            item.put("decode_blocks", c.decodeBlocks);
+            item.put("active_requests", c.activeRequests);
+            item.put("event_sequence", c.eventSequence);
+            number(item, "cost", c.cost);
+        }
+        return json;
+    }
+
+    private static void number(ObjectNode json, String name, double value) {
+        if (Double.isNaN(value)) {
+            json.putNull(name);
+        } else {
+            json.put(name, value);
+        }
+    }
+
+    private static void count(ObjectNode json, String name, int value) {
+        if (value == UsageReader.UNKNOWN) {
+            json.putNull(name);
+        } else {
+            json.put(name, value);
+        }
+    }
+}

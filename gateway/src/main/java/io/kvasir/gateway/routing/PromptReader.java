@@ -1,0 +1,210 @@
+package io.kvasir.gateway.routing;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.tokenizer.PromptException;
+import io.kvasir.router.RouterSettings;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntSupplier;
+
+/**
+ * Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any
+ * thread.
+ */
+public final class PromptReader {
+    private static final Logger LOG = LoggerFactory.getLogger(PromptReader.class);
+    private static final int[] NONE = {};
+
+    private final String model;
+    private final List<String> loraAdapters;
+    private final int blockSize;
+    private final ChatModel encoder;
+    private final IntSupplier maxModelLength;
+    private final AtomicBoolean complained = new AtomicBoolean();
+
+    /**
+     * @param encoder null when the gateway has no tokenizer
+     * @param maxModelLength most tokens of a prompt that a worker takes, {@link
+     *     UsageReader#UNKNOWN} if that is not known
+     */
+    public PromptReader(GatewayConfig config, ChatModel encoder, IntSupplier maxModelLength) {
+        this.model = config.get(GatewaySettings.MODEL);
+        this.loraAdapters = config.get(GatewaySettings.LORA);
+        this.blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        this.encoder = encoder;
+        this.maxModelLength = maxModelLength;
+    }
+
+    /**
+     * Reads the prompt of a request, which does not keep it.
+     *
+     * @throws ApiException 404 for a model that is not served, 400 for a prompt without tokens or
+     *     with a template that needs more than its limits, or with more tokens than the model takes
+     */
+    public RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides, String requestId)
+            throws ApiException {
+        final String lora = adapter(request.model);
+        final int[] tokens = tokens(request, requestId);
+        if (tokens != null && tokens.length == 0) {
+            throw ApiException.invalid(
+                    request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
+        }
+        // each answer has a block of its own from its first token on; the first answer's comes with
+        // the booking
+        final long decodeTokens = (request.sequences() - 1L) * blockSize;
+        request.dropPrompts();
+        return new RoutedPrompt(
+                tokens,
+                (int) Math.min(decodeTokens, Integer.MAX_VALUE),
+                lora,
+                request.cacheSalt,
+                overrides);
+    }
+
+    /** The name of the model that a request asks for, given that it is served. */
+    public String servedModel(String nameOrNull) {
+        return nameOrNull == null ? model : nameOrNull;
+    }
+
+    /** The adapter that a model name stands for, null for the base model. */
+    public String adapter(String name) throws ApiException {
+        if (name == null || name.equals(model)) {
+            return null;
+        }
+        if (loraAdapters.contains(name)) {
+            return name;
+        }
+        throw ApiException.modelNotFound(name);
+    }
+
+    /** Token ids as the engine computes them; null if they cannot be known. */
+    private int[] tokens(InferenceRequest request, String requestId) throws ApiException {
+        try {
+            final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
+            final int[] first = tokens(request, maxTokens);
+            return first == null || request.prompts() == 1
+                    ? first
+                    : batch(first, request, maxTokens);
+        } catch (CancellationException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            if (e instanceof PromptException refusal
+                    && refusal.kind() == PromptException.Kind.LIMIT) {
+                throw ApiException.invalid(null, refusal.getMessage());
+            }
+            // the engine has the last word: it may well know a template feature that is unknown
+            // here
+            if (complained.compareAndSet(false, true)) {
+                LOG.atWarn()
+                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                        .log(
+                                "{}: the prompt could not be tokenized and is routed by load alone"
+                                    + " ({}); later ones are counted in"
+                                    + " kvasir_untokenized_prompts_total, the reasons are logged at"
+                                    + " DEBUG",
+                                requestId,
+                                e instanceof PromptException refusal
+                                        ? refusal.kind()
+                                        : e.getClass().getSimpleName());
+            }
+            if (LOG.isDebugEnabled()) { // the message may have the prompt's text
+                LOG.atDebug()
+                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                        .log("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
+            }
+            return null;
+        }
+    }
+
+    /**
+     * Token ids as the engine computes them.
+     *
+     * @return null without a tokenizer, or for a prompt that is neither text nor ids
+     * @throws PromptException if the chat's tokens cannot be known
+     */
+    public int[] tokensOrRefusal(InferenceRequest request) {
+        return tokens(request, Integer.MAX_VALUE);
+    }
+
+    /** The first prompt's. */
+    private int[] tokens(InferenceRequest request, int maxTokens) {
+        if (request.promptIds != null) {
+            return kept(request, request.promptIds);
+        }
+        if (encoder == null || (request.chat == null && request.promptText == null)) {
+            return null;
+        }
+        return kept(
+                request,
+                request.chat == null
+                        ? textTokens(request, request.promptText, maxTokens)
+                        : chatTokens(request, maxTokens));
+    }
+
+    private int maxTokens() {
+        final int known = maxModelLength.getAsInt();
+        return known == UsageReader.UNKNOWN ? Integer.MAX_VALUE : known;
+    }
+
+    /**
+     * What a batch is to be booked as: its first prompt, which may be found in caches, and of each
+     * further one what follows the tokens that it has in common with the first.
+     */
+    private int[] batch(int[] first, InferenceRequest request, int maxTokens) {
+        final List<int[]> parts = new ArrayList<>(request.prompts());
+        parts.add(first);
+        for (int[] ids : request.moreIds) {
+            parts.add(own(first, kept(request, ids)));
+        }
+        for (String text : request.moreTexts) {
+            parts.add(own(first, kept(request, textTokens(request, text, maxTokens))));
+        }
+        final int[] all = new int[Math.toIntExact(parts.stream().mapToLong(p -> p.length).sum())];
+        int at = 0;
+        for (int[] part : parts) {
+            System.arraycopy(part, 0, all, at, part.length);
+            at += part.length;
+        }
+        return all;
+    }
+
+    private static int[] own(int[] first, int[] tokens) {
+        final int common = Arrays.mismatch(first, tokens);
+        return common <= 0 ? common == 0 ? tokens : NONE : rest(tokens, common);
+    }
+
+    private static int[] rest(int[] tokens, int from) {
+        return Arrays.copyOfRange(tokens, from, tokens.length);
+    }
+
+    /** What the engine keeps of a prompt. */
+    private static int[] kept(InferenceRequest request, int[] tokens) {
+        final int keep = request.truncatePromptTokens;
+        return keep > 0 && keep < tokens.length ? rest(tokens, tokens.length - keep) : tokens;
+    }
+
+    private int[] textTokens(InferenceRequest request, String text, int maxTokens) {
+        return encoder.encode(text, !Boolean.FALSE.equals(request.addSpecialTokens), maxTokens);
+    }
+
+    private int[] chatTokens(InferenceRequest request, int maxTokens) {
+        if (Boolean.TRUE.equals(request.addSpecialTokens)) {
+            request.chat.put("add_special_tokens", true);
+        }
+        return encoder.chatTokens(request.chat, maxTokens);
+    }
+}

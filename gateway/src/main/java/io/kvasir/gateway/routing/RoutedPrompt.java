@@ -1,0 +1,54 @@
+package io.kvasir.gateway.routing;
+
+/** What the router is asked about. */
+public final class RoutedPrompt {
+    private static final int[] UNKNOWN = {};
+
+    private final int[] tokens;
+    private final int decodeTokens;
+    private final String lora;
+    private final String salt;
+    private final RoutingHeaders overrides;
+
+    /**
+     * @param tokens the prompt's ids as the engine computes them, exactly as long as the prompt,
+     *     not copied; null when they cannot be known. Of a batch, all that is computed
+     * @param decodeTokens tokens that count as generated from the start, of further answers
+     * @param lora adapter, null for the base model
+     * @param salt cache salt, null for none
+     */
+    RoutedPrompt(
+            int[] tokens, int decodeTokens, String lora, String salt, RoutingHeaders overrides) {
+        this.tokens = tokens == null ? UNKNOWN : tokens;
+        this.decodeTokens = decodeTokens;
+        this.lora = lora;
+        this.salt = salt;
+        this.overrides = overrides;
+    }
+
+    /** Not to be changed; empty when the tokens cannot be known. */
+    public int[] tokens() {
+        return tokens;
+    }
+
+    int decodeTokens() {
+        return decodeTokens;
+    }
+
+    /** Whether the tokens are known. */
+    public boolean known() {
+        return tokens.length > 0;
+    }
+
+    String lora() {
+        return lora;
+    }
+
+    String salt() {
+        return salt;
+    }
+
+    RoutingHeaders overrides() {
+        return overrides;
+    }
+}

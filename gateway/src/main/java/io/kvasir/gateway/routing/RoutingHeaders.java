@@ -1,0 +1,81 @@
+package io.kvasir.gateway.routing;
+
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.router.Worker;
+
+import org.eclipse.jetty.http.HttpFields;
+
+import java.util.List;
+
+/**
+ * Routing overrides of one request, from its headers: {@code x-kvasir-mode}, {@code
+ * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} (name, or
+ * name/rank).
+ *
+ * @param mode null for the gateway's own
+ * @param overlapWeight NaN for the gateway's own
+ * @param temperature NaN for the gateway's own
+ * @param pin null for any worker
+ */
+public record RoutingHeaders(
+        RoutingMode mode, double overlapWeight, double temperature, Worker pin) {
+    /** Every header of the gateway's own starts so; none of a client's is passed on. */
+    public static final String PREFIX = "x-kvasir-";
+
+    /** Of a caller that is not trusted. */
+    public static final RoutingHeaders NONE =
+            new RoutingHeaders(null, Double.NaN, Double.NaN, null);
+
+    /** Reads the headers of a trusted caller; 400 if one cannot be read. */
+    public static RoutingHeaders parse(HttpFields headers, List<Worker> workers)
+            throws ApiException {
+        final String mode = headers.get("x-kvasir-mode");
+        final String worker = headers.get("x-kvasir-worker");
+        return new RoutingHeaders(
+                mode == null ? null : mode(mode),
+                number(headers, "x-kvasir-overlap-weight"),
+                number(headers, "x-kvasir-temperature"),
+                worker == null ? null : worker(worker, workers));
+    }
+
+    private static RoutingMode mode(String text) throws ApiException {
+        try {
+            return RoutingMode.parse(text);
+        } catch (IllegalArgumentException e) {
+            throw ApiException.invalid("x-kvasir-mode", "header x-kvasir-mode: " + e.getMessage());
+        }
+    }
+
+    private static double number(HttpFields headers, String name) throws ApiException {
+        final String text = headers.get(name);
+        if (text == null) {
+            return Double.NaN;
+        }
+        try {
+            final double value = Double.parseDouble(text);
+            if (value >= 0 && value < Double.POSITIVE_INFINITY) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            throw notANumber(name, text);
+        }
+        throw notANumber(name, text);
+    }
+
+    private static ApiException notANumber(String name, String text) {
+        return ApiException.invalid(
+                name,
+                "header " + name + ": '" + text + "' must be a finite number that is not negative");
+    }
+
+    private static Worker worker(String name, List<Worker> workers) throws ApiException {
+        for (Worker worker : workers) {
+            if (worker.name().equals(name) || worker.toString().equals(name)) {
+                return worker;
+            }
+        }
+        throw ApiException.invalid(
+                "x-kvasir-worker", "header x-kvasir-worker: no worker is named '" + name + "'");
+    }
+}

@@ -1,0 +1,149 @@
+package io.kvasir.gateway.routing;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.time.InstantSource;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.ArrayBlockingQueue;
+
+/**
+ * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
+ */
+public final class WorkerReservations {
+    private static final Logger LOG = LoggerFactory.getLogger(WorkerReservations.class);
+
+    /** A worker booked for one attempt. */
+    public record Booking(Lease lease, DecisionRecord decision, Upstream upstream) {}
+
+    private record Scratch(RouteRequest request, Decision decision) {}
+
+    private static final int KEPT_SCRATCHES = 64;
+
+    private final KvRouter router;
+    private final UpstreamRegistry registry;
+    private final DecisionLog log;
+    private final GatewayMetrics metrics;
+    private final InstantSource clock;
+    private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
+
+    /** Reserves on the workers of a registry. */
+    public WorkerReservations(
+            KvRouter router,
+            UpstreamRegistry registry,
+            DecisionLog log,
+            GatewayMetrics metrics,
+            InstantSource clock) {
+        this.router = router;
+        this.registry = registry;
+        this.log = log;
+        this.metrics = metrics;
+        this.clock = clock;
+    }
+
+    /**
+     * Decides and books.
+     *
+     * @param excluded workers that failed this request before
+     * @throws ApiException if no worker can be chosen, or the router is closed
+     */
+    public Booking reserve(
+            RoutedPrompt prompt, List<Worker> excluded, String requestId, String route, int attempt)
+            throws ApiException {
+        final long begin = System.nanoTime();
+        Scratch scratch = free.poll();
+        if (scratch == null) {
+            scratch = new Scratch(router.newRequest(), new Decision());
+        }
+        try {
+            fill(scratch.request.reset(), prompt, excluded);
+            final Lease lease = router.reserve(scratch.request, scratch.decision);
+            final Upstream upstream = registry.of(lease.worker());
+            if (upstream == null) { // removed in this moment, so no later decision finds it
+                lease.close();
+                return reserve(prompt, excluded, requestId, route, attempt);
+            }
+            if (prompt.decodeTokens() > 0) {
+                lease.outputTokens(prompt.decodeTokens());
+            }
+            final DecisionRecord decision =
+                    new DecisionRecord(
+                            requestId, clock.instant(), route, attempt, scratch.decision);
+            log.add(decision);
+            metrics.routed(
+                    decision.mode().spelling(),
+                    decision.worker(),
+                    decision.tokens(),
+                    decision.predictedCachedTokens(),
+                    System.nanoTime() - begin);
+            return new Booking(lease, decision, upstream);
+        } catch (RouteException e) {
+            LOG.atDebug()
+                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                    .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
+            throw refusal(e);
+        } catch (ClosedException e) {
+            throw ApiException.routerClosed();
+        } finally {
+            scratch.request.reset();
+            free.offer(scratch);
+        }
+    }
+
+    private static ApiException refusal(RouteException cause) {
+        final int status =
+                switch (cause.kind()) {
+                    case INVALID -> 400;
+                    case OVERLOADED -> 429;
+                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
+                };
+        return ApiException.ofRouter(
+                status,
+                cause.kind().name().toLowerCase(Locale.ROOT),
+                cause.kind().retryable(),
+                textForClient(cause));
+    }
+
+    /** The router's message names workers and knobs: they are the operator's. */
+    private static String textForClient(RouteException cause) {
+        return switch (cause.kind()) {
+            case OVERLOADED -> "too many requests are being served at this moment; try again later";
+            case NO_WORKERS -> "no worker can serve requests at this moment; try again later";
+            case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
+            case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
+            case INVALID -> cause.getMessage();
+        };
+    }
+
+    private static void fill(RouteRequest request, RoutedPrompt prompt, List<Worker> excluded) {
+        request.tokens(prompt.tokens(), prompt.tokens().length)
+                .lora(prompt.lora())
+                .salt(prompt.salt())
+                .mode(prompt.overrides().mode())
+                .pin(prompt.overrides().pin());
+        if (!Double.isNaN(prompt.overrides().overlapWeight())) {
+            request.overlapWeight(prompt.overrides().overlapWeight());
+        }
+        if (!Double.isNaN(prompt.overrides().temperature())) {
+            request.temperature(prompt.overrides().temperature());
+        }
+        for (Worker worker : excluded) {
+            request.exclude(worker);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package io.kvasir.gateway.server;
+
+import io.kvasir.gateway.openai.ApiException;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.IntSupplier;
+
+/**
+ * Limits that a request is held against before anything is spent on it: requests under way, and
+ * bytes of their bodies in memory. Thread-safe.
+ *
+ * <p>A request counts from {@link #enter} to its booking by the router, which counts it from there
+ * on; its body counts until the request has ended.
+ */
+public final class AdmissionGate {
+    private final int maxRequests;
+    private final long maxBytes;
+    private final IntSupplier bookings;
+    private final AtomicInteger preparing = new AtomicInteger();
+    private final AtomicLong bytes = new AtomicLong();
+
+    /**
+     * @param bookings requests that the router counts
+     */
+    public AdmissionGate(int maxRequests, long maxBytes, IntSupplier bookings) {
+        this.maxRequests = maxRequests;
+        this.maxBytes = maxBytes;
+        this.bookings = bookings;
+    }
+
+    /**
+     * Lets a request in.
+     *
+     * @throws ApiException 429 if there are as many as may be
+     */
+    public Admission enter() throws ApiException {
+        if (preparing.incrementAndGet() + bookings.getAsInt() > maxRequests) {
+            preparing.decrementAndGet();
+            throw ApiException.overloaded(
+                    "too many requests are being served at this moment", "max-active-requests");
+        }
+        return new Admission();
+    }
+
+    /** Requests that are let in and not booked yet. */
+    public int preparing() {
+        return preparing.get();
+    }
+
+    /** Bytes of bodies in memory. */
+    public long bodyBytes() {
+        return bytes.get();
+    }
+
+    /** One request's share of the limits. Its bytes are taken by one thread. */
+    public final class Admission implements BodyReader.Budget {
+        private final AtomicBoolean prepares = new AtomicBoolean(true);
+        private final AtomicLong taken = new AtomicLong();
+
+        @Override
+        public void expect(long count) throws ApiException {
+            if (count > maxBytes) {
+                throw ApiException.tooLarge(count, maxBytes, "max-body-bytes-in-flight");
+            }
+            if (bytes.get() + count > maxBytes) {
+                throw full();
+            }
+        }
+
+        @Override
+        public void take(long count) throws ApiException {
+            if (taken.get() + count > maxBytes) {
+                throw ApiException.tooLarge(-1, maxBytes, "max-body-bytes-in-flight");
+            }
+            if (bytes.addAndGet(count) > maxBytes) {
+                bytes.addAndGet(-count);
+                throw full();
+            }
+            taken.addAndGet(count);
+        }
+
+        private ApiException full() {
+            return ApiException.overloaded(
+                    "too many bytes of request bodies are in memory at this moment",
+                    "max-body-bytes-in-flight");
+        }
+
+        /** The request is about to be booked, or is answered. */
+        public void prepared() {
+            if (prepares.compareAndSet(true, false)) {
+                preparing.decrementAndGet();
+            }
+        }
+
+        /** The request has ended. */
+        public void end() {
+            prepared();
+            giveBack();
+        }
+
+        @Override
+        public void giveBack() {
+            bytes.addAndGet(-taken.getAndSet(0));
+        }
+    }
+}

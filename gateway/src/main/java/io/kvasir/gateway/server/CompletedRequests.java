@@ -1,0 +1,52 @@
+package io.kvasir.gateway.server;
+
+import io.kvasir.gateway.log.AccessEntry;
+import io.kvasir.gateway.log.AccessLog;
+import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.metrics.GatewayMetrics;
+
+import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.RequestLog;
+import org.eclipse.jetty.server.Response;
+
+/**
+ * Is called by the server at the end of each request, also of those that it answered itself: counts
+ * the answer unless that was done before its last byte, and has it written into the access log.
+ */
+public final class CompletedRequests implements RequestLog {
+    private final GatewayMetrics metrics;
+    private final AccessLog accessLog;
+
+    /**
+     * @param accessLog null for none
+     */
+    public CompletedRequests(GatewayMetrics metrics, AccessLog accessLog) {
+        this.metrics = metrics;
+        this.accessLog = accessLog;
+    }
+
+    @Override
+    public void log(Request request, Response response) {
+        final RequestRecord record = RequestRecords.of(request);
+        var _ = metrics.ended(record, response.getStatus());
+        if (accessLog != null) {
+            accessLog.add(entry(record, request, response));
+        }
+    }
+
+    private static AccessEntry entry(RequestRecord record, Request request, Response response) {
+        final long durationNs = System.nanoTime() - request.getHeadersNanoTime();
+        final HttpMethod method = HttpMethod.fromString(request.getMethod());
+        return new AccessEntry(
+                Request.getTimeStamp(request),
+                Request.getRemoteAddr(request),
+                method == null ? "-" : method.asString(),
+                request.getConnectionMetaData().getProtocol(),
+                record,
+                record.status(),
+                Response.getContentBytesWritten(response),
+                record.firstByteNs() < 0 ? durationNs : record.firstByteNs(),
+                durationNs);
+    }
+}

@@ -1,0 +1,133 @@
+package io.kvasir.gateway.server;
+
+import org.eclipse.jetty.io.EndPoint;
+import org.eclipse.jetty.server.NetworkConnectionLimit;
+import org.eclipse.jetty.server.ServerConnector;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.Comparator;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A limit of a port's connections. At the limit new ones wait in the system's queue; the
+ * connections that have been idle for longest are closed, and answers say that theirs is closed
+ * after them, so that those that wait get their turn. Thread-safe.
+ */
+public final class ConnectionCap extends NetworkConnectionLimit {
+    private static final Logger LOG = LoggerFactory.getLogger(ConnectionCap.class);
+
+    /** At the limit one connection of so many is closed at once, if as many are idle. */
+    private static final int CLOSED_SHARE = 8;
+
+    private static final int CLOSED_AT_LEAST = 8;
+
+    /** The request of one that has been idle for less may be on its way. */
+    private static final long IDLE_NS = 1_000_000_000L;
+
+    private static final long CHECK_INTERVAL_MS = 100;
+
+    private static final long LOG_INTERVAL_NS = 60_000_000_000L;
+
+    private final ServerConnector connector;
+    private final String setting;
+    private final AtomicLong loggedNs = new AtomicLong(System.nanoTime() - LOG_INTERVAL_NS);
+    private final AtomicBoolean checking = new AtomicBoolean();
+    private volatile boolean full;
+    private boolean ended; // guarded by this
+
+    /**
+     * @param setting name of what sets the limit
+     */
+    public ConnectionCap(ServerConnector connector, int most, String setting) {
+        super(most, connector);
+        this.connector = connector;
+        this.setting = setting;
+    }
+
+    /** Whether there is no room for another connection. */
+    public boolean isFull() {
+        return full;
+    }
+
+    /** Whether there is a connection, or one that was accepted and is not set up yet. */
+    public boolean hasConnections() {
+        return getPendingNetworkConnectionCount() + getNetworkConnectionCount() > 0;
+    }
+
+    @Override
+    protected void limit() {
+        full = true;
+        super.limit();
+        if (checking.compareAndSet(false, true)) {
+            next();
+        }
+        final long nowNs = System.nanoTime();
+        final long last = loggedNs.get();
+        if (nowNs - last >= LOG_INTERVAL_NS && loggedNs.compareAndSet(last, nowNs)) {
+            LOG.warn(
+                    "{} connections of clients are as many as may be; others wait ({})",
+                    getMaxNetworkConnectionCount(),
+                    setting);
+        }
+    }
+
+    @Override
+    protected synchronized void unlimit() {
+        full = false;
+        if (!ended) {
+            super.unlimit();
+        }
+    }
+
+    /** Has the port accept nothing from now on, however many connections there are. */
+    public synchronized void end() {
+        ended = true;
+        connector.setAccepting(false);
+    }
+
+    private void next() {
+        final Executor executor = connector.getExecutor(); // not within the limit's lock
+        connector
+                .getScheduler()
+                .schedule(
+                        () -> executor.execute(this::check),
+                        CHECK_INTERVAL_MS,
+                        TimeUnit.MILLISECONDS);
+    }
+
+    private void check() {
+        if (full) {
+            closeIdle();
+            next();
+        } else {
+            checking.set(false);
+            if (full && checking.compareAndSet(false, true)) {
+                next(); // it became full in between
+            }
+        }
+    }
+
+    private void closeIdle() {
+        final long nowNs = System.nanoTime();
+        connector.getConnectedEndPoints().stream()
+                .map(EndPoint::getConnection)
+                .filter(LimitedHttpConnection.class::isInstance)
+                .map(connection -> Idle.of((LimitedHttpConnection) connection, nowNs))
+                .filter(idle -> idle.forNs >= IDLE_NS)
+                .sorted(Comparator.comparingLong(Idle::forNs).reversed())
+                .limit(Math.max(CLOSED_AT_LEAST, getMaxNetworkConnectionCount() / CLOSED_SHARE))
+                .forEach(idle -> idle.connection.closeIfIdle());
+    }
+
+    /** How long a connection had been idle at one moment: it changes while they are sorted. */
+    private record Idle(LimitedHttpConnection connection, long forNs) {
+        static Idle of(LimitedHttpConnection connection, long nowNs) {
+            final long sinceNs = connection.idleSinceNs();
+            return new Idle(connection, sinceNs == 0 ? 0 : nowNs - sinceNs);
+        }
+    }
+}

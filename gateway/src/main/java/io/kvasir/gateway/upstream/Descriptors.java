@@ -1,0 +1,95 @@
+package io.kvasir.gateway.upstream;
+
+import com.sun.management.UnixOperatingSystemMXBean;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.SocketException;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The file descriptors of this process: how many there may be, and what is said of a lack. */
+public final class Descriptors {
+    private static final Logger LOG = LoggerFactory.getLogger(Descriptors.class);
+    private static final long LOG_INTERVAL_NS = 60_000_000_000L;
+    private static final AtomicLong LOGGED_NS = new AtomicLong(System.nanoTime() - LOG_INTERVAL_NS);
+
+    /** What a system says that has none left, of the process or of all. */
+    private static final String LACK = "Too many open files";
+
+    /** For the admin port, probes, events, files. */
+    private static final long RESERVED = 64;
+
+    /** A request has a connection of its client and one to its worker. */
+    private static final long OF_REQUEST = 2;
+
+    private static final long UNKNOWN_LIMIT = 1 << 17;
+    private static final int FEWEST_CONNECTIONS = 16;
+    private static final int MOST_CONNECTIONS = 65_536;
+
+    private Descriptors() {}
+
+    /** Whether a failure says that there is none left. The JDK has no type of its own for it. */
+    static boolean isLack(Throwable failure) {
+        return failure instanceof SocketException
+                && failure.getMessage() != null
+                && failure.getMessage().startsWith(LACK);
+    }
+
+    /** Whether there is none left at this moment. */
+    static boolean areExhausted() {
+        try (SocketChannel _ = SocketChannel.open()) {
+            return false;
+        } catch (IOException e) {
+            return isLack(e);
+        }
+    }
+
+    /** So many connections of clients leave a descriptor for the worker of each. */
+    public static int affordableConnections() {
+        final long most = (limit() - open() - RESERVED) / OF_REQUEST;
+        return Math.clamp(most, FEWEST_CONNECTIONS, MOST_CONNECTIONS);
+    }
+
+    /** Says it where so many requests at once need more than there may be. */
+    public static void checkFor(int requests) {
+        final long needed = open() + RESERVED + OF_REQUEST * requests;
+        if (limit() < needed) {
+            LOG.warn(
+                    "file descriptors: the limit is {}, max-active-requests={} may need {}; raise"
+                            + " ulimit -n, or lower max-active-requests",
+                    limit(),
+                    requests,
+                    needed);
+        }
+    }
+
+    /** Says once a minute that there was none left for a connection to a worker. */
+    public static void reportLack() {
+        final long nowNs = System.nanoTime();
+        final long last = LOGGED_NS.get();
+        if (nowNs - last >= LOG_INTERVAL_NS && LOGGED_NS.compareAndSet(last, nowNs)) {
+            LOG.warn(
+                    "no file descriptor is left for connections to workers: the limit is {}; raise"
+                            + " ulimit -n, or lower max-connections and max-active-requests",
+                    limit());
+        }
+    }
+
+    private static long limit() {
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
+                ? unix.getMaxFileDescriptorCount()
+                : UNKNOWN_LIMIT;
+    }
+
+    private static long open() {
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
+                ? unix.getOpenFileDescriptorCount()
+                : 0;
+    }
+}

@@ -1,0 +1,54 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayException;
+
+import java.util.List;
+
+/**
+ * Says who serves which model in which role. A source publishes its whole view or single changes of
+ * it, from any thread; what it does not know any more is drained by those who listen. A source that
+ * fails goes on with what it said last.
+ */
+public interface Discovery extends AutoCloseable {
+    /** Takes what a source says. Refusals concern single workers and are its own business. */
+    interface Listener {
+        /** All that the source knows: everything else that it published before is no more. */
+        void view(List<DiscoveredWorker> workers);
+
+        /**
+         * One worker is there, or is another one now.
+         *
+         * @return false if it is known already
+         * @throws IllegalArgumentException if it cannot be used; the message says why
+         */
+        boolean added(DiscoveredWorker worker);
+
+        /**
+         * One worker is no more.
+         *
+         * @return false if there is none of that name
+         */
+        boolean removed(String name);
+
+        /** The source cannot say what is there; its former view holds. Called once a cause. */
+        void failed(String cause);
+    }
+
+    /** Name of the source, for logs and metrics. */
+    String source();
+
+    /**
+     * Publishes what is known and, from then on, changes.
+     *
+     * @throws GatewayException if nothing can be known, by a fault of the configuration
+     */
+    void start(Listener listener);
+
+    /** Looks again, now. */
+    void reload();
+
+    /** Publishes nothing any more. */
+    @Override
+    void close();
+}

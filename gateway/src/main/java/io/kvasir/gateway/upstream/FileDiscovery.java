@@ -1,0 +1,135 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.ConfigFile;
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayException;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * The workers of a YAML file, which is read again when it changes: a list as in the configuration
+ * file. Read as a whole every so often, which sees replaced files, links and network file systems
+ * alike; a change counts when two looks in a row see the same, so that a file that is being written
+ * is not taken for a shorter one. One thread.
+ */
+public final class FileDiscovery implements Discovery {
+    private static final Logger LOG = LoggerFactory.getLogger(FileDiscovery.class);
+    private static final int MAX_BYTES = 4 << 20;
+
+    private final Path file;
+    private final String model;
+    private final Duration interval;
+    private final Thread thread;
+    private Listener listener;
+    private byte[] seen; // by the last look; guarded by this
+    private byte[] applied; // what the last view or failure is of; guarded by this
+
+    /**
+     * @param model of workers of which the file says none
+     * @param interval between two looks
+     */
+    public FileDiscovery(Path file, String model, Duration interval) {
+        this.file = file;
+        this.model = model;
+        this.interval = interval;
+        this.thread = Thread.ofPlatform().daemon().name("kvasir-workers-file").unstarted(this::run);
+    }
+
+    @Override
+    public String source() {
+        return "file";
+    }
+
+    @Override
+    public synchronized void start(Listener to) {
+        listener = to;
+        try {
+            final byte[] content = content();
+            to.view(parse(content));
+            seen = content;
+            applied = content;
+        } catch (IOException e) {
+            throw new GatewayException("cannot read workers-file " + file + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new GatewayException("workers-file " + e.getMessage(), e);
+        }
+        thread.start();
+    }
+
+    private void run() {
+        try {
+            while (true) {
+                Thread.sleep(interval);
+                look(false);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    @Override
+    public void reload() {
+        look(true);
+    }
+
+    /**
+     * @param atOnce also what is seen for the first time, or was applied before
+     */
+    private synchronized void look(boolean atOnce) {
+        byte[] content;
+        String failure = null;
+        try {
+            content = content();
+        } catch (IOException e) {
+            failure = "cannot read " + file + ": " + e;
+            content = failure.getBytes(StandardCharsets.UTF_8);
+        }
+        final boolean settled = Arrays.equals(content, seen);
+        seen = content;
+        if (!atOnce && (!settled || Arrays.equals(content, applied))) {
+            return;
+        }
+        applied = content;
+        try {
+            if (failure == null) {
+                listener.view(parse(content));
+                return;
+            }
+        } catch (IllegalArgumentException e) {
+            failure = e.getMessage();
+        } catch (RuntimeException e) {
+            LOG.error("the workers of {} could not be applied", file, e);
+            failure = e.toString();
+        }
+        listener.failed(failure);
+    }
+
+    private byte[] content() throws IOException {
+        try (InputStream in = Files.newInputStream(file)) {
+            final byte[] content = in.readNBytes(MAX_BYTES + 1);
+            if (content.length > MAX_BYTES) {
+                throw new IOException("longer than " + MAX_BYTES + " bytes");
+            }
+            return content;
+        }
+    }
+
+    private List<DiscoveredWorker> parse(byte[] content) {
+        return ConfigFile.workers(file, content, model);
+    }
+
+    @Override
+    public void close() {
+        thread.interrupt();
+    }
+}

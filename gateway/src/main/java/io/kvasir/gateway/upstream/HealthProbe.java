@@ -1,0 +1,315 @@
+package io.kvasir.gateway.upstream;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.router.RouterSettings;
+
+import org.eclipse.jetty.client.Connection;
+import org.eclipse.jetty.client.ContentResponse;
+import org.eclipse.jetty.client.HttpClient;
+import org.eclipse.jetty.client.Request;
+import org.eclipse.jetty.client.StringRequestContent;
+import org.eclipse.jetty.http.HttpHeader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.util.Arrays;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Asks each server now and then whether it is there and, on first contact, whether it is what the
+ * configuration says: same block size, same tokens. One virtual thread per server.
+ */
+public final class HealthProbe {
+    private static final Logger LOG = LoggerFactory.getLogger(HealthProbe.class);
+    private static final String SAMPLE =
+            "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
+    private static final Pattern BLOCK_SIZE =
+            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?block_size=\"(\\d+)\"");
+    private static final Pattern BLOCKS =
+            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
+
+    private final HttpClient client;
+    private final StaleConnectionDetector staleConnections;
+    private final WorkerKey key;
+    private final GatewayConfig config;
+    private final ChatModel encoder;
+    private final AtomicInteger watched = new AtomicInteger();
+
+    /**
+     * @param encoder null when the gateway has no tokenizer
+     */
+    public HealthProbe(
+            HttpClient client,
+            StaleConnectionDetector staleConnections,
+            WorkerKey key,
+            GatewayConfig config,
+            ChatModel encoder) {
+        this.client = client;
+        this.staleConnections = staleConnections;
+        this.key = key;
+        this.config = config;
+        this.encoder = encoder;
+    }
+
+    /**
+     * Begins to ask a server.
+     *
+     * @return what ends it; does not wait for a probe under way
+     */
+    public Runnable watch(Upstream upstream) {
+        final Thread thread =
+                Thread.ofVirtual()
+                        .name("kvasir-probe-" + upstream.name())
+                        .unstarted(() -> keepAsking(upstream));
+        thread.start();
+        return thread::interrupt;
+    }
+
+    /** Servers that are being asked. */
+    public int watched() {
+        return watched.get();
+    }
+
+    private void keepAsking(Upstream upstream) {
+        watched.incrementAndGet();
+        try {
+            while (!Thread.currentThread().isInterrupted()) {
+                try {
+                    probe(upstream);
+                } catch (RuntimeException e) {
+                    LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
+                }
+                Thread.sleep(config.get(GatewaySettings.HEALTH_INTERVAL));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // it is removed, or the gateway closes
+        } finally {
+            watched.decrementAndGet();
+        }
+    }
+
+    private void probe(Upstream upstream) throws InterruptedException {
+        try {
+            final int status = get(upstream, "/health").getStatus();
+            if (status >= 500) {
+                upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health answered " + status);
+                return;
+            }
+        } catch (ProbeException e) {
+            final Throwable cause = e.getCause();
+            final UpstreamFault fault = UpstreamFault.of(cause);
+            if (fault == UpstreamFault.DESCRIPTORS) {
+                Descriptors.reportLack();
+            }
+            upstream.probeFailed(
+                    fault,
+                    cause instanceof ConnectException,
+                    "GET /health: " + UpstreamFault.describe(cause));
+            if (e.connection != null && upstream.health().manyProbesFailed()) {
+                // one of HTTP/2 is still there, and may be what is dead
+                e.connection.close();
+            }
+            return;
+        }
+        if (upstream.probed()) {
+            learnCache(upstream);
+            compareTokens(upstream);
+        }
+    }
+
+    private void learnCache(Upstream upstream) throws InterruptedException {
+        try {
+            final String page = get(upstream, "/metrics").getContentAsString();
+            final int blockSize = find(BLOCK_SIZE, page);
+            upstream.cache(blockSize, find(BLOCKS, page));
+            if (blockSize == UsageReader.UNKNOWN) {
+                LOG.info("worker {} does not state its block size in /metrics", upstream.name());
+            } else if (blockSize != config.get(RouterSettings.BLOCK_SIZE)) {
+                LOG.error(
+                        "worker {} uses blocks of {} tokens, the gateway is configured for {}: its"
+                                + " events cannot be used and it is routed by load alone; set"
+                                + " block-size to {}",
+                        upstream.name(),
+                        blockSize,
+                        config.get(RouterSettings.BLOCK_SIZE),
+                        blockSize);
+            }
+        } catch (ProbeException e) {
+            LOG.info(
+                    "worker {}: cannot read /metrics: {}",
+                    upstream.name(),
+                    LogText.of(e.getMessage()));
+        }
+    }
+
+    private static int find(Pattern pattern, String page) {
+        final Matcher matcher = pattern.matcher(page);
+        return matcher.find() ? Integer.parseInt(matcher.group(1)) : UsageReader.UNKNOWN;
+    }
+
+    private void compareTokens(Upstream upstream) throws InterruptedException {
+        if (encoder == null) {
+            upstream.tokenizer(
+                    Upstream.TokenizerCheck.UNKNOWN, "the gateway has no tokenizer; set tokenizer");
+            return;
+        }
+        final ObjectNode text = Json.MAPPER.createObjectNode();
+        text.put("model", config.get(GatewaySettings.MODEL)).put("prompt", SAMPLE);
+        final ObjectNode chat = Json.MAPPER.createObjectNode();
+        chat.put("model", config.get(GatewaySettings.MODEL));
+        chat.putArray("messages").addObject().put("role", "user").put("content", SAMPLE);
+        try {
+            String difference =
+                    difference(upstream, "text", text, encoder.completionTokens(SAMPLE));
+            if (difference == null && encoder.hasChatTemplate()) {
+                difference = difference(upstream, "chat", chat, encoder.chatTokens(chat));
+            }
+            if (difference == null) {
+                upstream.tokenizer(
+                        Upstream.TokenizerCheck.AGREES,
+                        encoder.hasChatTemplate()
+                                ? "text and chat samples agree"
+                                : "the text sample agrees; there is no chat template");
+                LOG.info("worker {}: same tokens as the gateway", upstream.name());
+            } else {
+                upstream.tokenizer(Upstream.TokenizerCheck.DIFFERS, difference);
+                LOG.error(
+                        "worker {} computes other tokens than the gateway, so its cache cannot be"
+                                + " predicted; is tokenizer the model's own? {}",
+                        upstream.name(),
+                        LogText.of(difference));
+            }
+        } catch (ProbeException | IOException | RuntimeException e) {
+            upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
+            LOG.info(
+                    "worker {}: cannot compare tokens: {}",
+                    upstream.name(),
+                    LogText.of(e.toString()));
+        }
+    }
+
+    /** Null if the engine's tokens are the expected ones. */
+    private String difference(Upstream upstream, String what, ObjectNode body, int[] expected)
+            throws InterruptedException, ProbeException, IOException {
+        final ContentResponse answer =
+                send(
+                        () ->
+                                request(upstream, "/tokenize")
+                                        .method("POST")
+                                        .body(
+                                                new StringRequestContent(
+                                                        "application/json", body.toString())));
+        if (answer.getStatus() != 200) {
+            throw new IOException("POST /tokenize answered " + answer.getStatus());
+        }
+        final JsonNode json = Json.MAPPER.readTree(answer.getContent());
+        if (!json.path("tokens").isArray()) {
+            throw new IOException("POST /tokenize answered without tokens");
+        }
+        if (json.path("max_model_len").canConvertToInt()) {
+            upstream.maxModelLength(json.path("max_model_len").intValue());
+        }
+        final int[] actual = Json.MAPPER.convertValue(json.path("tokens"), int[].class);
+        final int at = Arrays.mismatch(expected, actual);
+        return at < 0
+                ? null
+                : what
+                        + " sample differs from token "
+                        + at
+                        + " on: engine "
+                        + Arrays.toString(actual)
+                        + ", gateway "
+                        + Arrays.toString(expected);
+    }
+
+    private ContentResponse get(Upstream upstream, String path)
+            throws InterruptedException, ProbeException {
+        return send(() -> request(upstream, path));
+    }
+
+    private Request request(Upstream upstream, String path) {
+        final Request request =
+                UpstreamTransport.applyTo(
+                                client.newRequest(upstream.url()),
+                                config.get(GatewaySettings.UPSTREAM_HTTP2))
+                        .path(upstream.path(path));
+        final String authorization = key.of(upstream);
+        return authorization == null
+                ? request
+                : request.headers(all -> all.put(HttpHeader.AUTHORIZATION, authorization));
+    }
+
+    /** Asks, and asks again where the worker had closed the connection; within one timeout. */
+    private ContentResponse send(Supplier<Request> question)
+            throws InterruptedException, ProbeException {
+        final long deadline =
+                System.nanoTime() + config.get(GatewaySettings.HEALTH_TIMEOUT).toNanos();
+        final AtomicBoolean begun = new AtomicBoolean();
+        for (int staleRetries = 0; ; staleRetries++) {
+            final AtomicReference<StaleConnectionDetector.Sent> over = new AtomicReference<>();
+            final Request asked =
+                    question.get()
+                            .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
+                            .idleTimeout(0, TimeUnit.MILLISECONDS) // it has a limit already
+                            .onRequestBegin(request -> over.set(staleConnections.sent(request)))
+                            .onResponseBegin(
+                                    _ -> {
+                                        begun.set(true);
+                                        over.get().heard();
+                                    });
+            try {
+                return asked.send();
+            } catch (ExecutionException e) {
+                if (begun.get()
+                        || staleRetries == StaleConnectionDetector.STALE_RETRIES
+                        || !wasNotProcessed(e.getCause(), over.get())) {
+                    throw new ProbeException(e.getCause(), asked.getConnection());
+                }
+            } catch (TimeoutException e) {
+                throw new ProbeException(e, asked.getConnection());
+            }
+        }
+    }
+
+    private static boolean wasNotProcessed(
+            Throwable failure, StaleConnectionDetector.Sent overOrNull) {
+        final UpstreamFault fault = UpstreamFault.of(failure);
+        return fault == UpstreamFault.REFUSED
+                || (overOrNull != null && !StreamReset.is(failure) && overOrNull.wasStale(fault));
+    }
+
+    /** There is no answer. */
+    private static final class ProbeException extends Exception {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Connection connection; // null if there was none
+
+        ProbeException(Throwable cause, Connection connection) {
+            super(cause.toString(), cause, false, false);
+            this.connection = connection;
+        }
+    }
+
+    /** At least 1, as 0 means that there is no timeout. */
+    private static long millisUntil(long deadlineNs) {
+        return Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadlineNs - System.nanoTime()));
+    }
+}

@@ -1,0 +1,325 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Worker;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.net.URI;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
+ * and share its fate. Thread-safe.
+ */
+public final class Upstream {
+    private static final Logger LOG = LoggerFactory.getLogger(Upstream.class);
+
+    /** Whether the engine turns texts into the tokens that the gateway hashes. */
+    public enum TokenizerCheck {
+        UNKNOWN,
+        AGREES,
+        DIFFERS;
+
+        /** As metrics and status write it. */
+        public String spelling() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    private final WorkerConfig config;
+    private final long id;
+    private volatile String source;
+    private final KvRouter router;
+    private final UpstreamHealth health;
+    private final Runnable healthChanged;
+    private final Set<RunningAttempt> underWay = ConcurrentHashMap.newKeySet();
+    private volatile List<Worker> ranks = List.of();
+    private boolean admitted; // guarded by this
+    private boolean contacted; // by a probe; guarded by this
+    private boolean draining; // guarded by this
+    private boolean evenEjected; // guarded by this
+    private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
+    private volatile String tokenizerDetail = "not asked yet";
+    private volatile int engineBlockSize = UsageReader.UNKNOWN;
+    private volatile int engineBlocks = UsageReader.UNKNOWN;
+    private volatile int maxModelLength = UsageReader.UNKNOWN;
+    private volatile boolean statesCachedTokens;
+
+    /**
+     * @param id unique among all servers that there ever were, and growing
+     * @param admitted whether it may be used before it has answered
+     * @param healthChanged called when the server was taken out of use or came back
+     */
+    Upstream(
+            WorkerConfig config,
+            String source,
+            long id,
+            KvRouter router,
+            boolean admitted,
+            BreakerRules rules,
+            Runnable healthChanged) {
+        this.health = new UpstreamHealth(rules);
+        this.healthChanged = healthChanged;
+        this.source = source;
+        this.config = config;
+        this.id = id;
+        this.router = router;
+        this.admitted = admitted;
+    }
+
+    /** Name of the source that has spoken of it last. */
+    public String source() {
+        return source;
+    }
+
+    void source(String name) {
+        source = name;
+    }
+
+    /** Which of all servers it is: another one of the same name has another number. */
+    public long id() {
+        return id;
+    }
+
+    /** Says which workers of the router it is. */
+    void ranks(List<Worker> registered) {
+        ranks = List.copyOf(registered);
+        publish();
+    }
+
+    /** Whether requests are sent to it. */
+    public synchronized boolean inUse() {
+        return admitted
+                && !draining
+                && (health.usable()
+                        || (evenEjected && health.state() == UpstreamHealth.State.EJECTED));
+    }
+
+    /** Has no new request sent to it, or has again. */
+    void drain(boolean begin) {
+        synchronized (this) {
+            draining = begin;
+        }
+        publish();
+        healthChanged.run();
+    }
+
+    /** Whether no new request is sent to it because operators or a source want it so. */
+    public synchronized boolean draining() {
+        return draining;
+    }
+
+    /** Name of the server, unique among those that are registered. */
+    public String name() {
+        return config.name();
+    }
+
+    /** Value of {@code Authorization} that is this server's alone; null for none. */
+    Secret credentials() {
+        return config.credentials();
+    }
+
+    /** Where the server is. */
+    public URI url() {
+        return config.url();
+    }
+
+    /** The path on this server that a path of the gateway stands for. */
+    public String path(String pathAndQuery) {
+        return config.url().getRawPath() + pathAndQuery;
+    }
+
+    /** Workers of the router that the server is. */
+    public List<Worker> ranks() {
+        return ranks;
+    }
+
+    /** Whether the server has several data-parallel ranks. */
+    public boolean hasRanks() {
+        return config.dataParallelSize() > 1;
+    }
+
+    /** The breaker of the server. */
+    public UpstreamHealth health() {
+        return health;
+    }
+
+    /** Something came from the server. */
+    public void heard() {
+        health.heard();
+    }
+
+    /** A request got an answer that is no fault. */
+    public void answered() {
+        health.answered(System.nanoTime());
+    }
+
+    /**
+     * A request failed, and that tells of the server: it was good, or another server answered it.
+     *
+     * @param request the same for requests that say the same
+     */
+    void faulted(long request, String description) {
+        if (health.faulted(request, description, System.nanoTime())) {
+            LOG.warn("worker {} at {} fails requests: {}", name(), url(), LogText.of(description));
+            healthChanged.run();
+        }
+    }
+
+    /** A connection was refused. */
+    public void refused(String description) {
+        if (health.refused(description)) {
+            takeOut(description);
+        }
+    }
+
+    /**
+     * A probe failed. Requests under way end when many have failed in a row without a byte of any
+     * answer in between.
+     *
+     * @param refused the connection was refused: then the system of the server is there, and has
+     *     closed the connections of what is not
+     */
+    void probeFailed(UpstreamFault fault, boolean refused, String description) {
+        if (health.probeFailed(fault, description)) {
+            takeOut(description);
+        }
+        if (!refused && health.manyProbesFailed()) {
+            underWay.forEach(attempt -> attempt.workerDied(description));
+        }
+    }
+
+    /** An attempt begins. */
+    public void begun(RunningAttempt attempt) {
+        underWay.add(attempt);
+    }
+
+    /** An attempt is over. */
+    public void ended(RunningAttempt attempt) {
+        underWay.remove(attempt);
+    }
+
+    /**
+     * A probe succeeded; true if what is known of the engine must be learned (again). One thread,
+     * which alone brings the server back.
+     */
+    boolean probed() {
+        if (health.state() == UpstreamHealth.State.DOWN && !forgetPredicted()) {
+            return false; // the router has no room to note that now: a later probe brings it back
+        }
+        final UpstreamHealth.State before = health.probed(System.nanoTime());
+        final boolean first;
+        synchronized (this) { // a request may have been answered before, and have said so
+            first = !contacted;
+            contacted = true;
+            admitted = true;
+        }
+        if (before == null && !first) {
+            return false;
+        }
+        publish();
+        healthChanged.run();
+        if (before == UpstreamHealth.State.DOWN || before == UpstreamHealth.State.EJECTED) {
+            LOG.warn("worker {} at {} is back: it answers probes", name(), url());
+        } else {
+            LOG.info("worker {} at {} answers", name(), url());
+        }
+        return before != UpstreamHealth.State.EJECTED;
+    }
+
+    private void takeOut(String description) {
+        healthChanged.run();
+        var _ = forgetPredicted(); // where that is refused, it is made up for before the return
+        LOG.warn("worker {} at {} is out of use: {}", name(), url(), LogText.of(description));
+    }
+
+    /**
+     * A server that was down may have restarted with an empty cache. Once it is down, the room is
+     * for others; when it returns, no request is under way to what was there before.
+     */
+    private boolean forgetPredicted() {
+        boolean all = true;
+        for (Worker worker : ranks) {
+            all &= router.forgetPredicted(worker);
+        }
+        return all;
+    }
+
+    /**
+     * Tells the router whether it may choose this server; reads the breaker under the lock, so that
+     * the last writer tells the last state.
+     *
+     * @param even whether it may although it is ejected
+     */
+    synchronized void useEjected(boolean even) {
+        evenEjected = even;
+        publish();
+    }
+
+    private synchronized void publish() {
+        final boolean use = inUse();
+        for (Worker worker : ranks) {
+            worker.available(use);
+        }
+    }
+
+    void tokenizer(TokenizerCheck check, String detail) {
+        tokenizer = check;
+        tokenizerDetail = detail;
+    }
+
+    /** Outcome of the comparison of tokens. */
+    public TokenizerCheck tokenizer() {
+        return tokenizer;
+    }
+
+    /** What the comparison of tokens found, for operators. */
+    public String tokenizerDetail() {
+        return tokenizerDetail;
+    }
+
+    void cache(int blockSize, int blocks) {
+        engineBlockSize = blockSize;
+        engineBlocks = blocks;
+    }
+
+    /** Tokens per block by the engine's own word, or {@link UsageReader#UNKNOWN}. */
+    public int engineBlockSize() {
+        return engineBlockSize;
+    }
+
+    /** Blocks of the engine's cache, or {@link UsageReader#UNKNOWN}. */
+    public int engineBlocks() {
+        return engineBlocks;
+    }
+
+    void maxModelLength(int tokens) {
+        maxModelLength = tokens;
+    }
+
+    /** Longest context by the engine's own word, or {@link UsageReader#UNKNOWN}. */
+    public int maxModelLength() {
+        return maxModelLength;
+    }
+
+    /**
+     * The cached tokens that an answer states. Engines that state them leave them out when there
+     * are none: once this one has stated some, silence means zero.
+     */
+    public int cachedTokens(UsageReader usage) {
+        if (usage.cachedTokens() >= 0) {
+            statesCachedTokens = true;
+            return usage.cachedTokens();
+        }
+        return statesCachedTokens && usage.promptTokens() >= 0 ? 0 : UsageReader.UNKNOWN;
+    }
+}

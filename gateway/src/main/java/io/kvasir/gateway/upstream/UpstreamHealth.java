@@ -1,0 +1,186 @@
+package io.kvasir.gateway.upstream;
+
+import java.util.Locale;
+
+/**
+ * Whether one server can be used: a circuit breaker. Time comes with the calls; thread-safe.
+ *
+ * <pre>
+ *   UNKNOWN --probe ok--> UP --many different requests fail--> EJECTED
+ *   UP, TRIAL, EJECTED --refused, or silent to probes--> DOWN
+ *   DOWN --probes ok--> TRIAL --several answers--> UP
+ *   EJECTED --hold over, probe ok--> TRIAL --many different requests fail--> EJECTED
+ * </pre>
+ *
+ * A refused connection, or several probes in a row that fail, show that the server is not there. An
+ * answer of any kind, and any byte of one, shows that it is. Whether its answers are good is judged
+ * by their rate and by different requests, as one request may be what fails everywhere; refusals
+ * for load are no faults.
+ */
+public final class UpstreamHealth {
+    /** State of the breaker. */
+    public enum State {
+        /** Not contacted yet; may be used. */
+        UNKNOWN,
+        /** Answers. */
+        UP,
+        /** Not there: not to be used until probes succeed. */
+        DOWN,
+        /** Lives, but fails requests: left out for a while unless most others are left out too. */
+        EJECTED,
+        /** Probes succeeded; the faults that eject it need not be many of its answers. */
+        TRIAL;
+
+        /** As status and metrics write it. */
+        public String spelling() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    private final BreakerRules rules;
+    private final AnswerWindow window;
+    private State state = State.UNKNOWN;
+    private long ejectedNs;
+    private int answersInTrial;
+    private int probeFaults;
+    private int probeSuccesses;
+    private String lastError;
+    private volatile boolean heard;
+
+    UpstreamHealth(BreakerRules rules) {
+        this.rules = rules;
+        this.window = new AnswerWindow(rules.windowNs());
+    }
+
+    /** Something came from the server; cheap enough for every chunk. */
+    void heard() {
+        if (!heard) {
+            heard = true;
+        }
+    }
+
+    /** A request got an answer that is no fault. */
+    synchronized void answered(long nowNs) {
+        heard = true;
+        window.good(nowNs);
+        if (state == State.UNKNOWN
+                || (state == State.TRIAL && ++answersInTrial >= rules.successes())) {
+            state = State.UP;
+        }
+    }
+
+    /**
+     * A request failed on a server that is there.
+     *
+     * @param request the same for requests that say the same
+     * @return true if this ejected the server
+     */
+    synchronized boolean faulted(long request, String description, long nowNs) {
+        lastError = description;
+        window.fault(request, nowNs);
+        if (!isInUse()
+                || window.faults() < rules.faults()
+                || (state != State.TRIAL && !window.faultsAreAtLeast(rules.faultPercent()))) {
+            return false;
+        }
+        state = State.EJECTED;
+        ejectedNs = nowNs;
+        return true;
+    }
+
+    /**
+     * A connection was refused.
+     *
+     * @return true if this took the server out of use
+     */
+    synchronized boolean refused(String description) {
+        lastError = description;
+        return down();
+    }
+
+    /**
+     * A probe of {@code GET /health} succeeded.
+     *
+     * @return the state before, where this changed it; else null
+     */
+    synchronized State probed(long nowNs) {
+        probeFaults = 0;
+        final State before = state;
+        switch (state) {
+            case UNKNOWN -> state = State.UP;
+            case DOWN -> {
+                if (++probeSuccesses < rules.probeSuccesses()) {
+                    return null;
+                }
+                beginTrial(nowNs);
+            }
+            case EJECTED -> {
+                if (nowNs - ejectedNs < rules.holdNs()) {
+                    return null;
+                }
+                beginTrial(nowNs);
+            }
+            case UP, TRIAL -> {
+                return null;
+            }
+        }
+        return before;
+    }
+
+    private void beginTrial(long nowNs) {
+        state = State.TRIAL;
+        answersInTrial = 0;
+        window.clear(nowNs);
+    }
+
+    /**
+     * A probe failed.
+     *
+     * @param fault anything but a refused connection must happen several times in a row
+     * @return true if this took the server out of use
+     */
+    synchronized boolean probeFailed(UpstreamFault fault, String description) {
+        if (fault.isOwn()) {
+            return false; // the server was not asked
+        }
+        lastError = description;
+        if (heard && fault != UpstreamFault.STATUS) {
+            heard = false; // it has sent something since the last probe failed, so it lives
+            probeFaults = 0;
+        }
+        probeFaults++;
+        return (fault == UpstreamFault.CONNECT || manyProbesFailed()) && down();
+    }
+
+    /** Whether so many probes have failed in a row that the server must be taken for dead. */
+    synchronized boolean manyProbesFailed() {
+        return probeFaults >= rules.probeFaults();
+    }
+
+    private boolean down() {
+        probeSuccesses = 0;
+        if (state == State.DOWN) {
+            return false;
+        }
+        state = State.DOWN;
+        return true;
+    }
+
+    private boolean isInUse() {
+        return state != State.DOWN && state != State.EJECTED;
+    }
+
+    /** The state at this moment. */
+    public synchronized State state() {
+        return state;
+    }
+
+    synchronized boolean usable() {
+        return isInUse();
+    }
+
+    /** What failed last, null if nothing ever did. */
+    public synchronized String lastError() {
+        return lastError;
+    }
+}

@@ -1,0 +1,72 @@
+package io.kvasir.gateway.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.pipeline.RemovalRule;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.net.URI;
+
+class WorkerConfigTest {
+    @Test
+    void readsTheFullForm() {
+        final WorkerConfig worker =
+                WorkerConfig.parse(
+                        "http://10.0.0.7:8000/,name=a,events=tcp://10.0.0.7:5557,replay=tcp://10.0.0.7:5567,"
+                            + "dp=2,removals=last-copy,bind=true,topic=kv");
+        assertEquals("a", worker.name());
+        assertEquals(URI.create("http://10.0.0.7:8000"), worker.url());
+        assertEquals("tcp://10.0.0.7:5557", worker.events(0));
+        assertEquals("tcp://10.0.0.7:5558", worker.events(1));
+        assertEquals("tcp://10.0.0.7:5568", worker.replay(1));
+        assertEquals(2, worker.dataParallelSize());
+        assertEquals(RemovalRule.LAST_COPY, worker.removals());
+        assertTrue(worker.eventsBind());
+        assertEquals("kv", worker.topic());
+    }
+
+    @Test
+    void aUrlIsEnough() {
+        final WorkerConfig worker = WorkerConfig.parse("http://h:1");
+        assertEquals("h:1", worker.name());
+        assertNull(worker.events(0));
+        assertNull(worker.replay(0));
+        assertEquals(1, worker.dataParallelSize());
+        assertEquals(RemovalRule.AUTO, worker.removals());
+        assertFalse(worker.eventsBind());
+        assertEquals(worker, WorkerConfig.parse("url=http://h:1"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "http://h:1,evnts=tcp://a:1   | unknown key 'evnts'; known keys: [url, name,"
+                        + " events",
+                "http://h:1,dp=x              | dp=x must be a whole number",
+                "http://h:1,dp=0              | dp=0 must be at least 1",
+                "http://h:1,bind=yes          | bind=yes must be true or false",
+                "http://h:1,removals=none     | removals=none; one of: physical, last-copy, auto",
+                "http://h:1,events=h:1        | events=h:1 is no ZMQ endpoint",
+                "http://h:1,replay=tcp://h:1  | replay=tcp://h:1 without events",
+                "http://h:1,name              | 'name' is not key=value",
+                "http://h:1,name=a,name=b     | name is given twice",
+                "name=a                       | no url",
+                "ftp://h:1                    | url=ftp://h:1 must be http://host:port",
+                "http://h:1/v1                | without /v1",
+                "http://h:1,events=ipc://x,dp=2 | has no port to count dp ranks from",
+            })
+    void complaintsNameTheKeyAndItsValue(String flag, String message) {
+        final IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> WorkerConfig.parse(flag));
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        assertTrue(e.getMessage().contains(flag), e.getMessage());
+    }
+}

@@ -1,0 +1,129 @@
+package io.kvasir.gateway.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.openai.Endpoint;
+import io.kvasir.gateway.testing.Eventually;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** The access log before outputs that are slow, full, or come back. */
+class AccessLogWriterTest {
+    private static final int QUEUE = 16;
+
+    private final ByteArrayOutputStream written = new ByteArrayOutputStream();
+    private final AtomicBoolean full = new AtomicBoolean();
+    private final AtomicInteger opened = new AtomicInteger();
+
+    private AccessLog log(OutputStream out) throws IOException {
+        final AccessLog log =
+                new AccessLog(
+                        "test",
+                        AccessLogFormat.JSON,
+                        QUEUE,
+                        () -> {
+                            opened.incrementAndGet();
+                            return out;
+                        });
+        log.start();
+        return log;
+    }
+
+    private static AccessEntry entry(int number) {
+        return new AccessEntry(
+                number,
+                "h",
+                "GET",
+                "HTTP/1.1",
+                new RequestRecord("id-" + number, Endpoint.LIVE),
+                200,
+                1,
+                1,
+                1);
+    }
+
+    private long lines() {
+        return written.toString(StandardCharsets.UTF_8).lines().count();
+    }
+
+    /** Fails while the disk is full. */
+    private class Disk extends OutputStream {
+        @Override
+        public void write(int b) throws IOException {
+            write(new byte[] {(byte) b}, 0, 1);
+        }
+
+        @Override
+        public void write(byte[] bytes, int offset, int length) throws IOException {
+            if (full.get()) {
+                throw new IOException("No space left on device");
+            }
+            written.write(bytes, offset, length);
+        }
+    }
+
+    @Test
+    void requestsDoNotWaitForAnOutputThatBlocksAndWhatIsDroppedIsCounted() throws Exception {
+        final CountDownLatch writing = new CountDownLatch(1);
+        final CountDownLatch free = new CountDownLatch(1);
+        final OutputStream pipe =
+                new Disk() {
+                    @Override
+                    public void write(byte[] bytes, int offset, int length) throws IOException {
+                        writing.countDown();
+                        try {
+                            free.await();
+                        } catch (InterruptedException e) {
+                            Thread.currentThread().interrupt();
+                        }
+                        super.write(bytes, offset, length);
+                    }
+                };
+        try (AccessLog log = log(pipe)) {
+            log.add(entry(0));
+            writing.await();
+            for (int i = 1; i <= QUEUE + 100; i++) {
+                log.add(entry(i));
+            }
+            assertEquals(100, log.dropped());
+            free.countDown();
+            Eventually.holds("written", () -> lines() == 1 + QUEUE);
+        }
+    }
+
+    @Test
+    void aFullDiskLosesLinesNotTheLog() throws Exception {
+        try (AccessLog log = log(new Disk())) {
+            full.set(true);
+            for (int i = 0; i < 5; i++) {
+                log.add(entry(i));
+            }
+            Eventually.holds("dropped", () -> log.dropped() == 5);
+            full.set(false);
+            log.add(entry(5));
+            Eventually.holds("written", () -> lines() == 1);
+            assertEquals(5, log.dropped());
+        }
+        assertTrue(written.toString(StandardCharsets.UTF_8).contains("\"id-5\""));
+    }
+
+    @Test
+    void closingWritesWhatWaits() throws Exception {
+        final AccessLog log = log(new Disk());
+        for (int i = 0; i < QUEUE; i++) {
+            log.add(entry(i));
+        }
+        log.close();
+        log.close();
+        assertEquals(QUEUE, lines());
+    }
+}

@@ -1,0 +1,166 @@
+package io.kvasir.gateway.metrics;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.upstream.StaticDiscovery;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterSettings;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.snakeyaml.engine.v2.api.Load;
+import org.snakeyaml.engine.v2.api.LoadSettings;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+
+class GatewayMetricsTest {
+    private static final Path DOCS = Path.of(System.getProperty("kvasir.root"), "docs/operations");
+    private static final Pattern METRIC = Pattern.compile("\\bkvasir_[a-z_]+");
+
+    private final GatewayConfig config =
+            Gateways.config(
+                            WorkerConfig.parse("http://h:1,name=plain"),
+                            WorkerConfig.parse("http://h:2,name=other"))
+                    .set(RouterSettings.APPROXIMATE, true)
+                    .build();
+    private final KvRouter router = KvRouter.builder().settings(config.settings()).build();
+    private final GatewayMetrics metrics = new GatewayMetrics();
+
+    GatewayMetricsTest() {
+        final UpstreamRegistry registry = new UpstreamRegistry(config, router);
+        new StaticDiscovery(config).start(registry.listener("static"));
+        router.openDirect(
+                registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
+        metrics.watch(router, registry);
+        metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private String page() throws IOException {
+        return metrics.page(null).text();
+    }
+
+    @Test
+    void theProcessAndTheBuildAreShownByTheirUsualNames() throws IOException {
+        final String page = page();
+        for (String name :
+                List.of(
+                        "kvasir_build_info{version=",
+                        "process_cpu_seconds_total",
+                        "process_resident_memory_bytes",
+                        "process_open_fds",
+                        "process_start_time_seconds",
+                        "jvm_runtime_info{",
+                        "jvm_gc_collection_seconds_count{",
+                        "jvm_memory_used_bytes{",
+                        "jvm_threads_current",
+                        "jvm_buffer_pool_used_bytes{")) {
+            assertTrue(page.contains("\n" + name), name);
+        }
+    }
+
+    @Test
+    void theFormatIsTheOneThatTheReaderAccepts() throws IOException {
+        final GatewayMetrics.Page open =
+                metrics.page(
+                        "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5");
+        assertTrue(open.contentType().startsWith("application/openmetrics-text"), "" + open);
+        assertTrue(open.text().endsWith("# EOF\n"));
+        for (String accept :
+                new String[] {null, "", "*/*", "text/plain", "image/png", "\u0000;;"}) {
+            assertTrue(metrics.page(accept).contentType().startsWith("text/plain"), accept);
+        }
+    }
+
+    @Test
+    void everyLimitIsShownWithWhatIsUsed() throws IOException {
+        final String page = page();
+        for (String resource :
+                List.of(
+                        "index-blocks",
+                        "index-held-blocks",
+                        "index-bytes",
+                        "event-ring",
+                        "booking-ring",
+                        "active-requests")) {
+            assertTrue(page.contains("kvasir_resource_used{resource=\"" + resource), resource);
+            assertTrue(page.contains("kvasir_resource_limit{resource=\"" + resource), resource);
+        }
+        assertTrue(page.contains("kvasir_resource_limit{resource=\"index-blocks\"} 4096"), page);
+        assertTrue(page.contains("kvasir_refused_total{cause=\"index-full\"} 0.0"), page);
+        assertTrue(
+                page.contains(
+                        "kvasir_events_refused_total{cause=\"unknown-parent\",dp_rank=\"0\",worker="
+                                + "\"other\"}"),
+                page);
+    }
+
+    @Test
+    void theAgeOfEventsIsAbsentBeforeTheFirst() throws IOException {
+        assertFalse(page().contains("kvasir_worker_event_age_seconds{"), page());
+        assertFalse(page().contains("NaN"), page());
+    }
+
+    @Test
+    void aClosedRouterStillHasAPage() throws IOException {
+        router.close();
+        assertTrue(page().contains("kvasir_resource_used"));
+    }
+
+    @Test
+    void everyAlertIsOnMetricsThatExistAndSaysWhatItMeans() throws IOException {
+        final Object root =
+                new Load(LoadSettings.builder().build())
+                        .loadFromString(Files.readString(DOCS.resolve("alerts.yaml")));
+        int rules = 0;
+        for (Map<?, ?> group : maps(((Map<?, ?>) root).get("groups"))) {
+            for (Map<?, ?> rule : maps(group.get("rules"))) {
+                rules++;
+                final String expression = (String) rule.get("expr");
+                final Set<String> used = metricsIn(expression);
+                assertFalse(used.isEmpty(), expression);
+                assertTrue(metrics.names().containsAll(used), expression);
+                assertFalse(
+                        ((Map<?, ?>) rule.get("annotations")).get("summary").toString().isBlank());
+            }
+        }
+        assertTrue(rules > 10, rules + " rules");
+    }
+
+    @Test
+    void thePageOfMetricsNamesEveryOne() throws IOException {
+        final Set<String> documented = metricsIn(Files.readString(DOCS.resolve("metrics.md")));
+        final Set<String> existing = new TreeSet<>(metrics.names());
+        existing.removeIf(name -> !name.startsWith("kvasir_"));
+        assertEquals(existing, documented);
+    }
+
+    private static Set<String> metricsIn(String text) {
+        final Set<String> names = new TreeSet<>();
+        METRIC.matcher(text).results().forEach(found -> names.add(found.group()));
+        return names;
+    }
+
+    @SuppressWarnings("unchecked") // the cast is what the test checks
+    private static List<Map<?, ?>> maps(Object list) {
+        return (List<Map<?, ?>>) list;
+    }
+}

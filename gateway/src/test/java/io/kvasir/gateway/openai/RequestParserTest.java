@@ -1,0 +1,312 @@
+package io.kvasir.gateway.openai;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.routing.PromptReader;
+import io.kvasir.gateway.routing.RoutedPrompt;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.ByteArrayOutputStream;
+import java.util.HexFormat;
+import java.util.List;
+
+class RequestParserTest {
+    @Test
+    void readsWhatRoutingNeedsOfACompletion() throws Exception {
+        final InferenceRequest request =
+                completion(
+                        "{\"max_tokens\":3,\"model\":\"m\",\"prompt\":[5,6,2147483647],\"stream\":true,"
+                            + "\"stream_options\":{\"include_usage\":true},\"cache_salt\":\"s\",\"x\":{\"prompt\":1}}");
+        assertEquals("m", request.model);
+        assertArrayEquals(new int[] {5, 6, Integer.MAX_VALUE}, request.promptIds);
+        assertTrue(request.stream);
+        assertTrue(request.includeUsage);
+        assertEquals("s", request.cacheSalt);
+    }
+
+    @Test
+    void readsWhatRoutingNeedsOfAChat() throws Exception {
+        final InferenceRequest request =
+                chat(
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[{\"a\":1}],"
+                            + "\"temperature\":0.5,\"add_generation_prompt\":false}");
+        assertNull(request.model);
+        assertFalse(request.stream);
+        assertEquals("hi", request.messages().get(0).get("content").textValue());
+        assertEquals(1, request.chat.get("tools").get(0).get("a").intValue());
+        assertFalse(request.chat.get("add_generation_prompt").booleanValue());
+        assertNull(request.chat.get("temperature"));
+    }
+
+    @Test
+    void readsEveryPromptOfABatch() throws Exception {
+        final InferenceRequest ids = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
+        assertArrayEquals(new int[] {1, 2}, ids.promptIds);
+        assertArrayEquals(new int[] {3}, ids.moreIds.get(0));
+        assertArrayEquals(new int[] {4}, ids.moreIds.get(1));
+        assertEquals(3, ids.prompts());
+        assertEquals(12, ids.sequences());
+        final InferenceRequest texts =
+                completion("{\"prompt\":[\"a\",\"b\"],\"n\":2,\"best_of\":5}");
+        assertEquals("a", texts.promptText);
+        assertEquals(List.of("b"), texts.moreTexts);
+        assertEquals(10, texts.sequences());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "true, true",
+        "1, true",
+        "1.0, true",
+        "\"true\", true",
+        "\"Yes\", true",
+        "\"ON\", true",
+        "\"t\", true",
+        "\"1\", true",
+        "0, false",
+        "\"off\", false",
+        "\"N\", false",
+        "null, false"
+    })
+    void takesForABooleanWhatEnginesTake(String given, boolean expected) throws Exception {
+        assertEquals(
+                expected, completion("{\"prompt\":[1],\"stream\":" + given + "}").stream, given);
+        final InferenceRequest chat =
+                chat(
+                        "{\"messages\":[{\"role\":\"user\"}],\"continue_final_message\":"
+                                + given
+                                + ",\"stream_options\":{\"include_usage\":"
+                                + given
+                                + "}}");
+        assertEquals(expected, chat.includeUsage);
+        assertEquals(expected, chat.chat.path("continue_final_message").booleanValue());
+    }
+
+    @Test
+    void doesNotKeepAPromptThatHasBeenRead() throws Exception {
+        final PromptReader reader =
+                new PromptReader(
+                        GatewayConfig.builder().set(GatewaySettings.MODEL, "m").build(),
+                        null,
+                        () -> UsageReader.UNKNOWN);
+        final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
+        final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
+        reader.read(chat, null, "id");
+        final RoutedPrompt prompt = reader.read(batch, null, "id");
+        assertNull(chat.chat);
+        assertEquals(2, chat.sequences());
+        assertNull(batch.promptIds);
+        assertEquals(3, batch.prompts());
+        assertEquals(12, batch.sequences());
+        assertArrayEquals(new int[] {1, 2, 3, 4}, prompt.tokens());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "\"no\"", "\"\\u0030\"", "0.0"})
+    void writesAWordForFalseAnew(String given) throws Exception {
+        final InferenceRequest request =
+                completion(
+                        "{\"stream_options\":{\"a\":1,\"include_usage\":"
+                                + given
+                                + "},\"prompt\":[1]}");
+        final JsonNode tree = Json.MAPPER.readTree(request.bodyWithUsage());
+        assertTrue(tree.at("/stream_options/include_usage").booleanValue(), tree.toString());
+        assertEquals(1, tree.at("/stream_options/a").intValue());
+        assertEquals(1, tree.at("/prompt/0").intValue());
+    }
+
+    @Test
+    void leavesLongNumbersToTheEngine() throws Exception {
+        for (String number :
+                new String[] {"9".repeat(5000), "0." + "1".repeat(15_000), "1e400000", "NaN"}) {
+            assertEquals(
+                    1, completion("{\"seed\":" + number + ",\"prompt\":[1],\"n\":0}").sequences());
+        }
+        assertEquals(
+                Integer.MAX_VALUE,
+                completion("{\"prompt\":[1],\"truncate_prompt_tokens\":" + "9".repeat(5000) + "}")
+                        .truncatePromptTokens);
+        assertThrows(
+                ApiException.class,
+                () -> completion("{\"seed\":" + "9".repeat(30_000_000) + ",\"prompt\":[1]}"));
+    }
+
+    @Test
+    void ofAMemberGivenTwiceTheLastCounts() throws Exception {
+        final InferenceRequest request =
+                completion("{\"model\":\"a\",\"prompt\":\"x\",\"model\":\"b\",\"prompt\":[1]}");
+        assertEquals("b", request.model);
+        assertNull(request.promptText);
+        assertArrayEquals(new int[] {1}, request.promptIds);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "                                    |          | the body is empty",
+                "[]                                  |          | must be a JSON object",
+                "{                                   |          | not valid JSON at line 1",
+                "{\"prompt\":\"a\"}}                 |          | not valid JSON",
+                "{\"prompt\":\"a\"}{}                |          | something behind",
+                "{\"prompt\":\"a\",}                 |          | not valid JSON at line 1, column",
+                "{}                                  | prompt   | 'prompt' is missing",
+                "{\"prompt\":null}                   | prompt   | 'prompt' is missing",
+                "{\"prompt\":7}                      | prompt   | must be a string, a list of token"
+                        + " ids",
+                "{\"prompt\":[]}                     | prompt   | 'prompt' is empty",
+                "{\"prompt\":[[]]}                   | prompt[0] | 'prompt[0]' is empty",
+                "{\"prompt\":[1,-1]}                 | prompt   | 'prompt[1]' = -1 is no token id",
+                "{\"prompt\":[2147483648]}           | prompt   | 'prompt[0]' = 2147483648 is no"
+                        + " token id",
+                "{\"prompt\":[99999999999999999999]} | prompt   | is no token id",
+                "{\"prompt\":[1.5]}                  | prompt   | must be a token id",
+                "{\"prompt\":[1,\"a\"]}              | prompt   | 'prompt[1]' must be a token id",
+                "{\"prompt\":[\"a\",1]}              | prompt[1] | must be a string like the first"
+                        + " one",
+                "{\"prompt\":[[1],\"a\"]}            | prompt[1] | must be a list of token ids like"
+                        + " the first",
+                "{\"prompt\":\"a\",\"stream\":2}     | stream   | 'stream' must be a boolean, but"
+                        + " is a number",
+                "{\"prompt\":\"a\",\"model\":[]}     | model    | 'model' must be a string, but is"
+                        + " a list",
+                "{\"prompt\":\"a\",\"stream_options\":1} | stream_options | must be an object",
+                "{\"prompt\":\"a\",\"cache_salt\":{}} | cache_salt | must be a string, but is an"
+                        + " object",
+            })
+    void refusesWhatIsNoCompletion(String body, String param, String message) {
+        final ApiException e =
+                assertThrows(ApiException.class, () -> completion(body == null ? "" : body));
+        assertEquals(400, e.status());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        final JsonNode error = e.json("id").get("error");
+        assertEquals(param, error.get("param").textValue());
+        assertEquals("invalid_request_error", error.get("type").textValue());
+        assertEquals("client", error.get("kvasir").get("leg").textValue());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{}                               | messages         | 'messages' is missing",
+                "{\"messages\":[]}                | messages         | 'messages' is empty",
+                "{\"messages\":{}}                | messages         | must be a list",
+                "{\"messages\":[1]}               | messages[0]      | must be an object, but is a"
+                        + " number",
+                "{\"messages\":[{}]}              | messages[0].role | must be a string",
+                "{\"messages\":[{\"role\":\"user\"}],\"tools\":{}} | tools | 'tools' must be a"
+                        + " list",
+            })
+    void refusesWhatIsNoChat(String body, String param, String message) {
+        final ApiException e = assertThrows(ApiException.class, () -> chat(body));
+        assertEquals(400, e.status());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        assertEquals(param, e.json(null).get("error").get("param").textValue());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "C0AF, 23", // a slash in two bytes
+        "EDA080, 23", // half of a pair
+        "F4908080, 23", // beyond the last character
+        "C3, 23", // broken off
+        "61616161616161616161C080, 33",
+        "C3A9E282ACF09F9880FF, 32"
+    })
+    void refusesWhatIsNoUtf8(String hex, int at) {
+        final ApiException refused =
+                assertThrows(
+                        ApiException.class,
+                        () -> RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex)));
+        assertEquals(400, refused.status());
+        assertTrue(refused.getMessage().contains("at byte " + at), refused.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "61", "C3A9", "E282AC", "F09F9880", "EFBFBD", "61616161616161C3A9"})
+    void takesUtf8(String hex) throws Exception {
+        RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex));
+        RequestParser.parse(InferenceRequest.Route.COMPLETIONS, prompt(hex.repeat(2_000)));
+    }
+
+    private static byte[] prompt(String hex) {
+        final ByteArrayOutputStream body = new ByteArrayOutputStream();
+        body.writeBytes("{\"model\":\"m\",\"prompt\":\"".getBytes(UTF_8));
+        body.writeBytes(HexFormat.of().parseHex(hex));
+        body.writeBytes("\"}".getBytes(UTF_8));
+        return body.toByteArray();
+    }
+
+    @Test
+    void deepNestingIsRefusedInsteadOfOverflowingTheStack() {
+        final ApiException e =
+                assertThrows(
+                        ApiException.class,
+                        () ->
+                                completion(
+                                        "{\"x\":"
+                                                + "[".repeat(100_000)
+                                                + "]".repeat(100_000)
+                                                + "}"));
+        assertEquals(400, e.status());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"prompt\":\"a\",\"stream\":true}",
+                "  { \"prompt\" : \"ä🙂\" ,\n \"stream\" : true }  ",
+                "{\"prompt\":\"a\",\"stream\":true,\"stream_options\":null}",
+                "{\"prompt\":\"ä\",\"stream_options\" : {},\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : false"
+                        + " },\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{ \"include_usage\" : null"
+                        + " },\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{\"continuous_usage_stats\":false},\"stream\":true}",
+                "{\"prompt\":\"a\",\"stream_options\":{\"include_usage\":true},\"stream_options\":null}",
+                "\uFEFF{\"prompt\":\"a\",\"stream\":true}",
+            })
+    void askingForUsageChangesNothingElse(String body) throws Exception {
+        final InferenceRequest request = completion(body);
+        assertFalse(request.includeUsage);
+        final byte[] edited = request.bodyWithUsage();
+        final JsonNode tree = Json.MAPPER.readTree(edited);
+        assertTrue(tree.get("stream_options").get("include_usage").booleanValue());
+        assertEquals(Json.MAPPER.readTree(body.getBytes(UTF_8)).get("prompt"), tree.get("prompt"));
+        final InferenceRequest again =
+                RequestParser.parse(InferenceRequest.Route.COMPLETIONS, edited);
+        assertTrue(again.includeUsage, new String(edited, UTF_8));
+        // whatever stands in front of and behind the edit is as it was sent
+        final String text = new String(edited, UTF_8);
+        assertTrue(text.endsWith(body.substring(body.lastIndexOf('}'))), text);
+        assertTrue(
+                text.length() - body.length()
+                        <= "\"stream_options\":{\"include_usage\":true},".length());
+    }
+
+    private static InferenceRequest completion(String body) throws ApiException {
+        return RequestParser.parse(InferenceRequest.Route.COMPLETIONS, body.getBytes(UTF_8));
+    }
+
+    private static InferenceRequest chat(String body) throws ApiException {
+        return RequestParser.parse(InferenceRequest.Route.CHAT, body.getBytes(UTF_8));
+    }
+}

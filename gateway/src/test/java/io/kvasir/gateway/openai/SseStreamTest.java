@@ -1,0 +1,175 @@
+package io.kvasir.gateway.openai;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Random;
+
+class SseStreamTest {
+    private static final String ROLE =
+            FakeEngine.event("{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}");
+    private static final String TOKEN =
+            FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"ä🙂\"}}");
+    private static final String USAGE = FakeEngine.usageEvent(40, 2, 32);
+    private static final String DONE = "data: [DONE]\n\n";
+
+    @Test
+    void bytesPassUnchangedHoweverTheyAreCut() {
+        final String stream =
+                ": hello\n\n"
+                        + ROLE
+                        + TOKEN
+                        + "event: x\r\ndata: {}\r\n\r\n"
+                        + TOKEN
+                        + USAGE
+                        + DONE;
+        final byte[] bytes = stream.getBytes(UTF_8);
+        for (int cut = 0; cut <= bytes.length; cut++) {
+            final SseStream events = new SseStream(false);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
+            take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
+            take(out, events.takeAll());
+            assertEquals(stream, out.toString(UTF_8));
+            assertTrue(events.sawDone());
+            assertTrue(events.sawFirstToken());
+            assertEquals(32, events.usage().cachedTokens());
+            assertEquals(40, events.usage().promptTokens());
+            assertEquals(2, events.outputTokens());
+        }
+    }
+
+    @Test
+    void whatIsNotTakenIsKeptForTheNextTime() {
+        final String stream = ROLE + TOKEN + TOKEN + USAGE + TOKEN + DONE;
+        final byte[] bytes = stream.getBytes(UTF_8);
+        final Random random = new Random(Seeds.next("SseStreamTest.kept"));
+        for (int round = 0; round < 300; round++) {
+            final SseStream events = new SseStream(true);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            for (int from = 0; from < bytes.length; ) {
+                final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
+                events.accept(ByteBuffer.wrap(bytes, from, to - from));
+                if (random.nextInt(3) == 0) {
+                    final int ready = events.readyBytes();
+                    final int before = out.size();
+                    take(out, events.takeReady());
+                    assertEquals(ready, out.size() - before);
+                    assertEquals(0, events.readyBytes());
+                }
+                from = to;
+            }
+            take(out, events.takeAll());
+            assertEquals(ROLE + TOKEN + TOKEN + TOKEN + DONE, out.toString(UTF_8));
+        }
+    }
+
+    @Test
+    void onlyTheUsageThatNobodyAskedForIsLeftOut() {
+        final Random random = new Random(Seeds.next("SseStreamTest"));
+        for (int round = 0; round < 300; round++) {
+            final SseStream events = new SseStream(true);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
+            for (int from = 0; from < bytes.length; ) {
+                final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
+                take(out, pass(events, ByteBuffer.wrap(bytes, from, to - from)));
+                from = to;
+            }
+            assertEquals(ROLE + TOKEN + TOKEN + DONE, out.toString(UTF_8));
+            assertEquals(32, events.usage().cachedTokens());
+        }
+    }
+
+    @Test
+    void usageThatComesWithAChoiceStays() {
+        final String both =
+                "data:"
+                    + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
+        final SseStream events = new SseStream(true);
+        assertEquals(both, text(pass(events, bytes(both))));
+        assertEquals(1, events.usage().promptTokens());
+    }
+
+    @Test
+    void theOpeningRoleIsNoTokenAndAnEmptyTextIs() {
+        final SseStream chat = new SseStream(false);
+        chat.accept(bytes(ROLE));
+        assertFalse(chat.sawFirstToken());
+        chat.accept(bytes(FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"\"}}")));
+        assertTrue(chat.sawFirstToken());
+
+        final SseStream completion = new SseStream(false);
+        completion.accept(bytes(FakeEngine.event("{\"index\":0,\"text\":\"\"}")));
+        assertTrue(completion.sawFirstToken());
+
+        final SseStream tools = new SseStream(false);
+        tools.accept(
+                bytes(
+                        FakeEngine.event(
+                                "{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{}]}}")));
+        assertTrue(tools.sawFirstToken());
+    }
+
+    @Test
+    void anEventWithoutEndIsHeldBack() {
+        final SseStream events = new SseStream(false);
+        assertEquals(TOKEN, text(pass(events, bytes(TOKEN + "data: {\"half"))));
+        assertEquals("data: {\"half", text(events.takeAll()));
+    }
+
+    @Test
+    void anEventBeyondTheLimitPassesInPieces() {
+        final SseStream events = new SseStream(true);
+        final byte[] piece = new byte[200_000];
+        Arrays.fill(piece, (byte) 'x');
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        take(out, pass(events, bytes("data: {\"usage\":{")));
+        for (int i = 0; i < 8; i++) {
+            take(out, pass(events, ByteBuffer.wrap(piece)));
+        }
+        assertTrue(out.size() > SseStream.MAX_EVENT_BYTES);
+        take(out, pass(events, bytes("\n")));
+        take(out, pass(events, bytes("\n" + TOKEN + USAGE + DONE)));
+        assertTrue(out.toString(UTF_8).endsWith("x\n\n" + TOKEN + DONE));
+        assertTrue(events.sawFirstToken());
+    }
+
+    @Test
+    void anErrorEventOfTheEngineIsSeen() {
+        final SseStream events = new SseStream(true);
+        final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
+        assertEquals(error, text(pass(events, bytes(error))));
+        assertTrue(events.sawError());
+    }
+
+    private static ByteBuffer pass(SseStream events, ByteBuffer chunk) {
+        events.accept(chunk);
+        return events.takeReady();
+    }
+
+    private static ByteBuffer bytes(String text) {
+        return ByteBuffer.wrap(text.getBytes(UTF_8));
+    }
+
+    private static String text(ByteBuffer bytes) {
+        return UTF_8.decode(bytes).toString();
+    }
+
+    private static void take(ByteArrayOutputStream out, ByteBuffer bytes) {
+        final byte[] taken = new byte[bytes.remaining()];
+        bytes.get(taken);
+        out.writeBytes(taken);
+    }
+}

@@ -1,0 +1,81 @@
+package io.kvasir.gateway.proxy;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.upstream.UpstreamFault;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+
+class RetryPolicyTest {
+    private static RetryPolicy policy(int retries, boolean afterTimeout, double random) {
+        return new RetryPolicy(
+                new RetryPolicy.Rules(retries, 100, 1_000, afterTimeout), () -> random);
+    }
+
+    @ParameterizedTest
+    @EnumSource(value = UpstreamFault.class, names = "TIMEOUT", mode = EnumSource.Mode.EXCLUDE)
+    void anyFaultIsFollowedByAsManyAttemptsAsAreSet(UpstreamFault fault) {
+        final RetryPolicy policy = policy(2, false, 0);
+        int attempts = 0;
+        do {
+            policy.begun();
+            attempts++;
+        } while (policy.allowsAnother(fault, true));
+        assertEquals(3, attempts);
+        assertEquals(3, policy.limit());
+    }
+
+    @Test
+    void withoutRetriesThereIsOneAttempt() {
+        final RetryPolicy policy = policy(0, true, 0);
+        policy.begun();
+        assertFalse(policy.allowsAnother(UpstreamFault.CONNECT, false));
+    }
+
+    @Test
+    void aRequestThatWasSentInFullIsNotRepeatedAfterATimeout() {
+        final RetryPolicy policy = policy(2, false, 0);
+        policy.begun();
+        assertFalse(policy.allowsAnother(UpstreamFault.TIMEOUT, true));
+        assertTrue(policy.allowsAnother(UpstreamFault.TIMEOUT, false));
+    }
+
+    @Test
+    void unlessThatIsAskedFor() {
+        final RetryPolicy policy = policy(2, true, 0);
+        policy.begun();
+        assertTrue(policy.allowsAnother(UpstreamFault.TIMEOUT, true));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "1, 0, 100",
+        "1, 1, 50",
+        "2, 0, 200",
+        "3, 0.5, 300",
+        "4, 0, 800",
+        "5, 0, 1000",
+        "100, 0, 1000",
+        "100, 1, 500"
+    })
+    void theWaitDoublesUpToItsBoundAndHalfOfItIsRandom(int attempt, double random, long expected) {
+        final RetryPolicy policy = policy(1000, false, random);
+        for (int i = 0; i < attempt; i++) {
+            policy.begun();
+        }
+        assertEquals(expected, policy.backoffNs());
+    }
+
+    @Test
+    void noBackoffIsNoWait() {
+        final RetryPolicy policy =
+                new RetryPolicy(new RetryPolicy.Rules(2, 0, 1_000, false), () -> 0.5);
+        policy.begun();
+        assertEquals(0, policy.backoffNs());
+    }
+}

@@ -1,0 +1,94 @@
+package io.kvasir.gateway.testing;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+
+/** A client on a bare socket: sends what it is told, reads what comes, leaves when it likes. */
+public final class RawClient implements AutoCloseable {
+    private final Socket socket;
+
+    public RawClient(int port) throws IOException {
+        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(15_000);
+    }
+
+    public RawClient post(String path, String body, String... headers) throws IOException {
+        final StringBuilder head = new StringBuilder();
+        head.append("POST ").append(path).append(" HTTP/1.1\r\nHost: gateway\r\n");
+        head.append("Content-Type: application/json\r\n");
+        for (String header : headers) {
+            head.append(header).append("\r\n");
+        }
+        final byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        head.append("Content-Length: ").append(bytes.length).append("\r\n\r\n");
+        send(head + body);
+        return this;
+    }
+
+    public RawClient send(String text) throws IOException {
+        socket.getOutputStream().write(text.getBytes(StandardCharsets.UTF_8));
+        socket.getOutputStream().flush();
+        return this;
+    }
+
+    /** Reads until the text so far contains the part. */
+    public String readUntil(String part) throws IOException {
+        final ByteArrayOutputStream read = new ByteArrayOutputStream();
+        final InputStream in = socket.getInputStream();
+        while (!read.toString(StandardCharsets.UTF_8).contains(part)) {
+            final int b;
+            try {
+                b = in.read();
+            } catch (SocketTimeoutException e) {
+                throw new IOException("'" + part + "' did not come after: " + read, e);
+            }
+            if (b < 0) {
+                throw new IOException("ended before '" + part + "' came: " + read);
+            }
+            read.write(b);
+        }
+        return read.toString(StandardCharsets.UTF_8);
+    }
+
+    /** Reads, keeping little, until the part has come; false if the connection ends before. */
+    public boolean drainUntil(String part) throws IOException {
+        final byte[] buffer = new byte[65_536];
+        String end = "";
+        for (int n = 0; n >= 0; n = socket.getInputStream().read(buffer)) {
+            end += new String(buffer, 0, n, StandardCharsets.UTF_8);
+            if (end.contains(part)) {
+                return true;
+            }
+            end = end.substring(Math.max(0, end.length() - part.length()));
+        }
+        return false;
+    }
+
+    /** Reads to the end of the connection. */
+    public String readAll() throws IOException {
+        return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    }
+
+    /** Says that nothing more will be sent. */
+    public RawClient halfClose() throws IOException {
+        socket.shutdownOutput();
+        return this;
+    }
+
+    @Override
+    public void close() throws IOException {
+        socket.close();
+    }
+
+    /** Leaves with a reset instead of a goodbye. */
+    public void reset() throws IOException {
+        socket.setSoLinger(true, 0);
+        socket.close();
+    }
+}

@@ -1,0 +1,97 @@
+package io.kvasir.gateway.upstream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.WorkerConfig;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** What every {@link Discovery} keeps to. */
+abstract class DiscoveryContract {
+    static final String MODEL = "m";
+
+    /** A listener that remembers what is there by the source's word. */
+    static final class Known implements Discovery.Listener {
+        private final Map<String, DiscoveredWorker> workers = new LinkedHashMap<>();
+        final List<String> failures = new ArrayList<>();
+
+        @Override
+        public synchronized void view(List<DiscoveredWorker> all) {
+            workers.clear();
+            all.forEach(w -> workers.put(w.name(), w));
+        }
+
+        @Override
+        public synchronized boolean added(DiscoveredWorker worker) {
+            return !worker.equals(workers.put(worker.name(), worker));
+        }
+
+        @Override
+        public synchronized boolean removed(String name) {
+            return workers.remove(name) != null;
+        }
+
+        @Override
+        public synchronized void failed(String cause) {
+            failures.add(cause);
+        }
+
+        synchronized List<DiscoveredWorker> all() {
+            return List.copyOf(workers.values());
+        }
+
+        synchronized int failureCount() {
+            return failures.size();
+        }
+    }
+
+    final Known known = new Known();
+
+    /** A source that is started with {@code listener} and then knows the workers. */
+    abstract Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers)
+            throws Exception;
+
+    static DiscoveredWorker worker(String text) {
+        return DiscoveredWorker.of(MODEL, WorkerConfig.parse(text));
+    }
+
+    @Test
+    void whatItKnowsIsPublishedWithAllThatIsSaidOfIt() throws Exception {
+        final List<DiscoveredWorker> workers =
+                List.of(
+                        worker("http://h:1,name=a"),
+                        worker("http://h:2,name=b,events=tcp://h:3,replay=tcp://h:5,dp=2,topic=t"));
+        try (Discovery discovery = started(known, workers)) {
+            assertEquals(workers, known.all());
+            assertEquals(List.of(), known.failures);
+            assertTrue(discovery.source().matches("[a-z]+"), discovery.source());
+        }
+    }
+
+    @Test
+    void lookingAgainChangesNothingWhereNothingHasChanged() throws Exception {
+        final List<DiscoveredWorker> workers = List.of(worker("http://h:1,name=a"));
+        try (Discovery discovery = started(known, workers)) {
+            discovery.reload();
+            discovery.reload();
+            assertEquals(workers, known.all());
+            assertEquals(List.of(), known.failures);
+        }
+    }
+
+    @Test
+    void noWorkersAreAViewToo() throws Exception {
+        try (Discovery discovery = started(known, List.of())) {
+            discovery.reload();
+            assertEquals(List.of(), known.all());
+            assertEquals(List.of(), known.failures);
+        }
+    }
+}

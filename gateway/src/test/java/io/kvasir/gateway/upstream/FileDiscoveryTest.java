@@ -1,0 +1,161 @@
+package io.kvasir.gateway.upstream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.ReplacedFile;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.time.Duration;
+import java.util.List;
+
+class FileDiscoveryTest extends DiscoveryContract {
+    private static final Duration OFTEN = Duration.ofMillis(5);
+    private static final Duration NEVER = Duration.ofDays(1);
+
+    @TempDir private Path dir;
+
+    @Override
+    Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers)
+            throws IOException {
+        final StringBuilder text = new StringBuilder(workers.isEmpty() ? "[]" : "workers:\n");
+        for (DiscoveredWorker worker : workers) {
+            final WorkerConfig w = worker.worker();
+            text.append("- url: ").append(w.url()).append("\n  name: ").append(w.name());
+            text.append("\n  dp: ").append(w.dataParallelSize()).append('\n');
+            if (w.events() != null) {
+                text.append("  events: ").append(w.events()).append('\n');
+                text.append("  replay: ").append(w.replay()).append('\n');
+                text.append("  topic: ").append(w.topic()).append('\n');
+            }
+        }
+        return started(text.toString(), NEVER, listener);
+    }
+
+    private Path file() {
+        return dir.resolve("workers.yaml");
+    }
+
+    private Discovery started(String text, Duration interval, Discovery.Listener listener)
+            throws IOException {
+        Files.writeString(file(), text);
+        final Discovery discovery = new FileDiscovery(file(), MODEL, interval);
+        discovery.start(listener);
+        return discovery;
+    }
+
+    @Test
+    void aChangeIsSeenByItself() throws Exception {
+        try (Discovery _ = started("[\"http://h:1,name=a\"]", OFTEN, known)) {
+            ReplacedFile.write(file(), "- http://h:1,name=a\n- http://h:2,name=b\n");
+            Eventually.holds("both", () -> known.all().size() == 2);
+            final Path other = Files.writeString(dir.resolve("other"), "- http://h:3,name=c\n");
+            Files.move(other, file(), StandardCopyOption.ATOMIC_MOVE);
+            Eventually.holds(
+                    "replaced", () -> known.all().equals(List.of(worker("http://h:3,name=c"))));
+        }
+    }
+
+    @Test
+    void aReplacedLinkIsAChangeAsInAMountedConfigMap() throws Exception {
+        final Path first = Files.createDirectory(dir.resolve("first"));
+        final Path second = Files.createDirectory(dir.resolve("second"));
+        Files.writeString(first.resolve("w"), "- http://h:1,name=a\n");
+        Files.writeString(second.resolve("w"), "- http://h:2,name=b\n");
+        final Path link = Files.createSymbolicLink(dir.resolve("data"), first);
+        try (Discovery discovery = new FileDiscovery(link.resolve("w"), MODEL, OFTEN)) {
+            discovery.start(known);
+            assertEquals(List.of(worker("http://h:1,name=a")), known.all());
+            final Path next = Files.createSymbolicLink(dir.resolve("next"), second);
+            Files.move(next, link, StandardCopyOption.ATOMIC_MOVE);
+            Eventually.holds(
+                    "the other", () -> known.all().equals(List.of(worker("http://h:2,name=b"))));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "\n",
+                "workers:",
+                "workers: {",
+                "a: b",
+                "[[http://h:1]]",
+                "- http://h:1,name=a\n- http://h:2,name=a",
+                "- url: http://h:1\n  url: http://h:2",
+                "- ftp://h:1",
+                "- url: http://h:1\n  nome: a",
+                "- url: http://h:1\n  role: any",
+                "- url: http://h:1\n  name: \"a\\nb\"",
+                "\u0000"
+            })
+    void aBrokenFileIsSaidOnceAndChangesNothing(String broken) throws Exception {
+        try (Discovery _ = started("- http://h:1,name=a\n", OFTEN, known)) {
+            ReplacedFile.write(file(), broken);
+            Eventually.holds("said", () -> known.failureCount() == 1);
+            assertTrue(
+                    known.failures.getFirst().contains("workers.yaml"), known.failures::toString);
+            assertEquals(List.of(worker("http://h:1,name=a")), known.all());
+            Files.delete(file());
+            Eventually.holds("a missing file is another cause", () -> known.failureCount() == 2);
+            assertEquals(List.of(worker("http://h:1,name=a")), known.all());
+            ReplacedFile.write(file(), "- http://h:2,name=b\n");
+            Eventually.holds(
+                    "mended", () -> known.all().equals(List.of(worker("http://h:2,name=b"))));
+            assertEquals(2, known.failureCount());
+        }
+    }
+
+    @Test
+    void aReloadLooksAtOnce() throws Exception {
+        try (Discovery discovery = started("- http://h:1,name=a\n", NEVER, known)) {
+            ReplacedFile.write(file(), "- http://h:2,name=b\n");
+            discovery.reload();
+            assertEquals(List.of(worker("http://h:2,name=b")), known.all());
+            ReplacedFile.write(file(), "x");
+            discovery.reload();
+            assertEquals(1, known.failureCount());
+            assertEquals(List.of(worker("http://h:2,name=b")), known.all());
+        }
+    }
+
+    @Test
+    void aBrokenFileAtTheStartIsAnError() {
+        final GatewayException refused =
+                assertThrows(GatewayException.class, () -> started("a: b", NEVER, known).close());
+        assertTrue(refused.getMessage().contains("workers.yaml:1"), refused.getMessage());
+    }
+
+    @Test
+    void modelRoleAndGenerationAreRead() throws Exception {
+        try (Discovery _ =
+                started(
+                        "[{url: 'http://h:1', name: a, model: other, role: prefill, generation:"
+                                + " 7}]",
+                        NEVER,
+                        known)) {
+            assertEquals(
+                    List.of(
+                            new DiscoveredWorker(
+                                    "other",
+                                    DiscoveredWorker.Role.PREFILL,
+                                    7,
+                                    WorkerConfig.parse("http://h:1,name=a"))),
+                    known.all());
+        }
+    }
+}
