@@ -1,25 +1,38 @@
 package io.kvasir.nixl.exchange;
 
+import io.kvasir.nixl.TransferException;
+
 import java.io.Serial;
 
 /** An exchange refused a call or could not do it; says which, about what, and what to do. */
-public final class ExchangeException extends RuntimeException {
+public final class ExchangeException extends TransferException {
     @Serial private static final long serialVersionUID = 1L;
 
     /** What kind of failure it is. */
-    public enum Kind {
+    public enum Kind implements TransferException.Kind {
         /** A newer incarnation or generation of this name is published. */
-        STALE,
+        STALE(false),
         /** No card of this name came in time. */
-        NOT_FOUND,
+        NOT_FOUND(true),
         /** The peer is of another model or layout. */
-        INCOMPATIBLE,
+        INCOMPATIBLE(false),
         /** What was received is no card, or of a version that cannot be read. */
-        MALFORMED,
+        MALFORMED(false),
         /** A limit is reached; the message names it. */
-        CAPACITY,
+        CAPACITY(false),
         /** Whatever holds the cards cannot be reached, or fails; trying again may help. */
-        UNAVAILABLE
+        UNAVAILABLE(true);
+
+        private final boolean retryable;
+
+        Kind(boolean retryable) {
+            this.retryable = retryable;
+        }
+
+        @Override
+        public boolean retryable() {
+            return retryable;
+        }
     }
 
     private final Kind kind;
@@ -35,7 +48,7 @@ public final class ExchangeException extends RuntimeException {
         this.kind = kind;
     }
 
-    /** What kind of failure it is. */
+    @Override
     public Kind kind() {
         return kind;
     }

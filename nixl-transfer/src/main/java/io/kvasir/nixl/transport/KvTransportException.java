@@ -1,13 +1,15 @@
 package io.kvasir.nixl.transport;
 
+import io.kvasir.nixl.TransferException;
+
 import java.io.Serial;
 
 /** A transport refused a call or lost a peer; says which, about what, and what to do. */
-public final class KvTransportException extends RuntimeException {
+public final class KvTransportException extends TransferException {
     @Serial private static final long serialVersionUID = 1L;
 
     /** What kind of failure it is. */
-    public enum Kind {
+    public enum Kind implements TransferException.Kind {
         /** The caller's arguments do not fit: another range, another length, nothing registered. */
         INVALID,
         /** A peer that was never connected, or is no more. */
@@ -19,7 +21,12 @@ public final class KvTransportException extends RuntimeException {
         /** A limit is reached; the message names it. */
         CAPACITY,
         /** The transport itself failed. */
-        FAILED
+        FAILED;
+
+        @Override
+        public boolean retryable() {
+            return false; // a release frees what a limit counts, connect brings a peer back
+        }
     }
 
     private final Kind kind;
@@ -35,7 +42,7 @@ public final class KvTransportException extends RuntimeException {
         this.kind = kind;
     }
 
-    /** What kind of failure it is. */
+    @Override
     public Kind kind() {
         return kind;
     }

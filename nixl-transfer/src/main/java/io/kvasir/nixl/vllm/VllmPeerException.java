@@ -1,13 +1,15 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.nixl.TransferException;
+
 import java.io.Serial;
 
 /** A vLLM peer could not be asked, or a call about its blocks is refused; says which and why. */
-public final class VllmPeerException extends RuntimeException {
+public final class VllmPeerException extends TransferException {
     @Serial private static final long serialVersionUID = 1L;
 
     /** What kind of failure it is. */
-    public enum Kind {
+    public enum Kind implements TransferException.Kind {
         /** Nobody accepts connections at the side channel's host and port. */
         UNREACHABLE(true),
         /** Connected, but no answer came in time. */
@@ -44,6 +46,11 @@ public final class VllmPeerException extends RuntimeException {
         Kind(boolean retryable) {
             this.retryable = retryable;
         }
+
+        @Override
+        public boolean retryable() {
+            return retryable;
+        }
     }
 
     private final Kind kind;
@@ -59,21 +66,8 @@ public final class VllmPeerException extends RuntimeException {
         this.kind = kind;
     }
 
-    /**
-     * What kind of failure it is.
-     *
-     * @return never null
-     */
+    @Override
     public Kind kind() {
         return kind;
-    }
-
-    /**
-     * Whether the same call may succeed later.
-     *
-     * @return true for a peer that does not answer
-     */
-    public boolean retryable() {
-        return kind.retryable;
     }
 }
