@@ -33,29 +33,13 @@ final class ConnectedEngine {
     }
 
     /**
-     * Connects an engine for messages only.
-     *
-     * @throws VllmPeerException of kind {@code UNKNOWN_RANK} if not all its ranks were asked
-     */
-    static ConnectedEngine forMessages(KvTransport transport, VllmEngine engine) {
-        final ConnectedEngine connected = new ConnectedEngine(transport, engine, 1);
-        connected.orClose(
-                () -> {
-                    for (int rank = 0; rank < engine.tensorSize(); rank++) {
-                        connected.connect(engine.rank(rank));
-                    }
-                });
-        return connected;
-    }
-
-    /**
      * Connects the ranks that concern a cache here.
      *
      * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks cannot be copied as they are
      * @throws io.kvasir.nixl.transport.KvTransportException if the transport refuses it; nothing of
      *     it is left then
      */
-    static ConnectedEngine forPulls(
+    static ConnectedEngine of(
             KvTransport transport, VllmEngine engine, VllmCache cache, LocalLists lists) {
         final TensorSplit split = TensorSplit.of(cache.rank(), engine.tensorSize());
         for (TensorSplit.Source source : split.sources()) {

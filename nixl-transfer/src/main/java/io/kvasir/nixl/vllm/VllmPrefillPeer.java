@@ -12,7 +12,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.function.Function;
 
 /**
  * The prefill servers of vLLM that a rank here pulls blocks from, over one transport. Belongs to
@@ -65,9 +64,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
 
     private static final class Held {
         private final PrefillLease lease;
-        private int reads; // requests made that have not ended
-        private boolean completing; // when all of them are done, the blocks are given back
-        private boolean failed; // one of those that complete it did
+        private int reads; // requests of a pull that have not ended
+        private boolean failed; // one of them did: the blocks are not given back
         private int told; // ranks that know the blocks are not needed any more
 
         private Held(PrefillLease lease) {
@@ -76,8 +74,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     private final KvTransport transport;
-    private final Optional<VllmCache> cache; // without one blocks are held and released only
-    private final Optional<LocalLists> lists;
+    private final VllmCache cache;
+    private final LocalLists lists;
     private final Options options;
     private final Map<String, ConnectedEngine> engines = new HashMap<>();
     private final Map<String, Held> leases = new LinkedHashMap<>();
@@ -92,33 +90,17 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @param options what is accepted
      */
     public VllmPrefillPeer(KvTransport transport, VllmCache cache, Options options) {
-        this(transport, options, Optional.of(cache));
-    }
-
-    private VllmPrefillPeer(KvTransport transport, Options options, Optional<VllmCache> cache) {
         this.transport = transport;
         this.cache = cache;
-        this.lists = cache.map(own -> new LocalLists(transport, own));
+        this.lists = new LocalLists(transport, cache);
         this.options = options;
-    }
-
-    /**
-     * Makes one that keeps blocks alive and gives them back, for prefills whose decode may never
-     * come, but cannot pull.
-     *
-     * @param transport not closed by this
-     * @param options what is accepted
-     * @return without engines
-     */
-    public static VllmPrefillPeer withoutCache(KvTransport transport, Options options) {
-        return new VllmPrefillPeer(transport, options, Optional.empty());
     }
 
     /**
      * Makes an engine's blocks reachable: connects its agents and prepares the lists of its blocks.
      * An engine that is connected already stays as it is.
      *
-     * @param engine from a handshake for the cache's rank; without a cache, with all its ranks
+     * @param engine from a handshake for the cache's rank
      * @throws VllmPeerException of kind {@code INCOMPATIBLE}, {@code UNSUPPORTED} or {@code
      *     UNKNOWN_RANK}
      * @throws KvTransportException if the transport refuses it
@@ -133,12 +115,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
                     rank.compatibilityHash(),
                     options.expectedHash());
         }
-        engines.put(
-                engine.engineId(),
-                cache.isEmpty()
-                        ? ConnectedEngine.forMessages(transport, engine)
-                        : ConnectedEngine.forPulls(
-                                transport, engine, cache.get(), lists.orElseThrow()));
+        engines.put(engine.engineId(), ConnectedEngine.of(transport, engine, cache, lists));
     }
 
     /**
@@ -249,7 +226,6 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code READING}
      *     or {@code BAD_BLOCKS}
      * @throws KvTransportException if the transport refuses it
-     * @throws IllegalStateException without a cache
      */
     public long[] pull(String requestId, int[] localPlaces, long nowNs) {
         final Held held = held(requestId);
@@ -257,67 +233,19 @@ public final class VllmPrefillPeer implements AutoCloseable {
         held.lease.requireHeld(nowNs);
         final ConnectedEngine engine = engine(held.lease.engineId());
         final byte[] completion = engine.isToldByRead() ? held.lease.completion().encode() : null;
-        final long[] requests =
-                read(
-                        held,
-                        localPlaces,
-                        blocks -> blocks.places(requestId, held.lease.blocks()),
-                        completion);
-        held.completing = true;
+        final long[] requests = read(held, localPlaces, completion);
         held.failed = false;
         return requests;
     }
 
-    /**
-     * Makes requests that read the blocks of some regions, such as those of a layer, and give
-     * nothing back: requests of several ranges may end in any order, so {@link #release} is to be
-     * called once all have ended.
-     *
-     * @param requestId of a held lease
-     * @param fromRegion first region
-     * @param toRegion region after the last
-     * @param localPlaces where each block goes, of the cache's {@link VllmCache#blocks}, in the
-     *     order of {@link VllmBlocks#places}
-     * @param nowNs current time
-     * @return the transport's requests, one for each rank that is read
-     * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code
-     *     BAD_BLOCKS} or, beside a {@link #pull} of all regions, {@code READING}
-     * @throws KvTransportException if the transport refuses it
-     * @throws IllegalStateException without a cache
-     */
-    public long[] pullRegions(
-            String requestId, int fromRegion, int toRegion, int[] localPlaces, long nowNs) {
-        final Held held = held(requestId);
-        if (held.completing) {
-            requireNoRead(held);
-        }
-        held.lease.requireHeld(nowNs);
-        return read(
-                held,
-                localPlaces,
-                blocks -> blocks.places(requestId, held.lease.blocks(), fromRegion, toRegion),
-                null);
-    }
-
     /** Makes one request for each rank that is read; all or none. */
-    private long[] read(
-            Held held, int[] localPlaces, Function<VllmBlocks, int[]> places, byte[] notification) {
+    private long[] read(Held held, int[] localPlaces, byte[] notification) {
         final List<ConnectedEngine.Source> sources = engine(held.lease.engineId()).sources();
-        if (sources.isEmpty()) {
-            throw new IllegalStateException(
-                    "no cache here to pull into; give one to the constructor");
-        }
         final long[] requests = new long[sources.size()];
         int made = 0;
         try {
             for (ConnectedEngine.Source source : sources) {
-                requests[made] =
-                        read(
-                                held,
-                                source,
-                                localPlaces,
-                                places.apply(source.blocks()),
-                                notification);
+                requests[made] = read(held, source, localPlaces, notification);
                 made++;
             }
         } catch (RuntimeException e) {
@@ -331,11 +259,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     private long read(
-            Held held,
-            ConnectedEngine.Source source,
-            int[] localPlaces,
-            int[] places,
-            byte[] notification) {
+            Held held, ConnectedEngine.Source source, int[] localPlaces, byte[] notification) {
+        final int[] places = source.blocks().places(held.lease.requestId(), held.lease.blocks());
         if (places.length != localPlaces.length || places.length == 0) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.BAD_BLOCKS,
@@ -359,7 +284,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     /**
-     * Notes how one request of a pull ended. When the last of a whole pull is done, and none has
+     * Records how one request of a pull ended. When the last of a pull is done, and none has
      * failed, the blocks have been given back. After a failed one they are still held: pull again,
      * or release them.
      *
@@ -385,7 +310,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
         held.reads--;
         final boolean done = progress == KvTransport.Progress.DONE;
         final ConnectedEngine engine = engine(held.lease.engineId());
-        if (done && held.completing && engine.isToldByRead()) {
+        if (done && engine.isToldByRead()) {
             leases.remove(requestId);
         }
         try {
@@ -396,11 +321,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
         } catch (VllmPeerException e) {
             held.failed = true;
             throw e;
-        } finally {
-            held.completing &= held.reads > 0 || !held.failed;
         }
-        if (held.completing && held.reads == 0) {
-            held.completing = false;
+        if (held.reads == 0 && !held.failed) {
             giveBack(held, engine);
         }
     }
@@ -418,8 +340,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     /**
-     * Gives the blocks of a prefill back without reading them, or after reading them by {@link
-     * #pullRegions}.
+     * Gives the blocks of a prefill back without reading them.
      *
      * @param requestId of a held lease
      * @param nowNs current time
@@ -527,6 +448,6 @@ public final class VllmPrefillPeer implements AutoCloseable {
         leases.clear();
         engines.values().forEach(ConnectedEngine::close);
         engines.clear();
-        lists.ifPresent(LocalLists::close);
+        lists.close();
     }
 }

@@ -148,24 +148,6 @@ class VllmPrefillPeerTest {
     }
 
     @Test
-    void layersArePulledApartAndGivenBackAtTheEnd() {
-        peer.connect(engine("e"));
-        hold("e", "r", 0);
-        peer.pullRegions("r", 0, 1, new int[] {0, 1}, 0);
-        peer.pullRegions("r", 1, 2, new int[] {2, 3}, 0);
-        assertArrayEquals(new int[] {4, 2}, transport.all.get(0).remote);
-        assertArrayEquals(new int[] {14, 12}, transport.all.get(1).remote);
-        assertEquals(null, transport.all.get(1).notification);
-        refused(VllmPeerException.Kind.READING, () -> peer.release("r", 0), "2 requests");
-        refused(VllmPeerException.Kind.READING, () -> peer.pull("r", new int[4], 0), "2 requests");
-        peer.pullEnded("r", Progress.DONE, 0);
-        peer.pullEnded("r", Progress.DONE, 0);
-        assertTrue(peer.release("r", 0));
-        assertEquals(1, transport.sent.size());
-        assertTrue(transport.sent.getFirst().endsWith(" r:1"));
-    }
-
-    @Test
     void aPrefillWhoseDecodeNeverCameIsReleased() {
         peer.connect(engine("e"));
         final PrefillLease lease = hold("e", "r", 0);
@@ -195,10 +177,6 @@ class VllmPrefillPeerTest {
                 () -> peer.pull("r", new int[4], s(25)),
                 "request r",
                 "engine e");
-        refused(
-                VllmPeerException.Kind.EXPIRED,
-                () -> peer.pullRegions("r", 0, 1, new int[2], s(25)),
-                "request r");
         assertFalse(peer.release("r", s(25)));
         assertEquals(1, peer.expired());
         assertEquals(List.of(), transport.sent);
@@ -210,10 +188,7 @@ class VllmPrefillPeerTest {
         peer.connect(engine("e"));
         hold("e", "r", 0);
         peer.pull("r", new int[4], 0);
-        refused(
-                VllmPeerException.Kind.READING,
-                () -> peer.pullRegions("r", 0, 1, new int[2], 0),
-                "pullEnded");
+        refused(VllmPeerException.Kind.READING, () -> peer.pull("r", new int[4], 0), "pullEnded");
         assertThrows(
                 IllegalArgumentException.class, () -> peer.pullEnded("r", Progress.RUNNING, 0));
         peer.pullEnded("r", Progress.FAILED, 0);
@@ -227,21 +202,14 @@ class VllmPrefillPeerTest {
     void bytesOfAReadThatEndedTooLateAreRefused() {
         peer.connect(engine("e"));
         hold("e", "whole", 0);
-        hold("e", "layers", 0);
         hold("e", "kept", 0);
         peer.pull("whole", new int[4], s(24));
-        peer.pullRegions("layers", 0, 1, new int[2], s(24));
         peer.pull("kept", new int[4], s(24));
         refused(
                 VllmPeerException.Kind.EXPIRED,
                 () -> peer.pullEnded("whole", Progress.DONE, s(29)),
                 "request whole ended 1500 ms too late",
                 "another prompt");
-        refused(
-                VllmPeerException.Kind.EXPIRED,
-                () -> peer.pullEnded("layers", Progress.DONE, s(29)),
-                "request layers");
-        assertFalse(peer.release("layers", s(29)));
         peer.pullEnded("kept", Progress.DONE, s(27));
         assertEquals(0, peer.leases());
     }
@@ -430,19 +398,6 @@ class VllmPrefillPeerTest {
         assertEquals("r:2", read.notification);
         assertEquals((1L << 20) + 2_048, transport.lists.get(read.remoteList).address(0));
         assertEquals(2_048, transport.lists.get(read.remoteList).length(0));
-    }
-
-    @Test
-    void withoutACacheBlocksAreKeptAndGivenBack() {
-        final VllmPrefillPeer keeper =
-                VllmPrefillPeer.withoutCache(transport, VllmPrefillPeer.Options.DEFAULT);
-        keeper.connect(engine("e", 2));
-        keeper.hold(shared("r", 2), 0);
-        assertEquals(1, keeper.heartbeat(s(5)));
-        assertThrows(IllegalStateException.class, () -> keeper.pull("r", new int[4], s(5)));
-        assertTrue(keeper.release("r", s(5)));
-        assertEquals(4, transport.sent.size());
-        assertTrue(transport.lists.isEmpty());
     }
 
     @Test
