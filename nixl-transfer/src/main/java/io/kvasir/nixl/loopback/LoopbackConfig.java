@@ -10,7 +10,7 @@ import java.time.Duration;
  *     and a memory file system, since a disk would be written to
  * @param maxPeers connected peers, and as many senders that may have messages here, 1..4096
  * @param maxRegions registered regions, those of one peer, and memories of {@link
- *     LoopbackTransport#share}, each, 1..2^20
+ *     LoopbackTransport#pool}, each, 1..2^20
  * @param maxLists prepared lists, 1..2^20
  * @param maxRequests requests that are not yet released, 1..2^20
  * @param inboxBytes messages of one sender that may wait here: a power of two, 32 KiB..64 MiB; a

@@ -28,8 +28,8 @@ import java.util.stream.Collectors;
  * transport where NIXL is absent. The initiator copies; the other side need not do anything, except
  * for {@link #notifications}.
  *
- * <p>Peers in other processes reach regions that lie in a {@link #share shared memory}; other host
- * memory can be registered too, but is reached inside this process only, by its address, which
+ * <p>Peers in other processes reach regions that lie in a {@linkplain #pool shared pool}; other
+ * host memory can be registered too, but is reached inside this process only, by its address, which
  * needs {@code --enable-native-access}. Processes see each other if they have the same user, folder
  * and process numbers (one pid namespace).
  *
@@ -104,7 +104,7 @@ public final class LoopbackTransport implements KvTransport {
      * @throws KvTransportException {@code CAPACITY} if the file system or {@link
      *     LoopbackConfig#maxRegions} does not allow for it
      */
-    public SharedMemory share(long bytes) {
+    SharedMemory share(long bytes) {
         checkOpen();
         if (bytes < 1) {
             throw invalid("shared memory of " + bytes + " bytes");
@@ -124,7 +124,8 @@ public final class LoopbackTransport implements KvTransport {
      *
      * @param layout how its blocks lie
      * @return zeros; its memory lives until it is closed
-     * @throws KvTransportException as {@link #share} does
+     * @throws KvTransportException {@code CAPACITY} if the file system or {@link
+     *     LoopbackConfig#maxRegions} does not allow for it
      */
     public KvPool pool(KvLayout layout) {
         final SharedMemory shared = share(layout.bytes());
@@ -329,8 +330,8 @@ public final class LoopbackTransport implements KvTransport {
                                 + region.name()
                                 + " of peer "
                                 + whose.id()
-                                + " can be reached in its own process only; it must lie in memory"
-                                + " that the peer's LoopbackTransport.share gave");
+                                + " can be reached in its own process only; it must lie in a pool"
+                                + " that the peer's LoopbackTransport.pool gave");
             }
             regions[place] = region;
         }

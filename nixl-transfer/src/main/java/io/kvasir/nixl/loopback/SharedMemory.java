@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Memory that other processes can reach: a mapped file, made by {@link LoopbackTransport#share}.
+ * Memory that other processes can reach: a mapped file, made by {@link LoopbackTransport#pool}.
  * Regions inside it, once registered, can be read and written by peers in any process of the
  * machine.
  *
@@ -23,7 +23,7 @@ import java.lang.foreign.ValueLayout;
  * <p>{@link #close} deletes the file and unmaps the memory here; a peer that has mapped it keeps
  * it. Close it when its regions are deregistered and no peer uses them. Any thread may close it.
  */
-public final class SharedMemory implements AutoCloseable {
+final class SharedMemory implements AutoCloseable {
     private static final long MAGIC = 0x4D_45_4D_52_53_56_4B_01L;
     private static final long INSTANCE_OFFSET = 8;
     private static final long NUMBER_OFFSET = 16;
@@ -86,7 +86,7 @@ public final class SharedMemory implements AutoCloseable {
      *
      * @return usable by any thread until it is closed
      */
-    public MemorySegment segment() {
+    MemorySegment segment() {
         return segment;
     }
 
@@ -95,7 +95,7 @@ public final class SharedMemory implements AutoCloseable {
      *
      * @return unique on this machine
      */
-    public String file() {
+    String file() {
         return file;
     }
 

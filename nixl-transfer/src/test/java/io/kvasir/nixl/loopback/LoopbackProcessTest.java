@@ -248,7 +248,7 @@ class LoopbackProcessTest {
 
         Loopbacks.refused(
                 Kind.INVALID,
-                "LoopbackTransport.share",
+                "LoopbackTransport.pool",
                 () ->
                         transport.prepare(
                                 "child", Descriptors.ofBlocks(LAYOUT.regions(unsharedBase))));
