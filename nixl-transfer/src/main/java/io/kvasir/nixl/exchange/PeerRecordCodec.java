@@ -1,5 +1,21 @@
 package io.kvasir.nixl.exchange;
 
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.CHECKSUM_OFFSET;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.DIGEST;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.FIELDS_OFFSET;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.FIELD_HEADER_LENGTH;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.GENERATION;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.GROUP_LENGTH;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.INCARNATION;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.MAGIC;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.METADATA;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.NAME;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.POOL;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.REGIONS;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.REGION_LENGTH;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.SITE_LENGTH;
+import static io.kvasir.nixl.exchange.PeerRecordDescriptor.VERSION;
+
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.memory.KvLayout;
 import io.kvasir.nixl.memory.KvLayout.Group;
@@ -16,44 +32,13 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * The binary form of a card.
- *
- * <pre>
- *   0       4         8        12
- *   +-------+---------+--------+-----------------------------+
- *   | magic | version | CRC32C | fields                      |
- *   +-------+---------+--------+-----------------------------+
- *   field:  tag:16, length:32, content
- *   name 1, digest 5: UTF-8    incarnation 2, generation 3: 64    metadata 4: bytes
- *   pool 6:    memory:8, device:32, base:64, count:32,
- *              groups of order:8, blocks:32, layers:32, layerBlockBytes:64
- *   regions 7: count:32, regions of
- *              name (length:16, UTF-8), group:32, memory:8, device:32, base:64, blockLength:64,
- *              blockStride:64, blocks:32
- *   little-endian; CRC32C: of all behind it
- * </pre>
- *
- * <p>Later fields are added with tags of their own, which older readers skip; a card that older
- * readers would misunderstand has a new version. Either a pool or regions are there.
+ * Writes and reads encoded peer records ({@link PeerRecordDescriptor}). What is read is not
+ * trusted: checksum, lengths and counts are checked before anything of their size is allocated.
  */
 final class PeerRecordCodec {
-    private static final int MAGIC = 0x44_43_56_4B; // KVCD
-    private static final int VERSION = 1;
-    private static final int FIELDS_OFFSET = 12;
-    private static final int FIELD_HEADER = Short.BYTES + Integer.BYTES;
-    private static final short NAME = 1;
-    private static final short INCARNATION = 2;
-    private static final short GENERATION = 3;
-    private static final short METADATA = 4;
-    private static final short DIGEST = 5;
-    private static final short POOL = 6;
-    private static final short REGIONS = 7;
-    private static final int SITE_LENGTH = 1 + 4 + 8;
-    private static final int GROUP_LENGTH = 1 + 4 + 4 + 8;
-    private static final int REGION_LENGTH = 2 + 4 + 1 + 4 + 3 * 8 + 4; // and its name
     private static final int MAX_REGION_NAME = 256;
 
-    private static final int MAX_REGIONS = 1 << 16; // no card makes its reader allocate more
+    private static final int MAX_REGIONS = 1 << 16; // no record makes its reader allocate more
     private static final int MAX_PIECES = 1 << 24;
 
     private PeerRecordCodec() {}
@@ -66,7 +51,7 @@ final class PeerRecordCodec {
         final ByteBuffer out =
                 ByteBuffer.allocate(
                                 FIELDS_OFFSET
-                                        + 6 * FIELD_HEADER
+                                        + 6 * FIELD_HEADER_LENGTH
                                         + 2 * Long.BYTES
                                         + name.length
                                         + digest.length
@@ -80,7 +65,7 @@ final class PeerRecordCodec {
         field(out, METADATA, metadata);
         field(out, DIGEST, digest);
         field(out, card.memory() instanceof PeerMemory.Pool ? POOL : REGIONS, memory);
-        out.putInt(FIELDS_OFFSET - Integer.BYTES, checksum(out.array()));
+        out.putInt(CHECKSUM_OFFSET, checksum(out.array()));
         return out.array();
     }
 
