@@ -69,6 +69,7 @@ final class Inbox implements AutoCloseable {
         }
 
         boolean isEmpty() {
+            // acquire: pairs with the sender's release of tail; head is this thread's own
             return OrderedMemory.getLongAcquire(memory, TAIL_OFFSET)
                     == OrderedMemory.getLong(memory, HEAD_OFFSET);
         }
@@ -101,7 +102,7 @@ final class Inbox implements AutoCloseable {
             return process == null || !process.isAlive();
         }
 
-        /** Makes an empty lane anybody's again. */
+        /** Frees an empty lane: any sender may take it. */
         void free() {
             sender = null;
             process = null;
@@ -109,6 +110,7 @@ final class Inbox implements AutoCloseable {
             OrderedMemory.setLong(memory, SENDER_OFFSET, 0);
             OrderedMemory.setLong(memory, TAIL_OFFSET, 0);
             OrderedMemory.setLong(memory, HEAD_OFFSET, 0);
+            // release: a sender whose compare-and-set finds owner 0 sees the cleared lane
             OrderedMemory.setLongRelease(memory, OWNER_OFFSET, 0);
         }
     }
@@ -142,6 +144,7 @@ final class Inbox implements AutoCloseable {
             OrderedMemory.setLong(file, LANES_OFFSET, config.maxPeers());
             OrderedMemory.setLong(file, LANE_BYTES_OFFSET, config.inboxBytes());
             OrderedMemory.setLong(file, POLLED_OFFSET, System.nanoTime());
+            // release: a sender that reads the magic with acquire sees the whole header
             OrderedMemory.setLongRelease(file, 0, MAGIC);
             return new Inbox(folder, id.inboxFile(), arena, file, config);
         } catch (Throwable t) {
@@ -197,6 +200,7 @@ final class Inbox implements AutoCloseable {
     }
 
     private int take(Lane lane, NotificationHandler handler) {
+        // acquire: pairs with InboxSender.offer, so lengths and messages below tail are whole
         final long tail = OrderedMemory.getLongAcquire(lane.memory, TAIL_OFFSET);
         long head = OrderedMemory.getLong(lane.memory, HEAD_OFFSET);
         int count = 0;
@@ -206,6 +210,7 @@ final class Inbox implements AutoCloseable {
             final int length = OrderedMemory.getInt(lane.data, place);
             final int record = record(length, place, tail - head);
             if (record < 0) {
+                // its sender reads state with acquire in isClosed and holds this end for lost
                 OrderedMemory.setIntRelease(lane.memory, STATE_OFFSET, BROKEN);
                 throw new KvTransportException(
                         Kind.FAILED,
@@ -227,6 +232,8 @@ final class Inbox implements AutoCloseable {
                 }
             } finally {
                 head += record;
+                // release: the handler is done with the message before its sender, which reads
+                // head with acquire, writes over its bytes
                 OrderedMemory.setLongRelease(lane.memory, HEAD_OFFSET, head);
             }
         }
@@ -252,6 +259,7 @@ final class Inbox implements AutoCloseable {
     @Override
     public void close() {
         if (arena.scope().isAlive()) {
+            // senders read closed with acquire before each use; nothing is taken after this store
             OrderedMemory.setLongRelease(file, CLOSED_OFFSET, 1);
             folder.delete(name);
             arena.close();

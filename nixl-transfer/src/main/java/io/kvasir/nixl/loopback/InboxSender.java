@@ -100,7 +100,10 @@ final class InboxSender {
                         + " senders, all taken; raise its LoopbackConfig.maxPeers");
     }
 
-    /** Goes on with a lane whose last messages still wait, so that the order of all is kept. */
+    /**
+     * Takes its own lane again while its last messages still wait, so that the order of all is
+     * kept.
+     */
     private static boolean reopen(MemorySegment lane, LoopbackId sender) {
         final boolean own =
                 OrderedMemory.getLongAcquire(lane, OWNER_OFFSET) == sender.pid()
@@ -123,6 +126,7 @@ final class InboxSender {
         OrderedMemory.setLong(lane, SENDER_OFFSET, sender.instance());
         OrderedMemory.setInt(lane, NAME_LENGTH_OFFSET, name.length);
         MemorySegment.copy(name, 0, lane, ValueLayout.JAVA_BYTE, NAME_OFFSET, name.length);
+        // release: an owner that reads OPEN with acquire sees the start, the instance and the name
         OrderedMemory.setIntRelease(lane, STATE_OFFSET, OPEN);
         long used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
         while (used <= place
@@ -143,6 +147,7 @@ final class InboxSender {
         final int padding = record > capacity - place ? capacity - place : 0;
         final long end = tail + padding + record;
         if (end - headSeen > capacity) {
+            // acquire: pairs with the owner's release of head, so it has read what is written over
             headSeen = OrderedMemory.getLongAcquire(lane, HEAD_OFFSET);
             if (end - headSeen > capacity) {
                 return false;
@@ -155,6 +160,8 @@ final class InboxSender {
         OrderedMemory.setInt(lane, at, length);
         MemorySegment.copy(message, 0, lane, ValueLayout.JAVA_BYTE, at + RECORD_HEADER, length);
         tail = end;
+        // release: an owner that reads this tail with acquire sees padding, length and message, and
+        // the blocks that were copied before; a sender that dies before it has published nothing
         OrderedMemory.setLongRelease(lane, TAIL_OFFSET, end);
         return true;
     }

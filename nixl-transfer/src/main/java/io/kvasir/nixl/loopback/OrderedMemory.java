@@ -4,7 +4,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
-/** Ordered reads and writes of memory that processes share; the suffix names the order. */
+/**
+ * Ordered reads and writes of memory that processes share; the suffix names the order. The core's
+ * {@code OffHeap} does the same for the index, whose memory it allocates and frees; this module
+ * knows nothing of the core, and needs the bounds checks of a segment for what peers write.
+ */
 final class OrderedMemory {
     private static final VarHandle LONG =
             ValueLayout.JAVA_LONG.varHandle().withInvokeExactBehavior();
