@@ -9,9 +9,9 @@ import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.DecisionRecord;
-import io.kvasir.gateway.server.Answers;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestRecords;
+import io.kvasir.gateway.server.Responses;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Handler;
@@ -80,7 +80,7 @@ final class AdminHandler extends Handler.Abstract {
             Paths.check(PATHS, path, request.getMethod());
             answer(path, request, response, callback);
         } catch (ApiException e) {
-            Answers.error(response, callback, e, RequestRecords.of(request).id());
+            Responses.error(response, callback, e, RequestRecords.of(request).id());
         } catch (IOException | RuntimeException e) {
             LOG.atError()
                     .addKeyValue(RequestRecord.LOG_KEY, RequestRecords.of(request).id())
@@ -90,7 +90,7 @@ final class AdminHandler extends Handler.Abstract {
                             RequestRecords.of(request).id(),
                             LogText.of(request.getMethod()),
                             LogText.of(path));
-            Answers.error(
+            Responses.error(
                     response,
                     callback,
                     ApiException.internal("internal error; see the log"),
@@ -103,7 +103,7 @@ final class AdminHandler extends Handler.Abstract {
             throws ApiException, IOException {
         switch (path) {
             case "/health" ->
-                    Answers.json(
+                    Responses.json(
                             response,
                             callback,
                             readiness.health().good() ? 200 : 503,
@@ -111,15 +111,15 @@ final class AdminHandler extends Handler.Abstract {
             case "/metrics" -> {
                 final GatewayMetrics.Page page =
                         metrics.page(request.getHeaders().get(HttpHeader.ACCEPT));
-                Answers.write(
+                Responses.write(
                         response,
                         callback,
                         200,
                         page.contentType(),
                         page.text().getBytes(StandardCharsets.UTF_8));
             }
-            case "/debug/workers" -> Answers.json(response, callback, 200, endpoints.workers());
-            case "/debug/decisions" -> Answers.json(response, callback, 200, decisions(request));
+            case "/debug/workers" -> Responses.json(response, callback, 200, endpoints.workers());
+            case "/debug/decisions" -> Responses.json(response, callback, 200, decisions(request));
             default -> throw new AssertionError("path " + path + " is listed but not served");
         }
     }

@@ -18,11 +18,11 @@ import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.RoutedPrompt;
 import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.server.AdmissionGate;
-import io.kvasir.gateway.server.Answers;
 import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
+import io.kvasir.gateway.server.Responses;
 import io.kvasir.prompt.tokenizer.PromptException;
 
 import org.eclipse.jetty.http.HttpHeader;
@@ -104,7 +104,7 @@ final class GatewayHandler extends Handler.Abstract {
                                 response,
                                 callback,
                                 body -> tokenize(body, response, callback));
-                case "/v1/models" -> Answers.json(response, callback, 200, endpoints.models());
+                case "/v1/models" -> Responses.json(response, callback, 200, endpoints.models());
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (Throwable e) { // an Error as well must be answered, counted and logged
@@ -271,7 +271,7 @@ final class GatewayHandler extends Handler.Abstract {
         if (code == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }
-        Answers.error(response, callback, error, RequestRecords.of(request).id());
+        Responses.error(response, callback, error, RequestRecords.of(request).id());
         return true;
     }
 }

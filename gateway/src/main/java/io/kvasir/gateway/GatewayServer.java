@@ -16,7 +16,6 @@ import io.kvasir.gateway.routing.PromptExecutor;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.AdmissionGate;
-import io.kvasir.gateway.server.AnswerCoding;
 import io.kvasir.gateway.server.ClientCap;
 import io.kvasir.gateway.server.ClosableConnector;
 import io.kvasir.gateway.server.CompletedRequests;
@@ -25,13 +24,14 @@ import io.kvasir.gateway.server.Connectors;
 import io.kvasir.gateway.server.CrossOrigin;
 import io.kvasir.gateway.server.Http2ConnectionFactory;
 import io.kvasir.gateway.server.Ports;
+import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.HealthProbe;
-import io.kvasir.gateway.upstream.InterimAnswers;
+import io.kvasir.gateway.upstream.InterimResponses;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.TrustStore;
@@ -173,7 +173,7 @@ public final class GatewayServer implements AutoCloseable {
                         RetryPolicy.Rules.of(config),
                         trusted,
                         workerKey,
-                        new AnswerCoding(config),
+                        new ResponseCoding(config),
                         running);
         final AdmissionGate gate = newGate();
         metrics.watch(() -> activity(gate));
@@ -412,7 +412,7 @@ public final class GatewayServer implements AutoCloseable {
         // client's
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
-        client.getProtocolHandlers().put(new InterimAnswers());
+        client.getProtocolHandlers().put(new InterimResponses());
         registry.watch(probe::watch);
         LOG.info(
                 "listening on {}, admin port on {}, model {}, {} workers, mode {}",

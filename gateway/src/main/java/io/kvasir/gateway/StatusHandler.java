@@ -5,11 +5,11 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.server.Answers;
 import io.kvasir.gateway.server.ConnectionCap;
 import io.kvasir.gateway.server.Http2ConnectionFactory;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestRecords;
+import io.kvasir.gateway.server.Responses;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpHeaderValue;
@@ -89,18 +89,18 @@ final class StatusHandler extends Handler.Wrapper {
             Readiness.State state, Request request, Response response, Callback callback) {
         final String method = request.getMethod();
         if (method.equals("OPTIONS")) {
-            Answers.options(response, callback, METHODS);
+            Responses.options(response, callback, METHODS);
             return;
         }
         if (!method.equals("GET") && !method.equals("HEAD")) {
             final ApiException error =
                     Paths.wrongMethod(Request.getPathInContext(request), METHODS, method);
-            Answers.error(response, callback, error, RequestRecords.of(request).id());
+            Responses.error(response, callback, error, RequestRecords.of(request).id());
             return;
         }
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("status", state.text());
-        Answers.json(response, callback, state.good() ? 200 : 503, page);
+        Responses.json(response, callback, state.good() ? 200 : 503, page);
     }
 
     private void below(Request request, Response response, Callback callback) {

@@ -8,9 +8,9 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.server.Answers;
 import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
@@ -63,12 +63,13 @@ final class WorkersApi {
             throws ApiException {
         final String method = request.getMethod();
         if (method.equals("OPTIONS")) {
-            Answers.options(response, callback, methods(path));
+            Responses.options(response, callback, methods(path));
             return;
         }
         if (path.equals(PATH)) {
             switch (method) {
-                case "GET", "HEAD" -> Answers.json(response, callback, 200, endpoints.registered());
+                case "GET", "HEAD" ->
+                        Responses.json(response, callback, 200, endpoints.registered());
                 case "POST" -> add(request, response, callback);
                 default -> throw Paths.wrongMethod(path, COLLECTION, method);
             }
@@ -82,16 +83,16 @@ final class WorkersApi {
             final boolean begin = rest.endsWith(DRAIN);
             final String name = rest.substring(0, rest.lastIndexOf('/'));
             check(name, registry.drain(name, begin));
-            Answers.json(response, callback, 200, one(name));
+            Responses.json(response, callback, 200, one(name));
             return;
         }
         switch (method) {
-            case "GET", "HEAD" -> Answers.json(response, callback, 200, one(rest));
+            case "GET", "HEAD" -> Responses.json(response, callback, 200, one(rest));
             case "DELETE" -> {
                 check(rest, discovery.remove(rest));
                 final ObjectNode page = Json.MAPPER.createObjectNode();
                 page.put("name", rest).put("removed", true);
-                Answers.json(response, callback, 200, page);
+                Responses.json(response, callback, 200, page);
             }
             default -> throw Paths.wrongMethod(path, ONE, method);
         }
@@ -112,7 +113,7 @@ final class WorkersApi {
         } catch (IllegalArgumentException e) {
             throw ApiException.invalid(null, e.getMessage());
         }
-        Answers.json(response, callback, added ? 201 : 200, one(worker.name()));
+        Responses.json(response, callback, added ? 201 : 200, one(worker.name()));
     }
 
     /** A JSON object of the keys that a worker has in YAML; numbers and booleans may be bare. */

@@ -11,7 +11,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.UpstreamHttp2;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.server.Answers;
+import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.testing.Gateways;
 
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
@@ -85,7 +85,7 @@ class HttpsWorkerTest {
                     @Override
                     public boolean handle(Request request, Response response, Callback callback) {
                         spoken.add(request.getConnectionMetaData().getHttpVersion());
-                        Answers.write(
+                        Responses.write(
                                 response,
                                 callback,
                                 200,

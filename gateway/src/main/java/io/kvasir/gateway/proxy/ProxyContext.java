@@ -3,7 +3,7 @@ package io.kvasir.gateway.proxy;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.routing.WorkerReservations;
-import io.kvasir.gateway.server.AnswerCoding;
+import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
@@ -25,5 +25,5 @@ public record ProxyContext(
         RetryPolicy.Rules retries,
         TrustedCallers trusted,
         WorkerKey workerKey,
-        AnswerCoding coding,
+        ResponseCoding coding,
         Set<ProxyExchange> running) {}

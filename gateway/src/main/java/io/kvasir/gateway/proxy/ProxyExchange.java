@@ -6,9 +6,9 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.WorkerReservations;
-import io.kvasir.gateway.server.Answers;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
+import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.Upstream;
@@ -245,7 +245,7 @@ public final class ProxyExchange {
             ProxyHeaders.putDecision(
                     response.getHeaders(), proxied.requestId(), tried.booking.decision());
         }
-        Answers.error(response, callback, error, proxied.requestId());
+        Responses.error(response, callback, error, proxied.requestId());
     }
 
     /** The last bytes are about to be written, or none are. */

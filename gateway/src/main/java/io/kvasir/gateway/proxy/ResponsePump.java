@@ -2,8 +2,8 @@ package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.openai.SseStream;
 import io.kvasir.gateway.openai.UsageReader;
-import io.kvasir.gateway.server.AnswerCoding;
 import io.kvasir.gateway.server.Gzip;
+import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.upstream.UpstreamFault;
 
 import org.eclipse.jetty.http.HttpFields;
@@ -78,7 +78,7 @@ final class ResponsePump extends IteratingCallback {
     private final int status;
     private final HttpFields headers;
     private final Content.Source source;
-    private final AnswerCoding coding;
+    private final ResponseCoding coding;
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
     private final SseStream events;
@@ -103,7 +103,7 @@ final class ResponsePump extends IteratingCallback {
             Response response,
             UpstreamAttempt.Answered answer,
             boolean dropUsage,
-            AnswerCoding coding,
+            ResponseCoding coding,
             Listener listener) {
         this.response = response;
         this.status = answer.head().getStatus();

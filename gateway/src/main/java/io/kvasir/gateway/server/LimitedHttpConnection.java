@@ -178,7 +178,7 @@ final class LimitedHttpConnection extends HttpConnection {
                         + " 408 Request Timeout\r\n"
                         + HttpHeader.CONTENT_TYPE
                         + ": "
-                        + Answers.JSON
+                        + Responses.JSON
                         + "\r\n"
                         + HttpHeader.CONTENT_LENGTH
                         + ": "

@@ -33,7 +33,7 @@ public final class Paths {
         if (methods == null || !request.getMethod().equals("OPTIONS")) {
             return false;
         }
-        Answers.options(response, callback, String.join(", ", methods));
+        Responses.options(response, callback, String.join(", ", methods));
         return true;
     }
 

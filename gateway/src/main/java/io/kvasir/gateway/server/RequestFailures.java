@@ -44,7 +44,7 @@ public final class RequestFailures {
         }
         var _ = metrics.ended(record, error.status());
         response.reset();
-        Answers.error(response, callback, error, record.id());
+        Responses.error(response, callback, error, record.id());
     }
 
     /** An error of the machine's, such as no memory, is one line: its stack says nothing. */

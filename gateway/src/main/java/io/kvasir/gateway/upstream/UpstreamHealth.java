@@ -38,7 +38,7 @@ public final class UpstreamHealth {
     }
 
     private final BreakerRules rules;
-    private final AnswerWindow window;
+    private final FaultWindow window;
     private State state = State.UNKNOWN;
     private long ejectedNs;
     private int answersInTrial;
@@ -49,7 +49,7 @@ public final class UpstreamHealth {
 
     UpstreamHealth(BreakerRules rules) {
         this.rules = rules;
-        this.window = new AnswerWindow(rules.windowNs());
+        this.window = new FaultWindow(rules.windowNs());
     }
 
     /** Something came from the server; cheap enough for every chunk. */

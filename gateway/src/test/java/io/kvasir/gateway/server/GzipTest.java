@@ -260,6 +260,6 @@ class GzipTest {
         start(1 << 20, false);
         assertEquals(
                 accepted,
-                AnswerCoding.accepts(HttpFields.build().put(HttpHeader.ACCEPT_ENCODING, given)));
+                ResponseCoding.accepts(HttpFields.build().put(HttpHeader.ACCEPT_ENCODING, given)));
     }
 }

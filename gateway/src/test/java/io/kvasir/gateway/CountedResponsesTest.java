@@ -22,7 +22,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 
 /** Every answer is counted, once, under the one name of its endpoint. */
-class CountedAnswersTest {
+class CountedResponsesTest {
     private static final String REQUESTS = "kvasir_requests_total";
     private static final String ANSWER =
             "{\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":4}}";

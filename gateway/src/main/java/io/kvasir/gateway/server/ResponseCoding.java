@@ -17,8 +17,8 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Locale;
 
-/** Which answers are sent with gzip. Immutable. */
-public final class AnswerCoding {
+/** Which responses are sent with gzip. Immutable. */
+public final class ResponseCoding {
     private static final String GZIP = "gzip";
     private static final HttpField ENCODED =
             new PreEncodedHttpField(HttpHeader.CONTENT_ENCODING, GZIP);
@@ -29,7 +29,7 @@ public final class AnswerCoding {
     private final boolean streams;
 
     /** Compresses as the configuration says. */
-    public AnswerCoding(GatewayConfig config) {
+    public ResponseCoding(GatewayConfig config) {
         minBytes = config.get(GatewaySettings.GZIP_MIN_BYTES);
         streams = config.get(GatewaySettings.GZIP_STREAMS);
     }
@@ -37,7 +37,7 @@ public final class AnswerCoding {
     /**
      * Decides on a stream of events.
      *
-     * @param headers of the answer; get what says that it is encoded
+     * @param headers of the response; get what says that it is encoded
      * @return null if it is sent as it is
      */
     public Gzip ofEvents(Request request, HttpFields.Mutable headers) {
@@ -45,10 +45,10 @@ public final class AnswerCoding {
     }
 
     /**
-     * Decides on another answer.
+     * Decides on another response.
      *
      * @param bytes its length, or the least that it has
-     * @param headers of the answer; get what says that it is encoded
+     * @param headers of the response; get what says that it is encoded
      * @return null if it is sent as it is
      */
     public Gzip ofBytes(int bytes, Request request, HttpFields.Mutable headers) {
@@ -57,18 +57,18 @@ public final class AnswerCoding {
                 : null;
     }
 
-    /** Writes a JSON answer of the gateway's own. */
+    /** Writes a JSON response of the gateway's own. */
     public void json(Response response, Callback callback, byte[] page) {
         final HttpFields.Mutable headers = response.getHeaders();
-        headers.put(HttpHeader.CONTENT_TYPE, Answers.JSON);
+        headers.put(HttpHeader.CONTENT_TYPE, Responses.JSON);
         final Gzip gzip = ofBytes(page.length, response.getRequest(), headers);
         final byte[] bytes =
                 gzip == null ? page : BufferUtil.toArray(gzip.encode(ByteBuffer.wrap(page), true));
-        Answers.write(response, callback, HttpStatus.OK_200, Answers.JSON, bytes);
+        Responses.write(response, callback, HttpStatus.OK_200, Responses.JSON, bytes);
     }
 
     private static boolean isJson(String type) {
-        return type != null && type.toLowerCase(Locale.ROOT).startsWith(Answers.JSON);
+        return type != null && type.toLowerCase(Locale.ROOT).startsWith(Responses.JSON);
     }
 
     private static Gzip begin(Request request, HttpFields.Mutable headers) {

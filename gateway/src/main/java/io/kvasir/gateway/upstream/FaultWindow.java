@@ -7,7 +7,7 @@ import java.util.Set;
  * Counts good answers and different requests that failed, over the last moments: between one and
  * two halves of the window ago. Time comes with the calls. Not thread-safe.
  */
-final class AnswerWindow {
+final class FaultWindow {
     /** More are counted as this many. */
     private static final int MAX_FAULTS_KEPT = 1024;
 
@@ -25,7 +25,7 @@ final class AnswerWindow {
         }
     }
 
-    AnswerWindow(long lengthNs) {
+    FaultWindow(long lengthNs) {
         this.halfNs = Math.max(1, lengthNs / 2);
     }
 

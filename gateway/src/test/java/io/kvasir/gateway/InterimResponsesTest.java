@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
 
-class InterimAnswersTest {
+class InterimResponsesTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";

@@ -6,10 +6,10 @@ import org.eclipse.jetty.client.Response;
 import org.eclipse.jetty.http.HttpStatus;
 
 /**
- * Skips answers of status 1xx, however many a worker sends before its answer: they are for the
+ * Skips responses of status 1xx, however many a worker sends before the final one: they are for the
  * connection that they come over. A 101 is none of them: nothing was offered to switch to.
  */
-public final class InterimAnswers extends ProcessingProtocolHandler {
+public final class InterimResponses extends ProcessingProtocolHandler {
     @Override
     public String getName() {
         return "interim";

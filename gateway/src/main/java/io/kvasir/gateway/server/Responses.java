@@ -13,11 +13,11 @@ import org.eclipse.jetty.util.Callback;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** Writes the gateway's own answers. */
-public final class Answers {
+/** Writes the gateway's own responses. */
+public final class Responses {
     static final String JSON = "application/json";
 
-    private Answers() {}
+    private Responses() {}
 
     /** Answers with JSON. */
     public static void json(Response response, Callback callback, int status, JsonNode body) {
