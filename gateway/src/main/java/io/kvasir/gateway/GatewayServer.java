@@ -324,7 +324,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * @param warmUp runs when all that may be wrong has been looked at, before it listens
+     * @param warmUp runs after all checks of the configuration, before it listens
      */
     private static GatewayServer start(GatewayConfig config, ChatModel encoder, Runnable warmUp) {
         final GatewayServer gateway = new GatewayServer(config, encoder);

@@ -65,15 +65,15 @@ public final class GatewaySettings {
                                     + " generation=N. Changes are seen while the gateway runs, and"
                                     + " on SIGHUP; a broken file changes nothing."));
 
-    /** Time between two looks at {@link #WORKERS_FILE}. */
+    /** Time between two readings of {@link #WORKERS_FILE}. */
     public static final Setting<Duration> WORKERS_FILE_INTERVAL =
             row(
                     Setting.duration(
                             "workers-file-interval-ms",
                             1_000,
                             1,
-                            "Time between two looks at workers-file; a change counts once two looks"
-                                    + " have seen the same."));
+                            "Time between two readings of workers-file; a change counts once two"
+                                    + " readings agree."));
 
     /** LoRA adapters served beside the model. */
     public static final Setting<List<String>> LORA =

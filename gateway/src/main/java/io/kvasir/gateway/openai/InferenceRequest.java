@@ -73,10 +73,10 @@ public final class InferenceRequest {
     /** Answers that are generated for each prompt. */
     int samples = 1;
 
-    /** Whether the engine is told to shorten prompts. */
+    /** Whether the request asks the engine to shorten prompts. */
     public boolean truncates;
 
-    /** The engine is told to keep the last so many tokens only; 0 when it is not. */
+    /** How many of the last tokens the engine is to keep; 0 for all. */
     public int truncatePromptTokens;
 
     /** Null when absent: then completions add special tokens and chats do not. */

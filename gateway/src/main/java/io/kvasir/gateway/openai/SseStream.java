@@ -5,15 +5,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * Passes a stream of server-sent events through in whole events, looking at each: the first output
- * token, the usage and the end mark. An event is held back until its blank line has arrived, so
- * that a stream that breaks off can still be ended by an error event. Lines end in LF or CR LF.
+ * Passes a stream of server-sent events through in whole events and reads from each: the first
+ * output token, the usage and the end mark. An event is held back until its blank line has arrived,
+ * so that a stream that breaks off can still be ended by an error event. Lines end in LF or CR LF.
  *
  * <p>Bytes of events are never changed; the one event that may be left out is the usage that the
  * gateway itself asked for. One thread at a time.
  */
 public final class SseStream {
-    /** An event longer than this is passed on in pieces and not looked at. */
+    /** An event longer than this is passed on in parts and not read. */
     static final int MAX_EVENT_BYTES = 1 << 20;
 
     private static final byte[] DATA = "data:".getBytes(StandardCharsets.US_ASCII);
@@ -124,7 +124,11 @@ public final class SseStream {
         length += added;
     }
 
-    /** Looks at the event; says whether it is to be passed on. */
+    /**
+     * Reads the event.
+     *
+     * @return whether it is to be passed on
+     */
     private boolean inspect(int from, int to) {
         int dataLines = 0;
         int dataFrom = 0;

@@ -27,7 +27,7 @@ final class ProxyHeaders {
                     "transfer-encoding",
                     "upgrade");
 
-    /** Told anew, or the gateway's own business: it reads the answer, and chooses the rank. */
+    /** Set anew, or for the gateway alone: it reads the response, and chooses the rank. */
     private static final Set<String> NOT_UPSTREAM =
             Set.of(
                     "host",

@@ -23,7 +23,8 @@ import java.util.Locale;
 import java.util.concurrent.ArrayBlockingQueue;
 
 /**
- * Books prompts on workers and notes why; keeps the router's scratch memory for reuse. Thread-safe.
+ * Books prompts on workers and records why; keeps the router's scratch memory for reuse.
+ * Thread-safe.
  */
 public final class WorkerReservations {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerReservations.class);

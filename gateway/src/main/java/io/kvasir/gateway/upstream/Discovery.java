@@ -6,9 +6,9 @@ import io.kvasir.gateway.config.GatewayException;
 import java.util.List;
 
 /**
- * Says who serves which model in which role. A source publishes its whole view or single changes of
- * it, from any thread; what it does not know any more is drained by those who listen. A source that
- * fails goes on with what it said last.
+ * A source of workers: which server has which model in which role. It publishes its whole view or
+ * single changes of it, from any thread; a listener drains what is missing from a later view. A
+ * source that fails keeps the view that it published last.
  */
 public interface Discovery extends AutoCloseable {
     /** Takes what a source says. Refusals concern single workers and are its own business. */

@@ -17,7 +17,7 @@ final class EjectionLimit {
         this.percent = percent;
     }
 
-    /** Looks at all servers after one of them has changed. One thread at a time. */
+    /** Applies the limit to all servers after one of them has changed. One thread at a time. */
     void apply(Collection<Upstream> all) {
         int living = 0;
         int ejected = 0;

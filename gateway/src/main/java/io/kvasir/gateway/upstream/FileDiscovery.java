@@ -19,8 +19,8 @@ import java.util.List;
 /**
  * The workers of a YAML file, which is read again when it changes: a list as in the configuration
  * file. Read as a whole every so often, which sees replaced files, links and network file systems
- * alike; a change counts when two looks in a row see the same, so that a file that is being written
- * is not taken for a shorter one. One thread.
+ * alike; a change counts when two readings in a row agree, so that a file that is being written is
+ * not taken for a shorter one. One thread.
  */
 public final class FileDiscovery implements Discovery {
     private static final Logger LOG = LoggerFactory.getLogger(FileDiscovery.class);
@@ -36,7 +36,7 @@ public final class FileDiscovery implements Discovery {
 
     /**
      * @param model of workers of which the file says none
-     * @param interval between two looks
+     * @param interval between two readings
      */
     public FileDiscovery(Path file, String model, Duration interval) {
         this.file = file;
