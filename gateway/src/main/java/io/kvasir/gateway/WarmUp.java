@@ -68,19 +68,16 @@ final class WarmUp {
             return 0;
         }
         final long startNs = System.nanoTime();
-        final HttpClient client = new HttpClient();
-        client.setMaxConnectionsPerDestination(AT_ONCE);
         try (StubWorker worker = StubWorker.start();
-                GatewayServer gateway = GatewayServer.startWith(config(config, worker), encoder)) {
-            client.start();
+                GatewayServer gateway = GatewayServer.startWith(config(config, worker), encoder);
+                Sender sender = Sender.start()) { // ends first: gateways wait for connections
             final WarmUp warmUp =
                     new WarmUp(
-                            client,
+                            sender.client,
                             "http://127.0.0.1:" + gateway.port(),
                             config.get(GatewaySettings.MODEL),
                             encoder);
             warmUp.send(startNs + limitNs);
-            LifeCycle.stop(client); // the gateway's end would wait for open connections
             LOG.info(
                     "warmed up by {} requests of its own in {} ms, {} of them failed",
                     warmUp.sent,
@@ -91,10 +88,23 @@ final class WarmUp {
             Thread.currentThread().interrupt();
         } catch (Exception e) {
             LOG.warn("not warmed up, so the first requests take longer: {}", e.toString());
-        } finally {
-            LifeCycle.stop(client);
         }
         return 0;
+    }
+
+    /** A running client; its own {@code close} may be interrupted. */
+    private record Sender(HttpClient client) implements AutoCloseable {
+        static Sender start() throws Exception {
+            final HttpClient client = new HttpClient();
+            client.setMaxConnectionsPerDestination(AT_ONCE);
+            client.start();
+            return new Sender(client);
+        }
+
+        @Override
+        public void close() {
+            LifeCycle.stop(client);
+        }
     }
 
     private static GatewayConfig config(GatewayConfig real, StubWorker worker) {
