@@ -105,7 +105,7 @@ public class ChooseBenchmark {
         }
         board = new LoadBoard(workers);
         mirror = new LoadSnapshot(workers);
-        while (router.lifePipeline().backlog() > 0) {
+        while (router.bookingPipeline().backlog() > 0) {
             Thread.onSpinWait();
         }
     }

@@ -123,7 +123,7 @@ public class DecisionBenchmark {
     /** Waits, unmeasured, until earlier bookings are in the table: no real load is so dense. */
     @Setup(Level.Invocation)
     public void catchUp() {
-        while (router.lifePipeline().backlog() > 0) {
+        while (router.bookingPipeline().backlog() > 0) {
             Thread.onSpinWait();
         }
     }

@@ -6,6 +6,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Settings;
 
@@ -177,7 +178,7 @@ final class ServeCommand implements Callable<Integer> {
                             + c.get(RouterSettings.MAX_TREE_SIZE)
                             + " blocks");
         }
-        final PrefixIndexConfig index = RouterSettings.index(c.settings());
+        final PrefixIndexConfig index = RouterConfig.index(c.settings());
         out.println(
                 "  limits: "
                         + c.get(RouterSettings.MAX_WORKERS)

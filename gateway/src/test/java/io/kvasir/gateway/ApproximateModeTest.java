@@ -43,7 +43,8 @@ class ApproximateModeTest {
             final HttpResponse<String> first = Gateways.post(gateway, "/v1/completions", PROMPT);
             assertEquals(0, overlap(first));
             for (int i = 0; i < 10; i++) {
-                Eventually.holds("applied", () -> gateway.router().lifePipeline().backlog() == 0);
+                Eventually.holds(
+                        "applied", () -> gateway.router().bookingPipeline().backlog() == 0);
                 final HttpResponse<String> next = Gateways.post(gateway, "/v1/completions", PROMPT);
                 assertEquals(worker(first), worker(next));
                 assertEquals(4, overlap(next));
@@ -89,7 +90,7 @@ class ApproximateModeTest {
             Eventually.holds("booked", () -> router.routedPrefixes().blocks() == 4);
             try (FakeEngine again = new FakeEngine(call -> call.json(200, ANSWER), before.port())) {
                 Eventually.holds("back", worker::available);
-                Eventually.holds("applied", () -> router.lifePipeline().backlog() == 0);
+                Eventually.holds("applied", () -> router.bookingPipeline().backlog() == 0);
                 assertEquals(0, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
                 assertEquals(1, again.calls.size());
                 Eventually.holds("remembered", () -> router.routedPrefixes().blocks() == 4);

@@ -20,7 +20,7 @@ final class HeldBooking implements Runnable {
                                     .name("kvasir-lease-cleaner")
                                     .unstarted(task));
 
-    KvRouter router; // null before the first booking
+    Bookings bookings; // null before the first booking
     long number = BookingPipeline.NONE;
 
     /** What the lease holds from now on. */
@@ -30,11 +30,11 @@ final class HeldBooking implements Runnable {
         return held;
     }
 
-    /** The lease is no more. */
+    /** The lease has been collected. */
     @Override
     public void run() {
-        if (router != null) {
-            router.releaseForgotten(number);
+        if (bookings != null) {
+            bookings.releaseForgotten(number);
         }
     }
 }

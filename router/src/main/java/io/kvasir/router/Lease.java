@@ -27,17 +27,12 @@ public final class Lease implements AutoCloseable {
      * @param newBlocks full blocks of the prompt that the worker is not known to hold
      */
     void hold(
-            KvRouter owner,
-            Worker bookedOn,
-            long number,
-            int promptTokens,
-            int blockSize,
-            int newBlocks) {
+            Bookings bookings, Worker bookedOn, long number, RouteRequest request, int newBlocks) {
         try {
-            held.router = owner;
+            held.bookings = bookings;
             held.number = number;
             worker = bookedOn;
-            tailTokens = promptTokens % blockSize;
+            tailTokens = request.tokenCount() % bookings.blockSize();
             outputBlocks = 0;
             computesBlocks = newBlocks > 0;
         } finally {
@@ -70,13 +65,13 @@ public final class Lease implements AutoCloseable {
      *     KvRouter#tick} behind its deadline, and once its worker has been removed
      */
     public boolean isOpen() {
-        return held.router != null && held.router.isOpen(held.number);
+        return held.bookings != null && held.bookings.isOpen(held.number);
     }
 
     /** The first output token is there: the prompt no longer counts as work to prefill. */
     public void prefillComplete() {
-        final KvRouter router = held.router;
-        if (router != null && router.prefillCompleted(held.number) && computesBlocks) {
+        final Bookings bookings = held.bookings;
+        if (bookings != null && bookings.prefillCompleted(held.number) && computesBlocks) {
             worker.served();
         }
     }
@@ -92,13 +87,13 @@ public final class Lease implements AutoCloseable {
         if (total < 0) {
             throw new IllegalArgumentException("output tokens=" + total + " are negative");
         }
-        final KvRouter router = held.router;
-        if (router == null) {
+        final Bookings bookings = held.bookings;
+        if (bookings == null) {
             return;
         }
-        final int filled = (tailTokens + total) / router.blockSize();
+        final int filled = (tailTokens + total) / bookings.blockSize();
         if (filled > outputBlocks) {
-            router.outputBlocks(held.number, filled - outputBlocks);
+            bookings.outputBlocks(held.number, filled - outputBlocks);
             outputBlocks = filled;
         }
     }
@@ -107,8 +102,8 @@ public final class Lease implements AutoCloseable {
     @Override
     public void close() {
         try {
-            if (held.router != null) {
-                held.router.release(held.number);
+            if (held.bookings != null) {
+                held.bookings.release(held.number);
             }
         } finally {
             Reference.reachabilityFence(this); // not forgotten while this call releases it

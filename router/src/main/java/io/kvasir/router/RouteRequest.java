@@ -39,7 +39,7 @@ public final class RouteRequest {
 
     OverlapScores cached;
     final OverlapScores active;
-    final OverlapScores routed; // null where nothing is predicted
+    final OverlapScores predicted; // null where nothing is predicted
     long[] localHashes = new long[64];
     int blockCount;
 
@@ -64,7 +64,7 @@ public final class RouteRequest {
         this.maxBlocks = maxBlocks;
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
-        this.routed = predicts ? new OverlapScores(maxSlots) : null;
+        this.predicted = predicts ? new OverlapScores(maxSlots) : null;
     }
 
     /** Refuses to be routed by another router, whose blocks or hashes are others. */
@@ -195,7 +195,7 @@ public final class RouteRequest {
      * @throws IllegalArgumentException if it is not
      */
     public RouteRequest overlapWeight(double weight) {
-        overlapWeight = KvRouter.checkNotNegative("overlapWeight", weight);
+        overlapWeight = checkNotNegative("overlapWeight", weight);
         return this;
     }
 
@@ -207,8 +207,16 @@ public final class RouteRequest {
      * @throws IllegalArgumentException if it is not
      */
     public RouteRequest temperature(double override) {
-        temperature = KvRouter.checkNotNegative("temperature", override);
+        temperature = checkNotNegative("temperature", override);
         return this;
+    }
+
+    private static double checkNotNegative(String name, double value) {
+        if (!(value >= 0 && value < Double.POSITIVE_INFINITY)) {
+            throw new IllegalArgumentException(
+                    name + "=" + value + " must be finite and not negative");
+        }
+        return value;
     }
 
     /**
@@ -242,8 +250,7 @@ public final class RouteRequest {
      * @return this
      */
     public RouteRequest deadline(long timeNs) {
-        // a nanosecond is below the resolution, and this one means none
-        deadlineNs = timeNs == ActiveRequests.NO_DEADLINE ? timeNs + 1 : timeNs;
+        deadlineNs = Bookings.deadline(timeNs);
         usualDeadline = false;
         return this;
     }

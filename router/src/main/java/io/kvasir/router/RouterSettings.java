@@ -1,18 +1,11 @@
 package io.kvasir.router;
 
-import com.sun.management.OperatingSystemMXBean;
-
 import io.kvasir.core.index.CapacityRule;
-import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixTree;
-import io.kvasir.pipeline.FreshnessLimits;
-import io.kvasir.pipeline.IndexPipelineConfig;
 import io.kvasir.pipeline.WaitMode;
-import io.kvasir.pipeline.ZmqConfig;
 
-import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +28,7 @@ public final class RouterSettings {
     /** Largest index, in bytes: one arena of lines, almost 128 GiB. */
     public static final long MAX_INDEX_BYTES = (Integer.MAX_VALUE - 1L) * BuddyArena.LINE_LENGTH;
 
-    private static final long MOST_BLOCKS = 1L << 30;
+    static final long MOST_BLOCKS = 1L << 30;
     private static final int MAX = Integer.MAX_VALUE;
 
     private static final List<Setting<?>> ROWS = new ArrayList<>();
@@ -436,104 +429,5 @@ public final class RouterSettings {
     private static <T> Setting<T> row(Setting<T> setting) {
         ROWS.add(setting);
         return setting;
-    }
-
-    /**
-     * (Worker, block) pairs that the index has room for, {@link #MAX_HELD_BLOCKS} or by default.
-     */
-    public static long maxHeldBlocks(Settings s) {
-        final long held = s.get(MAX_HELD_BLOCKS);
-        return held == 0 ? Math.min(MOST_BLOCKS, 2 * s.get(MAX_BLOCKS)) : held;
-    }
-
-    private static boolean isUnset(Settings s, Setting<?> setting) {
-        return s.source(setting) == Settings.Source.DEFAULT;
-    }
-
-    /** Memory of the machine, of the container, or allowed off-heap, whichever is least. */
-    private static double memoryBytes() {
-        final long allowed = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
-        return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
-                ? Math.min(allowed, system.getTotalMemorySize())
-                : 0;
-    }
-
-    /** Sizes of the index. */
-    public static PrefixIndexConfig index(Settings s) {
-        return sizes(s).with(s.get(INDEX_FULL));
-    }
-
-    private static PrefixIndexConfig sizes(Settings s) {
-        final PrefixIndexConfig byLimits =
-                new PrefixIndexConfig(s.get(MAX_WORKERS), s.get(MAX_BLOCKS), maxHeldBlocks(s));
-        if (isUnset(s, MAX_BLOCKS) && isUnset(s, MAX_HELD_BLOCKS) && isUnset(s, INDEX_BYTES)) {
-            final long share =
-                    Math.min(MAX_INDEX_BYTES, (long) (memoryBytes() * s.get(INDEX_MEMORY_SHARE)));
-            return share <= byLimits.budgetBytes()
-                    ? byLimits
-                    : PrefixIndexConfig.within(s.get(MAX_WORKERS), share);
-        }
-        return s.get(INDEX_BYTES) == BY_LIMITS
-                ? byLimits
-                : byLimits.withBudgetBytes(s.get(INDEX_BYTES));
-    }
-
-    /** Sizes and times of the event pipeline. */
-    static IndexPipelineConfig events(Settings s) {
-        final ZmqConfig usual = ZmqConfig.defaults();
-        final int pollers = s.get(EVENT_POLLERS);
-        final long receiveBytes = s.get(EVENT_RECEIVE_BYTES);
-        final int reconnectMs = millis(s.get(EVENT_RECONNECT));
-        final int reconnectMaxMs = millis(s.get(EVENT_RECONNECT_MAX));
-        if (reconnectMaxMs < reconnectMs) {
-            throw new IllegalArgumentException(
-                    EVENT_RECONNECT_MAX
-                            + "="
-                            + reconnectMaxMs
-                            + " must be "
-                            + EVENT_RECONNECT
-                            + "="
-                            + reconnectMs
-                            + " or more");
-        }
-        return IndexPipelineConfig.defaults()
-                .withRingSize(s.get(EVENT_RING_SIZE))
-                .withZmq(
-                        new ZmqConfig(
-                                pollers == 0 ? usual.pollers() : pollers,
-                                millis(s.get(EVENT_CONNECT_TIMEOUT)),
-                                reconnectMs,
-                                reconnectMaxMs,
-                                s.get(MAX_EVENT_BYTES),
-                                s.get(EVENT_WAITING_MESSAGES),
-                                s.get(EVENT_WAITING_BYTES),
-                                receiveBytes == 0 ? usual.receiveBytes() : receiveBytes,
-                                s.get(CONCURRENT_REPLAYS),
-                                millis(s.get(REPLAY_TIMEOUT)),
-                                s.get(REPLAY_ATTEMPTS),
-                                millis(s.get(REPLAY_TAIL_CHECK))));
-    }
-
-    /** When a source counts as stale that does not say so itself. */
-    static FreshnessLimits freshness(Settings s) {
-        return new FreshnessLimits(
-                s.get(STALE_AFTER).toNanos(),
-                s.get(STALE_AFTER_PROMPTS),
-                s.get(STALE_DECAY).toNanos());
-    }
-
-    private static int millis(Duration duration) {
-        return (int) Math.min(MAX, duration.toMillis());
-    }
-
-    /** What is predicted of workers without events; null for nothing. */
-    static PredictedPrefixesConfig routedPrefixes(Settings s) {
-        return s.get(APPROXIMATE)
-                ? new PredictedPrefixesConfig(
-                        s.get(MAX_WORKERS),
-                        s.get(MAX_TREE_SIZE),
-                        s.get(PRUNE_TARGET_RATIO),
-                        s.get(TTL).toNanos())
-                : null;
     }
 }

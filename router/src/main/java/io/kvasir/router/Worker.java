@@ -13,7 +13,7 @@ import io.kvasir.pipeline.SourceStatus;
 public final class Worker {
     private final WorkerSpec spec;
     private final int slot;
-    private final int tenancy;
+    private final int slotGeneration;
     private final LoadBoard board;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
@@ -24,13 +24,13 @@ public final class Worker {
     Worker(
             WorkerSpec spec,
             int slot,
-            int tenancy,
+            int slotGeneration,
             LoadBoard board,
             PrefixIndex index,
             IndexState withoutEvents) {
         this.spec = spec;
         this.slot = slot;
-        this.tenancy = tenancy;
+        this.slotGeneration = slotGeneration;
         this.board = board;
         this.index = index;
         this.withoutEvents = withoutEvents;
@@ -83,8 +83,8 @@ public final class Worker {
     }
 
     /** How many workers had the slot before. */
-    int tenancy() {
-        return tenancy;
+    int slotGeneration() {
+        return slotGeneration;
     }
 
     /**

@@ -52,7 +52,7 @@ final class WorkerSlots {
 
     private synchronized int next() {
         if (closed) {
-            throw new ClosedException(KvRouter.NAME);
+            throw new ClosedException(RouterParts.NAME);
         }
         final int slot = taken.nextClearBit(0);
         if (slot >= count) {

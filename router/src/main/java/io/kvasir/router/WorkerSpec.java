@@ -13,7 +13,7 @@ import java.util.Objects;
  * @param dpRank data-parallel rank, 0 without data parallelism
  * @param events where the rank's KV events come from; its slot is set by the router; null for a
  *     worker without events, which is routed by load alone, or by what was routed to it with {@link
- *     KvRouter.Builder#routedPrefixes}
+ *     RouterConfig.Builder#routedPrefixes}
  */
 public record WorkerSpec(long id, String name, String url, int dpRank, SourceConfig events) {
     /** Checks the values. */

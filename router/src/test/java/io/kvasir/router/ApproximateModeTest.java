@@ -62,7 +62,7 @@ class ApproximateModeTest {
 
     private void awaitApplied() {
         EngineMessages.await(
-                () -> router.lifePipeline().backlog() + router.eventPipeline().backlog() == 0,
+                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0,
                 "empty rings");
     }
 

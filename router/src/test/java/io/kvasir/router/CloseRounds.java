@@ -159,9 +159,9 @@ final class CloseRounds {
                     }
                     router.tick(System.nanoTime());
                     router.index().usedBytes();
-                    router.slotTable().usedBytes();
-                    router.eventPipeline().backlog();
-                    router.lifePipeline().backlog();
+                    router.activeRequests().usedBytes();
+                    router.indexPipeline().backlog();
+                    router.bookingPipeline().backlog();
                     router.activeLeases();
                 });
     }
@@ -176,8 +176,8 @@ final class CloseRounds {
                     router.index().appliedSequences(sequences, 8);
                     router.index().match(hashes, 64, scores);
                     router.routedPrefixes().match(hashes, 64, scores);
-                    router.slotTable().matchActive(hashes, 64, scores);
-                    router.slotTable().potentialLoads(hashes, 64, 0, scores, loads);
+                    router.activeRequests().matchActive(hashes, 64, scores);
+                    router.activeRequests().potentialLoads(hashes, 64, 0, scores, loads);
                 });
     }
 

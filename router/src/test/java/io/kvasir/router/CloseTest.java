@@ -53,7 +53,7 @@ class CloseTest {
         final RouteRequest request = router.newRequest().tokens(new int[64], 64);
         final Decision decision = new Decision();
         final Lease lease = router.reserve(request, decision);
-        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "the booking applied");
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "the booking applied");
         router.close();
         router.close();
 
@@ -70,9 +70,10 @@ class CloseTest {
                 () -> router.openDirect(worker, EngineMessages.source("w", BLOCK)));
         assertThrows(ClosedException.class, () -> router.index().match(new long[4], 4, none));
         assertThrows(
-                ClosedException.class, () -> router.slotTable().matchActive(new long[4], 4, none));
+                ClosedException.class,
+                () -> router.activeRequests().matchActive(new long[4], 4, none));
         assertThrows(ClosedException.class, () -> router.index().clear(0));
-        assertThrows(ClosedException.class, () -> router.slotTable().free(1));
+        assertThrows(ClosedException.class, () -> router.activeRequests().free(1));
         router.removeWorker(worker);
         router.tick(System.nanoTime());
         lease.prefillComplete();

@@ -31,6 +31,12 @@ class GoldenDecisionsTest {
     private static final int MOST_BLOCKS = 40;
     private static final int PROMPTS = 12;
     private static final int LEASES = 24;
+    private static final List<RoutingMode> MODES =
+            List.of(
+                    RoutingMode.KV,
+                    RoutingMode.ROUND_ROBIN,
+                    RoutingMode.RANDOM,
+                    RoutingMode.DIRECT);
 
     /** Where overlaps come from, and what they cost. */
     enum Story {
@@ -55,7 +61,7 @@ class GoldenDecisionsTest {
     private void build(int fleet, Story story) {
         cached = new OverlapScores(fleet);
         active = new OverlapScores(fleet);
-        final KvRouter.Builder builder =
+        final RouterConfig.Builder builder =
                 KvRouter.builder()
                         .blockSize(BLOCK_SIZE)
                         .maxWorkers(fleet)
@@ -181,7 +187,7 @@ class GoldenDecisionsTest {
         final int length = random.nextInt(3) == 0 ? random.nextInt(prompt.length) : prompt.length;
         final RouteRequest request = router.newRequest().tokens(prompt, length);
         if (random.nextInt(3) == 0) {
-            request.mode(RoutingMode.values()[random.nextInt(4)]);
+            request.mode(MODES.get(random.nextInt(4)));
         }
         if (random.nextInt(4) == 0) {
             request.overlapWeight(random.nextInt(5) * 0.5);
@@ -245,7 +251,7 @@ class GoldenDecisionsTest {
     }
 
     private void awaitBookings() {
-        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "bookings applied");
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings applied");
     }
 
     private void describe(boolean explained) {

@@ -33,7 +33,7 @@ class HashSeedTest {
     };
 
     private static int found(Long seed, int[] announced) throws RouteException {
-        final KvRouter.Builder builder =
+        final RouterConfig.Builder builder =
                 KvRouter.builder().blockSize(BLOCK_SIZE).maxWorkers(4).maxBlocks(64, 64);
         if (seed != null) {
             builder.set(RouterSettings.HASH_SEED, seed);

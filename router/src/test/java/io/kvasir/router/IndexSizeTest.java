@@ -20,13 +20,11 @@ class IndexSizeTest {
     @Test
     void whatIsNotSetGrowsToAShareOfTheMemory() {
         final PrefixIndexConfig smallest =
-                RouterSettings.index(
-                        settings().set(RouterSettings.INDEX_MEMORY_SHARE, 0.0).build());
+                RouterConfig.index(settings().set(RouterSettings.INDEX_MEMORY_SHARE, 0.0).build());
         assertEquals(1L << 20, smallest.maxBlocks());
         assertEquals(2L << 20, smallest.maxHeldBlocks());
         final PrefixIndexConfig large =
-                RouterSettings.index(
-                        settings().set(RouterSettings.INDEX_MEMORY_SHARE, 0.9).build());
+                RouterConfig.index(settings().set(RouterSettings.INDEX_MEMORY_SHARE, 0.9).build());
         assertTrue(large.maxHeldBlocks() > smallest.maxHeldBlocks(), large.toString());
         assertEquals(large.maxHeldBlocks(), large.maxBlocks());
         assertTrue(large.budgetBytes() <= RouterSettings.MAX_INDEX_BYTES);
@@ -35,7 +33,7 @@ class IndexSizeTest {
     @Test
     void aLimitThatIsSetIsTheLimit() {
         final PrefixIndexConfig config =
-                RouterSettings.index(settings().set(RouterSettings.MAX_BLOCKS, 5_000L).build());
+                RouterConfig.index(settings().set(RouterSettings.MAX_BLOCKS, 5_000L).build());
         assertEquals(5_000, config.maxBlocks());
         assertEquals(10_000, config.maxHeldBlocks());
     }

@@ -286,7 +286,7 @@ class KvRouterTest {
     private CountDownLatch blockBookings() {
         final CountDownLatch go = new CountDownLatch(1);
         assertTrue(
-                router.lifePipeline()
+                router.bookingPipeline()
                         .workerGone(
                                 7,
                                 () -> {
@@ -357,7 +357,7 @@ class KvRouterTest {
                 () -> router.reserve(request(prompt(3)), decision, lease));
         lease.close();
         router.reserve(request(prompt(3)), decision, lease);
-        assertFalse(router.release(first), "late");
+        assertFalse(router.bookingPipeline().free(first), "late");
         assertTrue(lease.isOpen());
         awaitLoad(worker, 3, 48, 1);
         lease.close();
@@ -368,12 +368,12 @@ class KvRouterTest {
     /** All that was published before is applied: steps of bookings and events. */
     private void awaitApplied() {
         EngineMessages.await(
-                () -> router.lifePipeline().backlog() + router.eventPipeline().backlog() == 0,
+                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0,
                 "empty rings");
     }
 
     /** By these tests alone, from 0 on. */
-    private static KvRouter.Builder ticked() {
+    private static RouterConfig.Builder ticked() {
         return KvRouter.builder().blockSize(BLOCK_SIZE).tickedBy(() -> 0);
     }
 
@@ -465,7 +465,7 @@ class KvRouterTest {
             }
         }
         awaitLoad(worker, 0, 0, 0);
-        assertEquals(0, router.lifePipeline().failures());
+        assertEquals(0, router.bookingPipeline().failures());
     }
 
     @Test
@@ -542,7 +542,7 @@ class KvRouterTest {
     @ParameterizedTest
     @ValueSource(longs = {-1, 1, RouterSettings.MIN_INDEX_BYTES - 1, 137_438_953_345L})
     void anIndexSizeOutOfRangeIsRefusedWithItsLimits(long bytes) {
-        final KvRouter.Builder builder = KvRouter.builder();
+        final RouterConfig.Builder builder = KvRouter.builder();
         final String message =
                 assertThrows(IllegalArgumentException.class, () -> builder.indexBytes(bytes))
                         .getMessage();

@@ -23,11 +23,11 @@ class LeaseTest {
     private long nowNs = -HOUR_NS - 5; // the usual deadline passes 0, which is no deadline
     private KvRouter router;
 
-    private KvRouter.Builder small() {
+    private RouterConfig.Builder small() {
         return KvRouter.builder().maxWorkers(2).maxBlocks(1_024, 1_024).maxActiveRequests(4);
     }
 
-    private void start(KvRouter.Builder builder) {
+    private void start(RouterConfig.Builder builder) {
         router = builder.build();
         router.addWorker(WorkerSpec.of(1, "w", "http://w"));
     }
@@ -43,7 +43,7 @@ class LeaseTest {
 
     private void tick() {
         router.tick(nowNs);
-        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "the tick applied");
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "the tick applied");
     }
 
     @Test

@@ -29,7 +29,7 @@ class LifecycleTest {
     private static final int BLOCK = 16;
     private static final int[] PROMPT = new int[8 * BLOCK];
 
-    private static KvRouter.Builder small() {
+    private static RouterConfig.Builder small() {
         return KvRouter.builder().maxWorkers(8).maxBlocks(4_096, 8_192).maxActiveRequests(64);
     }
 
@@ -58,7 +58,7 @@ class LifecycleTest {
     void aRouterThatCannotBeBuiltLeavesNoMemoryAndNoThread() {
         final long bytes = OffHeap.allocatedBytes();
         final Set<Thread> threads = threads(); // those of other tests may end meanwhile
-        final KvRouter.Builder builder = small().routedPrefixes(PredictedPrefixesConfig.of(8));
+        final RouterConfig.Builder builder = small().routedPrefixes(PredictedPrefixesConfig.of(8));
         builder.build().close();
         final KvRouter whole = builder.build();
         final long needed = OffHeap.allocatedBytes() - bytes;
@@ -91,7 +91,7 @@ class LifecycleTest {
             final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "http://w"));
             final EngineStream stream =
                     router.openDirect(worker, EngineMessages.source("w", BLOCK));
-            router.eventPipeline()
+            router.indexPipeline()
                     .retire(
                             7,
                             () -> {
@@ -100,13 +100,13 @@ class LifecycleTest {
                             });
             assertTrue(blocked.await(10, TimeUnit.SECONDS));
             final byte[] message = EngineMessages.stored(PROMPT, 1, BLOCK, 1);
-            for (int i = 0; router.eventPipeline().refused() == 0; i++) {
+            for (int i = 0; router.indexPipeline().refused() == 0; i++) {
                 stream.onMessage(i, message);
             }
             router.removeWorker(worker); // neither waits for the writer
             final Worker next = router.addWorker(WorkerSpec.of(2, "v", "http://v"));
             release.countDown();
-            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
             assertEquals(0, next.indexedBlocks());
             assertEquals(0, router.index().heldBlocks());
         }
@@ -127,7 +127,7 @@ class LifecycleTest {
                 next = router.addWorker(WorkerSpec.of(2, "v" + i, "http://v"));
             }
             stale.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
-            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
             assertEquals(0, next.indexedBlocks());
         }
     }
@@ -143,7 +143,7 @@ class LifecycleTest {
             }
             final WorkerSpec spec = WorkerSpec.of(8, "v", "http://v");
             assertThrows(IllegalStateException.class, () -> router.addWorker(spec));
-            router.lifePipeline()
+            router.bookingPipeline()
                     .workerGone(
                             0,
                             () -> {
@@ -188,7 +188,7 @@ class LifecycleTest {
             first.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
             second.onMessage(0, EngineMessages.stored(PROMPT, 2, BLOCK, 1));
             EngineMessages.await(() -> worker.indexedBlocks() > 0, "nothing indexed");
-            EngineMessages.await(() -> router.eventPipeline().backlog() == 0, "backlog");
+            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
             assertEquals(2, worker.indexedBlocks());
         }
     }

@@ -46,7 +46,7 @@ class LoadIsNeverLostTest {
 
     private Worker reserve(int[] tokens) throws RouteException {
         leases.add(router.reserve(router.newRequest().tokens(tokens, tokens.length), decision));
-        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "bookings applied");
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings applied");
         return decision.worker();
     }
 
@@ -63,7 +63,7 @@ class LoadIsNeverLostTest {
         }
         assertTrue(leases.stream().allMatch(Lease::isOpen));
         leases.forEach(Lease::close);
-        EngineMessages.await(() -> router.lifePipeline().backlog() == 0, "bookings ended");
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings ended");
         for (Worker worker : router.workers()) {
             assertEquals(0, worker.activeRequests());
             assertEquals(0, worker.activeBlocks());

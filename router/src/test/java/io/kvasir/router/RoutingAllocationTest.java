@@ -145,7 +145,7 @@ class RoutingAllocationTest {
     }
 
     private void reserve(RouteRequest prompt) {
-        while (router.lifePipeline().backlog() > 32) {
+        while (router.bookingPipeline().backlog() > 32) {
             Thread.onSpinWait(); // an open loop without engines fills any ring
         }
         try {

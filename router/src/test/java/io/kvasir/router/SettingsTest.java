@@ -47,7 +47,7 @@ class SettingsTest {
                 "maxWorkers | 1 | unknown setting 'maxWorkers'; the nearest is 'max-workers'",
             })
     void aWrongValueIsRefusedWithNameValueAndRange(String name, String value, String message) {
-        final KvRouter.Builder router = KvRouter.builder();
+        final RouterConfig.Builder router = KvRouter.builder();
         assertEquals(
                 message,
                 assertThrows(IllegalArgumentException.class, () -> router.set(name, value))
@@ -140,7 +140,7 @@ class SettingsTest {
         try (KvRouter router = KvRouter.builder().settings(builder.build()).build()) {
             assertEquals(2000, router.index().config().maxHeldBlocks(), "twice max-blocks");
             assertEquals(0, router.routedPrefixes().blocks());
-            assertEquals(64, router.eventPipeline().ringSize());
+            assertEquals(64, router.indexPipeline().ringSize());
             assertEquals(5L, router.settings().get(RouterSettings.SEED));
         }
     }
@@ -161,10 +161,10 @@ class SettingsTest {
                 .set(RouterSettings.REPLAY_TAIL_CHECK, Duration.ZERO);
         assertEquals(
                 new ZmqConfig(3, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 0),
-                RouterSettings.events(builder.build()).zmq());
+                RouterConfig.indexPipeline(builder.build()).zmq());
         final Settings usual = Settings.builder(RouterSettings.TABLE).build();
-        assertEquals(ZmqConfig.defaults(), RouterSettings.events(usual).zmq());
-        assertEquals(FreshnessLimits.DEFAULT, RouterSettings.freshness(usual));
+        assertEquals(ZmqConfig.defaults(), RouterConfig.indexPipeline(usual).zmq());
+        assertEquals(FreshnessLimits.DEFAULT, RouterConfig.freshness(usual));
     }
 
     @Test

@@ -1,0 +1,148 @@
+package io.kvasir.router;
+
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.pipeline.BookingPipeline;
+import io.kvasir.pipeline.IndexState;
+
+import java.util.function.LongSupplier;
+
+/**
+ * The bookings of one router: made for decisions, carried on and ended through {@link Lease}s, and
+ * ended by their deadlines. Any thread; no method waits, and none of those of a booking allocates.
+ */
+final class Bookings {
+    private final RouterParts parts;
+    private final BookingPipeline pipeline;
+    private final ForgottenLeases forgotten = new ForgottenLeases();
+    private final LongSupplier clock;
+    private final int blockSize;
+    private final long timeoutNs; // 0 = none
+    private final boolean trackOutputBlocks;
+
+    Bookings(RouterConfig config, RouterParts parts) {
+        this.parts = parts;
+        pipeline = parts.bookingPipeline;
+        clock = config.clock();
+        blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        timeoutNs = config.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
+        trackOutputBlocks = config.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
+    }
+
+    int blockSize() {
+        return blockSize;
+    }
+
+    /** Refuses a request for which a booking could not be made, before it is decided. */
+    void checkRoom() throws RouteException {
+        if (pipeline.isFull()) {
+            throw refused();
+        }
+    }
+
+    /**
+     * Books what was decided.
+     *
+     * @param lease takes the booking; has no open one
+     * @throws RouteException if as many are open as may be; the lease is then as it was
+     * @throws io.kvasir.core.memory.ClosedException if the router is closed; likewise
+     */
+    void book(RouteRequest request, Decision decision, Lease lease) throws RouteException {
+        final Worker worker = decision.worker();
+        final long number =
+                pipeline.book(
+                        worker.slot(),
+                        worker.slotGeneration(),
+                        request.localHashes,
+                        request.blockCount,
+                        request.tokenCount() - decision.predictedCachedTokens(),
+                        request.blockCount - decision.activePrefixOf(worker.slot()),
+                        request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
+                        worker.state() == IndexState.PREDICTED);
+        if (number == BookingPipeline.NONE) {
+            throw refused();
+        }
+        lease.hold(this, worker, number, request, request.blockCount - decision.overlapBlocks());
+    }
+
+    private long usualDeadlineNs() {
+        return timeoutNs == 0
+                ? ActiveRequests.NO_DEADLINE
+                : deadline(clock.getAsLong() + timeoutNs);
+    }
+
+    /** A time as a deadline: the one that means none is moved by a nanosecond. */
+    static long deadline(long timeNs) {
+        return timeNs == ActiveRequests.NO_DEADLINE ? timeNs + 1 : timeNs;
+    }
+
+    private RouteException refused() {
+        parts.checkOpen();
+        final int open = pipeline.openBookings();
+        final int most = parts.active.config().maxRequests();
+        return new RouteException(
+                RouteException.Kind.OVERLOADED,
+                open >= most
+                        ? "too many requests booked at once: open="
+                                + open
+                                + ", max-active-requests="
+                                + most
+                                + "; raise it or close leases earlier"
+                        : "the booking writer is behind: open="
+                                + open
+                                + " of max-active-requests="
+                                + most
+                                + ", records waiting="
+                                + pipeline.backlog()
+                                + "; give the process more CPU, set booking-wait to yielding, or"
+                                + " raise max-active-requests");
+    }
+
+    boolean isOpen(long number) {
+        return pipeline.isOpen(number);
+    }
+
+    /** Records that a prompt is computed; false if it was before, or the booking has ended. */
+    boolean prefillCompleted(long number) {
+        return pipeline.prefillComplete(number);
+    }
+
+    void outputBlocks(long number, int blocks) {
+        if (trackOutputBlocks) {
+            pipeline.outputBlocks(number, blocks);
+        }
+    }
+
+    void release(long number) {
+        pipeline.free(number);
+    }
+
+    /** Ends the booking of a lease that was collected, and counts it if it was open. */
+    void releaseForgotten(long number) {
+        if (pipeline.free(number)) {
+            forgotten.add();
+        }
+    }
+
+    long forgottenLeases() {
+        return forgotten.count();
+    }
+
+    /** See {@link KvRouter#forgetPredicted}. */
+    boolean forgetPredicted(Worker worker) {
+        // removed at this moment: at worst what its successor was sent until then is forgotten
+        return worker.state() != IndexState.PREDICTED || pipeline.forgetPredicted(worker.slot());
+    }
+
+    int open() {
+        return pipeline.openBookings();
+    }
+
+    /** Lets the writer end what is due; false once closed. */
+    boolean tick(long nowNs) {
+        final boolean running = pipeline.tick(nowNs);
+        if (running) {
+            forgotten.look(nowNs);
+        }
+        return running;
+    }
+}

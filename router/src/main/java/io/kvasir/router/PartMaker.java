@@ -1,0 +1,55 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.ActiveRequestsConfig;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.pipeline.BookingPipeline;
+import io.kvasir.pipeline.BookingPipelineConfig;
+import io.kvasir.pipeline.IndexPipeline;
+
+/** Makes each part of a router: one method for each step that can fail. Stateless. */
+class PartMaker {
+    PrefixIndex index(RouterConfig config, MemoryGate gate) {
+        return new PrefixIndex(RouterConfig.index(config.settings()), gate);
+    }
+
+    ActiveRequests activeRequests(
+            RouterConfig config, PrefixIndex index, LoadBoard board, MemoryGate gate) {
+        return new ActiveRequests(
+                new ActiveRequestsConfig(
+                        board.slots(),
+                        config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
+                        index.config().maxBlocks(),
+                        config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
+                board,
+                gate);
+    }
+
+    PredictedPrefixes predicted(PredictedPrefixesConfig config, MemoryGate gate) {
+        return new PredictedPrefixes(config, gate);
+    }
+
+    IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index) {
+        return new IndexPipeline(RouterConfig.indexPipeline(config.settings()), index);
+    }
+
+    BookingPipeline bookingPipeline(
+            RouterConfig config, ActiveRequests active, PredictedPrefixes predictedOrNull) {
+        return new BookingPipeline(
+                BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
+                        .withWaitMode(config.get(RouterSettings.BOOKING_WAIT)),
+                active,
+                predictedOrNull);
+    }
+
+    /** Starts the thread that ticks. */
+    RouterTicker ticker(KvRouter router, RouterConfig config) {
+        final RouterTicker ticker = new RouterTicker(config.clock(), router::tick);
+        ticker.start();
+        return ticker;
+    }
+}

@@ -1,0 +1,107 @@
+package io.kvasir.router;
+
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.pipeline.IndexState;
+
+import java.util.function.Supplier;
+
+/**
+ * Finds what every worker has to do with a prompt at one moment: what it holds by its events or by
+ * prediction, what running requests use there, and how loaded it is. Any thread, each with its own
+ * request and decision; takes no lock.
+ */
+final class PromptMatcher {
+    private final RouterParts parts;
+    private final WorkerSelector selector;
+    private final Supplier<WorkerSet> workers;
+
+    PromptMatcher(RouterParts parts, WorkerSelector selector, Supplier<WorkerSet> workers) {
+        this.parts = parts;
+        this.selector = selector;
+        this.workers = workers;
+    }
+
+    /**
+     * Records what is known of every worker.
+     *
+     * @throws io.kvasir.core.memory.ClosedException if the router is closed
+     */
+    void match(RouteRequest request, Decision out) {
+        final int lane = parts.gate.enterOrThrow();
+        try {
+            WorkerSet seen;
+            do {
+                // before the match: a slot's next tenant cannot be in it yet
+                seen = workers.get();
+                out.eventSequences(seen, parts.index);
+                matchInside(request, seen);
+                selector.look(request, request.cached, request.active, out);
+            } while (seen != workers.get()); // a slot may be open for its next tenant by now
+        } finally {
+            parts.gate.exit(lane);
+        }
+        parts.checkOpen(); // the workers may have been taken out meanwhile
+    }
+
+    /**
+     * Records every worker with overlaps that the caller has looked up.
+     *
+     * @param cached leading blocks that each worker slot holds
+     * @param active leading blocks that running requests of each worker slot use
+     * @throws io.kvasir.core.memory.ClosedException if the router is closed
+     */
+    void take(RouteRequest request, OverlapScores cached, OverlapScores active, Decision out) {
+        parts.checkOpen();
+        WorkerSet seen;
+        do {
+            seen = workers.get();
+            out.noEventSequences(seen);
+            selector.look(request, cached, active, out);
+        } while (seen != workers.get());
+        parts.checkOpen();
+    }
+
+    private void matchInside(RouteRequest request, WorkerSet seen) {
+        parts.index.matchInside(request.localHashes, request.blockCount, request.cached);
+        if (parts.indexPipeline.hasEagleBlocks()) {
+            matchEagle(request);
+        }
+        if (parts.predictedOrNull != null) {
+            predict(request, seen);
+        }
+        parts.active.matchActiveInside(request.localHashes, request.blockCount, request.active);
+    }
+
+    /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */
+    private void matchEagle(RouteRequest request) {
+        request.hashEagle();
+        final OverlapScores found = request.eagle;
+        parts.index.matchInside(request.eagleHashes, request.eagleBlockCount, found);
+        if (request.cached.matchedSlots() == 0) {
+            request.takeEagle();
+            return;
+        }
+        for (int i = 0; i < found.matchedSlots(); i++) {
+            addOnce(request.cached, found, found.slotAt(i));
+        }
+    }
+
+    /** Adds what the workers without events are taken to hold. */
+    private void predict(RouteRequest request, WorkerSet seen) {
+        final OverlapScores found = request.predicted;
+        parts.predictedOrNull.matchInside(request.localHashes, request.blockCount, found);
+        for (int i = 0; i < found.matchedSlots(); i++) {
+            final Worker worker = seen.at(found.slotAt(i));
+            if (worker != null && worker.state() == IndexState.PREDICTED) {
+                addOnce(request.cached, found, worker.slot());
+            }
+        }
+    }
+
+    /** Adds a slot that is not found yet: a stream just opened may have stored something. */
+    private static void addOnce(OverlapScores scores, OverlapScores found, int slot) {
+        if (scores.depth(slot) == 0) {
+            scores.add(slot, found.depth(slot));
+        }
+    }
+}

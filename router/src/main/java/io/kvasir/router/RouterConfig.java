@@ -1,0 +1,376 @@
+package io.kvasir.router;
+
+import com.sun.management.OperatingSystemMXBean;
+
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.pipeline.FreshnessLimits;
+import io.kvasir.pipeline.IndexPipelineConfig;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.WaitMode;
+import io.kvasir.pipeline.ZmqConfig;
+
+import java.lang.management.ManagementFactory;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.function.LongSupplier;
+
+/**
+ * What one router is made by: values of the rows of {@link RouterSettings}, and the objects that an
+ * embedder gives. Sizes of the parts follow from it. Immutable.
+ */
+public final class RouterConfig {
+    private final Settings settings;
+    private final PredictedPrefixesConfig predictedOrNull;
+    private final CostModel costModel;
+    private final RandomSource random;
+    private final LongSupplier clockOrNull;
+    private final long hashSeed;
+
+    private RouterConfig(Builder builder) {
+        settings = builder.settings.build();
+        predictedOrNull =
+                builder.predictedOrNull == null
+                        ? predicted(settings)
+                        : builder.predictedOrNull.withMaxWorkerSlots(
+                                settings.get(RouterSettings.MAX_WORKERS));
+        costModel = builder.costModel;
+        final Long seed = settings.get(RouterSettings.SEED);
+        random =
+                builder.randomOrNull == null
+                        ? RandomSource.seeded(seed == null ? System.nanoTime() : seed)
+                        : builder.randomOrNull;
+        clockOrNull = builder.clockOrNull;
+        final Long hashes = settings.get(RouterSettings.HASH_SEED);
+        hashSeed = hashes == null ? new SecureRandom().nextLong() : hashes;
+    }
+
+    /** Values of the settings. */
+    Settings settings() {
+        return settings;
+    }
+
+    /** The value of a setting. */
+    <T> T get(Setting<T> setting) {
+        return settings.get(setting);
+    }
+
+    /** Sizes of what workers without events are taken to hold; null when nothing is predicted. */
+    PredictedPrefixesConfig predictedOrNull() {
+        return predictedOrNull;
+    }
+
+    CostModel costModel() {
+        return costModel;
+    }
+
+    RandomSource random() {
+        return random;
+    }
+
+    /** The clock of deadlines and ticks. */
+    LongSupplier clock() {
+        return clockOrNull == null ? System::nanoTime : clockOrNull;
+    }
+
+    /** Whether a thread of the router ticks, not the embedder. */
+    boolean ticksItself() {
+        return clockOrNull == null;
+    }
+
+    /** Seed of the hashes in the index; random where none is set. */
+    long hashSeed() {
+        return hashSeed;
+    }
+
+    /**
+     * (Worker, block) pairs that the index has room for, {@link RouterSettings#MAX_HELD_BLOCKS} or
+     * by default.
+     */
+    private static long maxHeldBlocks(Settings s) {
+        final long held = s.get(RouterSettings.MAX_HELD_BLOCKS);
+        return held == 0
+                ? Math.min(RouterSettings.MOST_BLOCKS, 2 * s.get(RouterSettings.MAX_BLOCKS))
+                : held;
+    }
+
+    private static boolean isUnset(Settings s, Setting<?> setting) {
+        return s.source(setting) == Settings.Source.DEFAULT;
+    }
+
+    /** Memory of the machine, of the container, or allowed off-heap, whichever is least. */
+    private static double memoryBytes() {
+        final long allowed = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
+        return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
+                ? Math.min(allowed, system.getTotalMemorySize())
+                : 0;
+    }
+
+    /**
+     * Sizes of the index of a router.
+     *
+     * @param s values of the rows of {@link RouterSettings}
+     */
+    public static PrefixIndexConfig index(Settings s) {
+        return sizes(s).with(s.get(RouterSettings.INDEX_FULL));
+    }
+
+    private static PrefixIndexConfig sizes(Settings s) {
+        final PrefixIndexConfig byLimits =
+                new PrefixIndexConfig(
+                        s.get(RouterSettings.MAX_WORKERS),
+                        s.get(RouterSettings.MAX_BLOCKS),
+                        maxHeldBlocks(s));
+        if (isUnset(s, RouterSettings.MAX_BLOCKS)
+                && isUnset(s, RouterSettings.MAX_HELD_BLOCKS)
+                && isUnset(s, RouterSettings.INDEX_BYTES)) {
+            final long share =
+                    Math.min(
+                            RouterSettings.MAX_INDEX_BYTES,
+                            (long) (memoryBytes() * s.get(RouterSettings.INDEX_MEMORY_SHARE)));
+            return share <= byLimits.budgetBytes()
+                    ? byLimits
+                    : PrefixIndexConfig.within(s.get(RouterSettings.MAX_WORKERS), share);
+        }
+        return s.get(RouterSettings.INDEX_BYTES) == RouterSettings.BY_LIMITS
+                ? byLimits
+                : byLimits.withBudgetBytes(s.get(RouterSettings.INDEX_BYTES));
+    }
+
+    /** Sizes and times of the event pipeline. */
+    static IndexPipelineConfig indexPipeline(Settings s) {
+        final ZmqConfig usual = ZmqConfig.defaults();
+        final int pollers = s.get(RouterSettings.EVENT_POLLERS);
+        final long receiveBytes = s.get(RouterSettings.EVENT_RECEIVE_BYTES);
+        final int reconnectMs = millis(s.get(RouterSettings.EVENT_RECONNECT));
+        final int reconnectMaxMs = millis(s.get(RouterSettings.EVENT_RECONNECT_MAX));
+        if (reconnectMaxMs < reconnectMs) {
+            throw new IllegalArgumentException(
+                    RouterSettings.EVENT_RECONNECT_MAX
+                            + "="
+                            + reconnectMaxMs
+                            + " must be "
+                            + RouterSettings.EVENT_RECONNECT
+                            + "="
+                            + reconnectMs
+                            + " or more");
+        }
+        return IndexPipelineConfig.defaults()
+                .withRingSize(s.get(RouterSettings.EVENT_RING_SIZE))
+                .withZmq(
+                        new ZmqConfig(
+                                pollers == 0 ? usual.pollers() : pollers,
+                                millis(s.get(RouterSettings.EVENT_CONNECT_TIMEOUT)),
+                                reconnectMs,
+                                reconnectMaxMs,
+                                s.get(RouterSettings.MAX_EVENT_BYTES),
+                                s.get(RouterSettings.EVENT_WAITING_MESSAGES),
+                                s.get(RouterSettings.EVENT_WAITING_BYTES),
+                                receiveBytes == 0 ? usual.receiveBytes() : receiveBytes,
+                                s.get(RouterSettings.CONCURRENT_REPLAYS),
+                                millis(s.get(RouterSettings.REPLAY_TIMEOUT)),
+                                s.get(RouterSettings.REPLAY_ATTEMPTS),
+                                millis(s.get(RouterSettings.REPLAY_TAIL_CHECK))));
+    }
+
+    /** When a source counts as stale that does not say so itself. */
+    static FreshnessLimits freshness(Settings s) {
+        return new FreshnessLimits(
+                s.get(RouterSettings.STALE_AFTER).toNanos(),
+                s.get(RouterSettings.STALE_AFTER_PROMPTS),
+                s.get(RouterSettings.STALE_DECAY).toNanos());
+    }
+
+    private static int millis(Duration duration) {
+        return (int) Math.min(Integer.MAX_VALUE, duration.toMillis());
+    }
+
+    /** What is predicted of workers without events; null for nothing. */
+    private static PredictedPrefixesConfig predicted(Settings s) {
+        return s.get(RouterSettings.APPROXIMATE)
+                ? new PredictedPrefixesConfig(
+                        s.get(RouterSettings.MAX_WORKERS),
+                        s.get(RouterSettings.MAX_TREE_SIZE),
+                        s.get(RouterSettings.PRUNE_TARGET_RATIO),
+                        s.get(RouterSettings.TTL).toNanos())
+                : null;
+    }
+
+    /**
+     * Collects what a router is made by. Every setting is a row of {@link RouterSettings} and has a
+     * default; {@code blockSize} must match the engines. A value out of range is refused when it is
+     * set. Owned by one thread.
+     */
+    public static final class Builder {
+        private Settings.Builder settings = Settings.builder(RouterSettings.TABLE);
+        private PredictedPrefixesConfig predictedOrNull; // null: by the settings
+        private CostModel costModel = CostModel.LINEAR;
+        private RandomSource randomOrNull; // null: by the settings
+        private LongSupplier clockOrNull; // null: a thread of the router ticks, by nanoTime
+
+        Builder() {}
+
+        /**
+         * Sets a knob.
+         *
+         * @param setting a row of {@link RouterSettings}
+         * @param value in its range
+         * @return this
+         * @throws IllegalArgumentException if it is out of range
+         */
+        public <T> Builder set(Setting<T> setting, T value) {
+            settings.set(setting, value);
+            return this;
+        }
+
+        /**
+         * Sets a knob by name.
+         *
+         * @param name of a row of {@link RouterSettings}, as in flags and files
+         * @param value as it is written there
+         * @return this
+         * @throws IllegalArgumentException if there is no such knob, or it has no such value
+         */
+        public Builder set(String name, String value) {
+            settings.parse(RouterSettings.TABLE.named(name), value, Settings.Source.CODE, "code");
+            return this;
+        }
+
+        /**
+         * Takes over all values; those set before are dropped.
+         *
+         * @param values of these settings, and of any others, which are not read
+         * @return this
+         */
+        public Builder settings(Settings values) {
+            settings = values.toBuilder();
+            return this;
+        }
+
+        /** Sets {@link RouterSettings#BLOCK_SIZE}. */
+        public Builder blockSize(int tokens) {
+            return set(RouterSettings.BLOCK_SIZE, tokens);
+        }
+
+        /** Sets {@link RouterSettings#MAX_WORKERS}. */
+        public Builder maxWorkers(int count) {
+            return set(RouterSettings.MAX_WORKERS, count);
+        }
+
+        /** Sets {@link RouterSettings#MAX_BLOCKS} and {@link RouterSettings#MAX_HELD_BLOCKS}. */
+        public Builder maxBlocks(long distinct, long held) {
+            return set(RouterSettings.MAX_BLOCKS, distinct)
+                    .set(RouterSettings.MAX_HELD_BLOCKS, held);
+        }
+
+        /** Sets {@link RouterSettings#INDEX_BYTES}. */
+        public Builder indexBytes(long bytes) {
+            return set(RouterSettings.INDEX_BYTES, bytes);
+        }
+
+        /** Sets {@link RouterSettings#MAX_ACTIVE_REQUESTS}. */
+        public Builder maxActiveRequests(int count) {
+            return set(RouterSettings.MAX_ACTIVE_REQUESTS, count);
+        }
+
+        /** Sets {@link RouterSettings#MAX_BLOCKS_PER_REQUEST}. */
+        public Builder maxBlocksPerRequest(int count) {
+            return set(RouterSettings.MAX_BLOCKS_PER_REQUEST, count);
+        }
+
+        /** Sets {@link RouterSettings#MODE}. */
+        public Builder mode(RoutingMode routingMode) {
+            return set(RouterSettings.MODE, routingMode);
+        }
+
+        /** Sets {@link RouterSettings#OVERLAP_WEIGHT}. */
+        public Builder overlapWeight(double weight) {
+            return set(RouterSettings.OVERLAP_WEIGHT, weight);
+        }
+
+        /** Sets {@link RouterSettings#TEMPERATURE}. */
+        public Builder temperature(double value) {
+            return set(RouterSettings.TEMPERATURE, value);
+        }
+
+        /** Sets {@link RouterSettings#DEGRADED_CREDIT}. */
+        public Builder degradedCredit(double credit) {
+            return set(RouterSettings.DEGRADED_CREDIT, credit);
+        }
+
+        /** Sets {@link RouterSettings#TRACK_OUTPUT_BLOCKS}. */
+        public Builder trackOutputBlocks(boolean track) {
+            return set(RouterSettings.TRACK_OUTPUT_BLOCKS, track);
+        }
+
+        /** Sets {@link RouterSettings#BOOKING_WAIT}. */
+        public Builder bookingWait(WaitMode mode) {
+            return set(RouterSettings.BOOKING_WAIT, mode);
+        }
+
+        /**
+         * Predicts what workers hold that have no event source: a worker is taken to hold the full
+         * blocks of every prompt that was booked on it in the last {@code ttlNs}, as long as they
+         * fit. A worker with an event source is judged by its events alone. Ages are measured by
+         * {@link KvRouter#tick}, to its accuracy: without ticks nothing grows old.
+         *
+         * <p>A predicted block counts as a cached one; {@link Decision#state} says {@link
+         * IndexState#PREDICTED}. {@link RouterSettings#APPROXIMATE} and the rows after it do the
+         * same with usual sizes.
+         *
+         * @param config limits and ages, instead of those of the settings; its worker slots are set
+         *     to {@code maxWorkers}
+         * @return this
+         */
+        public Builder routedPrefixes(PredictedPrefixesConfig config) {
+            predictedOrNull = config;
+            return this;
+        }
+
+        /**
+         * The cost function.
+         *
+         * @param model default {@link CostModel#LINEAR}
+         * @return this
+         */
+        public Builder costModel(CostModel model) {
+            costModel = Objects.requireNonNull(model, "costModel");
+            return this;
+        }
+
+        /**
+         * The random source of ties, sampling and random mode.
+         *
+         * @param source default by {@link RouterSettings#SEED}
+         * @return this
+         */
+        public Builder random(RandomSource source) {
+            randomOrNull = Objects.requireNonNull(source, "random");
+            return this;
+        }
+
+        /**
+         * Has the embedder call {@link KvRouter#tick}, a few times a second, instead of a thread of
+         * the router. For a maintenance thread that exists already, and for simulated time.
+         *
+         * @param nanoClock the clock of its ticks and of all deadlines; read by {@link
+         *     KvRouter#reserve}, on its callers' threads
+         * @return this
+         */
+        public Builder tickedBy(LongSupplier nanoClock) {
+            clockOrNull = Objects.requireNonNull(nanoClock, "nanoClock");
+            return this;
+        }
+
+        /**
+         * Allocates the off-heap memory and starts the two writer threads, and the one that ticks.
+         *
+         * @return a router without workers
+         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
+         */
+        public KvRouter build() {
+            return KvRouter.start(new RouterConfig(this), new PartMaker());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+package io.kvasir.router;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.pipeline.BookingPipeline;
+import io.kvasir.pipeline.IndexPipeline;
+
+import java.util.List;
+
+/**
+ * Memory and writer threads of one router: made together, or not at all, and given back together.
+ * All memory is behind one gate.
+ */
+final class RouterParts implements AutoCloseable {
+    static final String NAME = "the router";
+
+    final MemoryGate gate = new MemoryGate(NAME);
+    final LoadBoard board;
+    final PrefixIndex index;
+    final ActiveRequests active;
+    final PredictedPrefixes predictedOrNull; // null when nothing is predicted
+    final IndexPipeline indexPipeline;
+    final BookingPipeline bookingPipeline;
+
+    /**
+     * @throws OutOfMemoryError if the operating system or the JVM refuses the memory or a thread
+     */
+    RouterParts(RouterConfig config, PartMaker maker) {
+        IndexPipeline started = null;
+        try {
+            index = maker.index(config, gate);
+            board = new LoadBoard(index.config().maxWorkerSlots());
+            active = maker.activeRequests(config, index, board, gate);
+            final PredictedPrefixesConfig predicted = config.predictedOrNull();
+            predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);
+            started = maker.indexPipeline(config, index);
+            bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull);
+            indexPipeline = started;
+        } catch (Throwable t) {
+            gate.close();
+            if (started != null) {
+                started.close();
+            }
+            throw t;
+        }
+    }
+
+    /**
+     * Throws {@link ClosedException} once the gate is closed, which a close with time does first.
+     */
+    void checkOpen() {
+        if (gate.isClosed()) {
+            throw new ClosedException(NAME);
+        }
+    }
+
+    /** Reads what is used and what was refused. */
+    RouterStatus status(long forgottenLeases) {
+        return new RouterStatus(
+                usages(),
+                new RouterStatus.Refusals(
+                        index.capacityRefusals(),
+                        index.missingParents(),
+                        index.evictedBlocks(),
+                        index.unknownParents(),
+                        index.invalidStores(),
+                        index.conflictingStores(),
+                        index.unknownRemovals(),
+                        indexPipeline.refused(),
+                        bookingPipeline.refused(),
+                        active.refusals()),
+                active.pathlessBookings(),
+                active.expiredLeases(),
+                forgottenLeases,
+                active.corrections(),
+                indexPipeline.failures() + bookingPipeline.failures());
+    }
+
+    private List<RouterStatus.Usage> usages() {
+        return List.of(
+                new RouterStatus.Usage(
+                        "index-blocks",
+                        RouterSettings.MAX_BLOCKS,
+                        index.blocks(),
+                        index.config().maxBlocks()),
+                new RouterStatus.Usage(
+                        "index-held-blocks",
+                        RouterSettings.MAX_HELD_BLOCKS,
+                        index.heldBlocks(),
+                        index.config().maxHeldBlocks()),
+                new RouterStatus.Usage(
+                        "index-bytes",
+                        RouterSettings.INDEX_BYTES,
+                        index.usedBytes(),
+                        index.config().budgetBytes()),
+                new RouterStatus.Usage(
+                        "event-ring",
+                        RouterSettings.EVENT_RING_SIZE,
+                        indexPipeline.backlog(),
+                        indexPipeline.ringSize()),
+                new RouterStatus.Usage(
+                        "booking-ring",
+                        RouterSettings.MAX_ACTIVE_REQUESTS,
+                        bookingPipeline.backlog(),
+                        bookingPipeline.ringSize()),
+                new RouterStatus.Usage(
+                        "active-requests",
+                        RouterSettings.MAX_ACTIVE_REQUESTS,
+                        active.activeRequests(),
+                        active.config().maxRequests()));
+    }
+
+    /** Stops the writers, and gives the memory back once no caller is inside. */
+    @Override
+    public void close() {
+        gate.close();
+        indexPipeline.close();
+        bookingPipeline.close();
+    }
+}

@@ -1,0 +1,231 @@
+package io.kvasir.router;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.EventSource;
+import io.kvasir.pipeline.FreshnessLimits;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceConfig;
+
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * The registered workers: gives each a slot and its event source, and takes both back.
+ *
+ * <p>Any thread. Changes take the lock of this object, under which nothing waits for a writer; the
+ * set of workers is read without it.
+ */
+final class WorkerRegistry implements AutoCloseable {
+    private static final long READY_POLL_MS = 1;
+
+    /** How long a new worker may wait for the slot of a removed one to be swept. */
+    private static final long SLOT_WAIT_NS = 5_000_000_000L;
+
+    private final RouterParts parts;
+    private final int blockSize;
+    private final long hashSeed;
+    private final FreshnessLimits freshness;
+    private final WorkerSlots slots;
+    private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
+    private final int[] generations; // workers removed so far, per slot; guarded by this
+    private volatile WorkerSet workers = WorkerSet.EMPTY;
+    private volatile boolean closed;
+
+    /** By which a worker is registered once. */
+    private record NamedRank(String name, int dpRank) {
+        static NamedRank of(WorkerSpec spec) {
+            return new NamedRank(spec.name(), spec.dpRank());
+        }
+    }
+
+    WorkerRegistry(RouterConfig config, RouterParts parts) {
+        this.parts = parts;
+        blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        hashSeed = config.hashSeed();
+        freshness = RouterConfig.freshness(config.settings());
+        slots = new WorkerSlots(parts.board.slots());
+        generations = new int[parts.board.slots()];
+    }
+
+    /** The workers that are registered now. */
+    WorkerSet current() {
+        return workers;
+    }
+
+    /** See {@link KvRouter#addWorker}. */
+    Worker add(WorkerSpec spec) {
+        checkNew(spec);
+        final int slot = slots.take(SLOT_WAIT_NS);
+        if (slot < 0) {
+            throw new IllegalStateException(
+                    "no slot left for worker "
+                            + spec.name()
+                            + ": max-workers="
+                            + slots.count()
+                            + "; raise max-workers");
+        }
+        try {
+            return register(spec, slot);
+        } catch (Throwable t) {
+            parts.board.open(slot, false);
+            sweep(slot);
+            throw t;
+        }
+    }
+
+    private synchronized void checkNew(WorkerSpec spec) {
+        checkOpen();
+        if (spec.events() != null) {
+            checkBlockSize(spec.events());
+        }
+        final Worker other = named.get(NamedRank.of(spec));
+        if (other != null) {
+            throw new IllegalArgumentException("worker " + other + " is registered already");
+        }
+    }
+
+    private synchronized Worker register(WorkerSpec spec, int slot) {
+        checkNew(spec); // again: the wait was without the lock
+        parts.board.reset(slot);
+        final EventSource source =
+                spec.events() == null
+                        ? null
+                        : parts.indexPipeline.openZmq(ofThisRouter(spec.events(), slot));
+        try {
+            final Worker worker =
+                    new Worker(
+                            spec,
+                            slot,
+                            generations[slot],
+                            parts.board,
+                            parts.index,
+                            parts.predictedOrNull == null
+                                    ? IndexState.DEGRADED
+                                    : IndexState.PREDICTED);
+            worker.source(source);
+            workers = workers.with(worker);
+            named.put(NamedRank.of(spec), worker);
+            return worker;
+        } catch (Throwable t) {
+            if (source != null) {
+                source.close();
+            }
+            throw t;
+        }
+    }
+
+    /** See {@link KvRouter#openDirect}. */
+    synchronized EngineStream openDirect(Worker worker, SourceConfig source) {
+        checkOpen();
+        checkBlockSize(source);
+        if (workers.at(worker.slot()) != worker) {
+            throw new IllegalArgumentException(
+                    "worker " + worker + " is not registered; it may have been removed");
+        }
+        final EventSource before = worker.source();
+        if (before != null) {
+            before.close();
+        }
+        final EngineStream stream =
+                parts.indexPipeline.openDirect(ofThisRouter(source, worker.slot()));
+        worker.source(stream);
+        return stream;
+    }
+
+    /** What the router decides of a source; its limits of staleness only where it has none. */
+    private SourceConfig ofThisRouter(SourceConfig source, int slot) {
+        final SourceConfig own = source.withSlot(slot).withHashSeed(hashSeed);
+        return own.freshness().equals(FreshnessLimits.DEFAULT) ? own.withFreshness(freshness) : own;
+    }
+
+    private void checkBlockSize(SourceConfig source) {
+        if (source.blockSize() != blockSize) {
+            throw new IllegalArgumentException(
+                    "events of "
+                            + source.name()
+                            + " have blockSize="
+                            + source.blockSize()
+                            + ", the router has blockSize="
+                            + blockSize
+                            + ": no prompt could match; set both to the engine's");
+        }
+    }
+
+    /** See {@link KvRouter#removeWorker}. */
+    void remove(Worker worker) {
+        if (takeOut(worker)) {
+            sweep(worker.slot());
+            final EventSource source = worker.source();
+            if (source != null) {
+                source.close(); // may wait; what it still sends is of an earlier slot generation
+            }
+        }
+    }
+
+    private synchronized boolean takeOut(Worker worker) {
+        if (workers.at(worker.slot()) != worker) {
+            return false;
+        }
+        workers = workers.without(worker);
+        named.remove(new NamedRank(worker.name(), worker.dpRank()));
+        worker.markRemoved();
+        return true;
+    }
+
+    /**
+     * Has both writers sweep a slot; the next worker gets it then. Without the lock: the booking
+     * ring is waited for when it is full, and until the slot is swept it has no other worker.
+     */
+    private void sweep(int slot) {
+        synchronized (this) {
+            generations[slot]++;
+        }
+        final Runnable swept = slots.sweep(slot, 2);
+        parts.bookingPipeline.workerGone(slot, swept);
+        try {
+            parts.indexPipeline.retire(slot, swept);
+        } catch (ClosedException e) {
+            // the router was closed meanwhile, and no slot is given out any more
+        }
+    }
+
+    /** See {@link KvRouter#awaitReady}. */
+    boolean awaitReady(Duration limit) throws InterruptedException {
+        final long deadline = System.nanoTime() + limit.toNanos();
+        for (Worker worker : workers.workers()) {
+            while (!worker.ready()) {
+                checkOpen();
+                if (System.nanoTime() - deadline >= 0) {
+                    return false;
+                }
+                Thread.sleep(READY_POLL_MS);
+            }
+        }
+        checkOpen(); // a closed router has no workers that are not ready
+        return true;
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new ClosedException(RouterParts.NAME);
+        }
+    }
+
+    /** Takes all workers out, and closes their sources. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        slots.close();
+        for (Worker worker : workers.workers()) {
+            worker.markRemoved();
+            final EventSource source = worker.source();
+            if (source != null) {
+                source.close();
+            }
+        }
+        workers = WorkerSet.EMPTY;
+        named.clear();
+    }
+}
