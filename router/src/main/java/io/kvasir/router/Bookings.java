@@ -55,7 +55,7 @@ final class Bookings {
                         request.localHashes,
                         request.blockCount,
                         request.tokenCount() - decision.predictedCachedTokens(),
-                        request.blockCount - decision.activePrefixOf(worker.slot()),
+                        request.blockCount - decision.activePrefixBlocks(),
                         request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
                         worker.state() == IndexState.PREDICTED);
         if (number == BookingPipeline.NONE) {

@@ -4,7 +4,7 @@ import io.kvasir.core.radix.OverlapScores;
 
 /**
  * The sets of slots that a match found to hold the same, kept beyond the next match. Owned by
- * {@link MatchedGroups}.
+ * {@link SharedCosts}.
  */
 final class DepthSets {
     private int sets;
@@ -42,13 +42,19 @@ final class DepthSets {
         return deepest;
     }
 
-    int depth(int set) {
-        return depths[set];
+    /** Slots of a set in a group, one bit each, lowest first. */
+    private long slots(int set, int group) {
+        return slots[set * groups + group];
     }
 
-    /** Slots of a set in a group, one bit each, lowest first. */
-    long slots(int set, int group) {
-        return slots[set * groups + group];
+    /** The same; after the last set all, for those that are in none. */
+    long slotsOrRest(int set, int group) {
+        return set < sets ? slots(set, group) : -1;
+    }
+
+    /** Depth of a set; after the last one 0. */
+    int depthOrNone(int set) {
+        return set < sets ? depths[set] : 0;
     }
 
     /** Whether any slot of a group is in a set. */

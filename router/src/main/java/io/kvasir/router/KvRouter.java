@@ -61,13 +61,8 @@ public final class KvRouter implements AutoCloseable {
         parts = new RouterParts(config, maker);
         registry = new WorkerRegistry(config, parts);
         bookings = new Bookings(config, parts);
-        selector =
-                new WorkerSelector(
-                        config.costModel(),
-                        config.random(),
-                        parts.board,
-                        config.get(RouterSettings.DEGRADED_CREDIT));
-        matcher = new PromptMatcher(parts, selector, registry::current);
+        selector = new WorkerSelector(config.costModel(), config.random());
+        matcher = new PromptMatcher(config, parts, registry::current);
     }
 
     /** Makes a router; what was taken is given back when a step fails. */
@@ -232,8 +227,8 @@ public final class KvRouter implements AutoCloseable {
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
         begin(request, out);
-        matcher.match(request, out);
-        selector.choose(out);
+        matcher.match(request, out.selection());
+        selector.choose(out.selection());
     }
 
     /**
@@ -252,19 +247,20 @@ public final class KvRouter implements AutoCloseable {
             RouteRequest request, OverlapScores cached, OverlapScores active, Decision out)
             throws RouteException {
         begin(request, out);
-        matcher.take(request, cached, active, out);
-        selector.choose(out);
+        matcher.take(request, cached, active, out.selection());
+        selector.choose(out.selection());
     }
 
     private void begin(RouteRequest request, Decision out) {
         request.checkMadeFor(this);
         request.hash();
-        out.begin(
-                request,
-                blockSize,
-                request.mode() == null ? mode : request.mode(),
-                Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight)),
-                request.temperatureOr(temperature));
+        out.selection()
+                .begin(
+                        request,
+                        blockSize,
+                        request.mode() == null ? mode : request.mode(),
+                        Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight)),
+                        request.temperatureOr(temperature));
     }
 
     /**

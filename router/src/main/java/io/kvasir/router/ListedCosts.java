@@ -1,20 +1,19 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.LoadBoardDescriptor;
-import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.IndexState;
 
 import java.util.Arrays;
 
 /**
- * Relative costs of the slots in those groups of 64 that are looked at slot by slot: weighted load,
- * less the blocks that need no prefill, less the blocks that are in use there already. Owned by
- * {@link MatchedGroups}.
+ * Relative costs in those groups of 64 that are computed slot by slot: weighted load, less the
+ * blocks that need no prefill, less the blocks that are in use there already. Owned by {@link
+ * CandidateCosts}.
  *
  * <p>Finding the lowest is a search with bounds. A group is priced, which means a cost of its own
- * for each slot, only if no bound says that it cannot have the lowest; a bound is a look in whole
- * numbers at many slots at once, of a chunk of groups where all are listed, else of one. Costs are
+ * for each slot, only if no bound says that it cannot have the lowest; a bound compares whole
+ * numbers of many slots at once, of a chunk of groups where all are listed, else of one. Costs are
  * first computed as if all overlaps could be trusted, which is a bound too; a settled group's are
  * exact.
  */
@@ -29,6 +28,8 @@ final class ListedCosts {
     private static final byte LISTED = 1;
     private static final byte PRICED = 2;
     private static final byte SETTLED = 3;
+
+    private final Candidates candidates;
 
     private int[] list = {}; // unless all are listed
     private int count;
@@ -47,14 +48,18 @@ final class ListedCosts {
     private double[] credits = {}; // where the slot overlaps and the group is settled
     private IndexState[] states = {}; // where the slot overlaps and the group is settled
 
+    ListedCosts(Candidates candidates) {
+        this.candidates = candidates;
+    }
+
     /**
-     * Forgets all groups.
+     * Forgets all groups, and makes room for those of the candidates.
      *
-     * @param groups number that there is to be room for
      * @param reusable most blocks that an engine reuses of the prompt
      * @param weight what a block less to prefill counts
      */
-    void clear(int groups, int reusable, double weight) {
+    void clear(int reusable, double weight) {
+        final int groups = candidates.groups();
         if (all) {
             Arrays.fill(known, 0, count, UNLISTED);
         } else {
@@ -87,8 +92,9 @@ final class ListedCosts {
         copy(group, group + 1, cached, active);
     }
 
-    /** Lists so many groups, none of which is listed yet. */
-    void addAll(int groups, OverlapScores cached, OverlapScores active) {
+    /** Lists all groups, none of which is listed yet. */
+    void addAll(OverlapScores cached, OverlapScores active) {
+        final int groups = candidates.groups();
         Arrays.fill(known, 0, groups, LISTED);
         Arrays.fill(least, 0, groups, Double.NEGATIVE_INFINITY);
         count = groups;
@@ -102,62 +108,60 @@ final class ListedCosts {
         deepest = cached.deepest();
     }
 
-    boolean isListed(int group) {
+    boolean contains(int group) {
         return known[group] != UNLISTED;
     }
 
     /**
-     * The lowest cost in all listed groups, all overlaps trusted.
+     * The lowest cost of a candidate in all listed groups, all overlaps trusted.
      *
-     * @param candidates by group, slots that may be chosen, one bit each
      * @return infinite when there is none
      */
-    double lowest(LoadSnapshot loads, long[] candidates) {
+    double lowest() {
         if (all && count > CHUNK_GROUPS) {
-            return lowestOfChunks(loads, candidates);
+            return lowestOfChunks();
         }
-        return lowest(loads, 0, count, candidates, Double.POSITIVE_INFINITY);
+        return lowest(0, count, Double.POSITIVE_INFINITY);
     }
 
-    private double lowestOfChunks(LoadSnapshot loads, long[] candidates) {
+    private double lowestOfChunks() {
         final int chunks = (count + CHUNK_GROUPS - 1) / CHUNK_GROUPS;
         int first = 0;
         for (int chunk = 0; chunk < chunks; chunk++) {
             final int from = chunk * CHUNK_GROUPS;
             final int to = Math.min(from + CHUNK_GROUPS, count);
-            leastOfChunk[chunk] = bound(loads, from, to);
+            leastOfChunk[chunk] = bound(from, to);
             Arrays.fill(least, from, to, leastOfChunk[chunk]);
             first = leastOfChunk[chunk] < leastOfChunk[first] ? chunk : first;
         }
         // the others hardly reach below the first then
-        double lowest = lowestOfChunk(loads, first, candidates, Double.POSITIVE_INFINITY);
+        double lowest = lowestOfChunk(first, Double.POSITIVE_INFINITY);
         for (int chunk = 0; chunk < chunks; chunk++) {
             if (chunk != first && leastOfChunk[chunk] <= lowest) {
-                lowest = lowestOfChunk(loads, chunk, candidates, lowest);
+                lowest = lowestOfChunk(chunk, lowest);
             }
         }
         return lowest;
     }
 
-    private double lowestOfChunk(LoadSnapshot loads, int chunk, long[] candidates, double lowest) {
+    private double lowestOfChunk(int chunk, double lowest) {
         final int from = chunk * CHUNK_GROUPS;
-        return lowest(loads, from, Math.min(from + CHUNK_GROUPS, count), candidates, lowest);
+        return lowest(from, Math.min(from + CHUNK_GROUPS, count), lowest);
     }
 
-    /** The lowest cost so far and in the groups at some places of the list. */
-    private double lowest(
-            LoadSnapshot loads, int from, int to, long[] candidates, double lowestBefore) {
+    /** The lowest cost so far and in the groups from one index of the list to another. */
+    private double lowest(int from, int to, double lowestBefore) {
         if (from == to) {
             return lowestBefore;
         }
         if (to - from > 1) { // else there is nothing to spare
             for (int i = from; i < to; i++) {
-                least[group(i)] = bound(loads, group(i), group(i) + 1);
+                least[group(i)] = bound(group(i), group(i) + 1);
             }
         }
-        double lowest = priced(loads, leastOf(from, to), candidates, lowestBefore);
+        double lowest = priced(leastOf(from, to), lowestBefore);
         for (int i = from; i < to; i++) {
-            lowest = priced(loads, group(i), candidates, lowest);
+            lowest = priced(group(i), lowest);
         }
         return lowest;
     }
@@ -166,7 +170,7 @@ final class ListedCosts {
         return all ? i : list[i];
     }
 
-    /** The group with the least cost or bound at some places of the list, at least one. */
+    /** The group with the least cost or bound from one index of the list to another. */
     private int leastOf(int from, int to) {
         int first = group(from);
         for (int i = from + 1; i < to; i++) {
@@ -175,35 +179,37 @@ final class ListedCosts {
         return first;
     }
 
-    private double bound(LoadSnapshot loads, int from, int to) {
+    private double bound(int from, int to) {
         final int below =
-                loads.leastLess(
-                        from * GROUP_SLOTS,
-                        to * GROUP_SLOTS,
-                        overlaps,
-                        reusableBlocks,
-                        activePrefixes);
+                candidates
+                        .loads()
+                        .leastLess(
+                                from * GROUP_SLOTS,
+                                to * GROUP_SLOTS,
+                                overlaps,
+                                reusableBlocks,
+                                activePrefixes);
         final double more = Math.max(0, blockWeight - 1) * Math.min(deepest, reusableBlocks);
         return below - 1 - more; // rounding makes up less than a block
     }
 
     /** Prices a group if it could be as low as the lowest so far. */
-    private double priced(LoadSnapshot loads, int group, long[] candidates, double lowest) {
+    private double priced(int group, double lowest) {
         if (least[group] > lowest || known[group] >= PRICED) {
             return lowest;
         }
-        return Math.min(lowest, price(loads, group, candidates));
+        return Math.min(lowest, price(group));
     }
 
     /** Gives each slot of a group a cost; the lowest one. */
-    private double price(LoadSnapshot loads, int group, long[] candidates) {
+    private double price(int group) {
         final int from = group * GROUP_SLOTS;
-        loads.copyWeighted(group, relative);
+        candidates.loads().copyWeighted(group, relative);
         for (int i = from; i < from + GROUP_SLOTS; i++) {
             final int reused = Math.min(overlaps[i], reusableBlocks);
             relative[i] = relative[i] - reused * blockWeight - activePrefixes[i];
         }
-        for (long out = ~candidates[group]; out != 0; out &= out - 1) {
+        for (long out = ~candidates.slots(group); out != 0; out &= out - 1) {
             relative[from + Long.numberOfTrailingZeros(out)] = Double.POSITIVE_INFINITY;
         }
         least[group] = minimum(from);
@@ -223,18 +229,16 @@ final class ListedCosts {
      * The lowest cost in all listed groups, as far as the overlaps can be trusted; after {@link
      * #lowest}.
      *
-     * @param candidates as there
      * @return infinite when there is none
      */
-    double lowestSettled(
-            LoadSnapshot loads, WorkerSet roster, long[] candidates, double degradedCredit) {
+    double lowestSettled() {
         double lowest = Double.POSITIVE_INFINITY;
         if (count > 0) {
             final int first = leastOf(0, count);
-            lowest = settled(loads, roster, first, candidates, degradedCredit, lowest);
+            lowest = settled(first, lowest);
         }
         for (int i = 0; i < count; i++) {
-            lowest = settled(loads, roster, group(i), candidates, degradedCredit, lowest);
+            lowest = settled(group(i), lowest);
         }
         return lowest;
     }
@@ -244,45 +248,39 @@ final class ListedCosts {
      *
      * @return the lowest cost then
      */
-    double settled(
-            LoadSnapshot loads,
-            WorkerSet roster,
-            int group,
-            long[] candidates,
-            double degradedCredit,
-            double lowest) {
+    double settled(int group, double lowest) {
         if (known[group] == SETTLED) {
             return lowest;
         }
-        priced(loads, group, candidates, lowest);
+        priced(group, lowest);
         if (least[group] > lowest) {
             return lowest;
         }
-        settle(roster, group, candidates[group], degradedCredit);
+        settle(group);
         return Math.min(lowest, least[group]);
     }
 
     /** Makes sure of the costs of all listed groups. */
-    void settleAll(LoadSnapshot loads, WorkerSet roster, long[] candidates, double degradedCredit) {
+    void settleAll() {
         for (int i = 0; i < count; i++) {
-            price(loads, group(i), candidates);
-            settle(roster, group(i), candidates[group(i)], degradedCredit);
+            price(group(i));
+            settle(group(i));
         }
     }
 
     /** Corrects the costs of a priced group, which grow or stay. */
-    private void settle(WorkerSet roster, int group, long candidates, double degradedCredit) {
+    private void settle(int group) {
         boolean changed = false;
-        for (long rest = candidates; rest != 0; rest &= rest - 1) {
+        for (long rest = candidates.slots(group); rest != 0; rest &= rest - 1) {
             final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
             if (overlaps[slot] == 0) {
                 continue;
             }
-            final IndexState state = roster.at(slot).state();
+            final IndexState state = candidates.state(slot);
             if (states[slot] != state) {
                 states[slot] = state; // hardly ever: storing a reference has a barrier
             }
-            final double credit = roster.at(slot).credit(degradedCredit);
+            final double credit = candidates.credit(slot);
             credits[slot] = credit;
             if (credit != 1) {
                 final int reused = Math.min(overlaps[slot], reusableBlocks);

@@ -8,16 +8,16 @@ import java.util.function.Supplier;
 /**
  * Finds what every worker has to do with a prompt at one moment: what it holds by its events or by
  * prediction, what running requests use there, and how loaded it is. Any thread, each with its own
- * request and decision; takes no lock.
+ * request and selection; takes no lock.
  */
 final class PromptMatcher {
     private final RouterParts parts;
-    private final WorkerSelector selector;
+    private final double degradedCredit;
     private final Supplier<WorkerSet> workers;
 
-    PromptMatcher(RouterParts parts, WorkerSelector selector, Supplier<WorkerSet> workers) {
+    PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
-        this.selector = selector;
+        degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
         this.workers = workers;
     }
 
@@ -26,16 +26,16 @@ final class PromptMatcher {
      *
      * @throws io.kvasir.core.memory.ClosedException if the router is closed
      */
-    void match(RouteRequest request, Decision out) {
+    void match(RouteRequest request, Selection out) {
         final int lane = parts.gate.enterOrThrow();
         try {
             WorkerSet seen;
             do {
                 // before the match: a slot's next tenant cannot be in it yet
                 seen = workers.get();
-                out.eventSequences(seen, parts.index);
+                out.begin(seen, parts.index);
                 matchInside(request, seen);
-                selector.look(request, request.cached, request.active, out);
+                out.fill(request, request.cached, request.active, parts.board, degradedCredit);
             } while (seen != workers.get()); // a slot may be open for its next tenant by now
         } finally {
             parts.gate.exit(lane);
@@ -50,13 +50,13 @@ final class PromptMatcher {
      * @param active leading blocks that running requests of each worker slot use
      * @throws io.kvasir.core.memory.ClosedException if the router is closed
      */
-    void take(RouteRequest request, OverlapScores cached, OverlapScores active, Decision out) {
+    void take(RouteRequest request, OverlapScores cached, OverlapScores active, Selection out) {
         parts.checkOpen();
         WorkerSet seen;
         do {
             seen = workers.get();
-            out.noEventSequences(seen);
-            selector.look(request, cached, active, out);
+            out.begin(seen);
+            out.fill(request, cached, active, parts.board, degradedCredit);
         } while (seen != workers.get());
         parts.checkOpen();
     }

@@ -1,0 +1,175 @@
+package io.kvasir.router;
+
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.pipeline.IndexState;
+
+import java.util.Arrays;
+
+/**
+ * The workers at one moment, their loads, and which of them may be chosen for one request. Owned by
+ * a {@link Selection}; reused, so that a further selection copies only loads that have changed.
+ */
+final class Candidates {
+    private static final long[] NO_GROUPS = {};
+
+    private WorkerSet workers = WorkerSet.EMPTY;
+    private LoadSnapshot loads = new LoadSnapshot(1);
+    private double degradedCredit;
+    private Worker pinned; // null for any
+    private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
+    private long[] slots = NO_GROUPS; // by group: slots that may be chosen
+    private int count;
+
+    /** Takes a set of workers, of which none may be chosen yet. */
+    void begin(WorkerSet registered) {
+        workers = registered;
+        count = 0;
+    }
+
+    /**
+     * Takes the loads and what the request allows; from here on the numbers stand still.
+     *
+     * @param tokenWeight blocks that a token to prefill counts
+     * @param creditWhenDegraded what a cached block counts while events are known to be missing
+     */
+    void fill(
+            RouteRequest request, LoadBoard board, double tokenWeight, double creditWhenDegraded) {
+        if (loads.slots() != board.slots()) {
+            loads = new LoadSnapshot(board.slots());
+        }
+        loads.refresh(board, tokenWeight);
+        degradedCredit = creditWhenDegraded;
+        bar(request);
+        count = 0;
+        for (int group = 0; group < workers.groups(); group++) {
+            slots[group] = workers.slots(group) & loads.openSlots(group) & ~barred[group];
+            count += Long.bitCount(slots[group]);
+        }
+    }
+
+    private void bar(RouteRequest request) {
+        pinned = request.pinned();
+        if (barred.length < workers.groups()) {
+            barred = new long[workers.groups()];
+            slots = new long[workers.groups()];
+        }
+        Arrays.fill(barred, pinned == null ? 0 : -1);
+        if (pinned != null && workers.at(pinned.slot()) == pinned) {
+            barred[pinned.slot() / Long.SIZE] = ~(1L << pinned.slot());
+        }
+        for (int i = 0; i < request.excludedCount(); i++) {
+            final Worker worker = request.excluded(i);
+            if (workers.at(worker.slot()) == worker) {
+                barred[worker.slot() / Long.SIZE] |= 1L << worker.slot();
+            }
+        }
+    }
+
+    WorkerSet workers() {
+        return workers;
+    }
+
+    LoadSnapshot loads() {
+        return loads;
+    }
+
+    /** Number of groups of 64 slots. */
+    int groups() {
+        return workers.groups();
+    }
+
+    /** How many may be chosen. */
+    int count() {
+        return count;
+    }
+
+    /** Slots of a group that may be chosen, one bit each. */
+    long slots(int group) {
+        return slots[group];
+    }
+
+    /** Whether the worker of a slot may be chosen. */
+    boolean contains(int slot) {
+        return (slots[slot / Long.SIZE] >>> slot & 1) != 0;
+    }
+
+    /** Slot of the n-th candidate in order of slots, counted from 0. */
+    int nth(int n) {
+        int left = n;
+        for (int group = 0; group < workers.groups(); group++) {
+            final int here = Long.bitCount(slots[group]);
+            if (left < here) {
+                return group * Long.SIZE + nthBit(slots[group], left);
+            }
+            left -= here;
+        }
+        throw new IndexOutOfBoundsException("candidate " + n + " of " + count);
+    }
+
+    /** Index of the n-th set bit, counted from 0. */
+    static int nthBit(long bits, int n) {
+        long rest = bits;
+        for (int i = 0; i < n; i++) {
+            rest &= rest - 1;
+        }
+        return Long.numberOfTrailingZeros(rest);
+    }
+
+    /** The slot of the pinned worker, which is a candidate. */
+    int pinnedSlot() throws RouteException {
+        if (pinned == null) {
+            throw new RouteException(
+                    RouteException.Kind.INVALID,
+                    "mode direct needs a pinned worker and the request names none");
+        }
+        return pinned.slot();
+    }
+
+    /** Whether the request is pinned to another worker. */
+    boolean isPinnedElsewhere(Worker worker) {
+        return pinned != null && pinned != worker;
+    }
+
+    /** Whether the request excludes the worker of a slot, or is pinned to another one. */
+    boolean isBarred(int slot) {
+        return (barred[slot / Long.SIZE] >>> slot & 1) != 0;
+    }
+
+    /** How far the index can be trusted now for the worker of a slot. */
+    IndexState state(int slot) {
+        return workers.at(slot).state();
+    }
+
+    /** What a cached block counts now on the worker of a slot. */
+    double credit(int slot) {
+        return workers.at(slot).credit(degradedCredit);
+    }
+
+    /** Why there is no candidate. */
+    RouteException none() {
+        if (pinned != null) {
+            return new RouteException(
+                    RouteException.Kind.PINNED_UNAVAILABLE,
+                    "the pinned worker " + pinned + " is gone or unavailable");
+        }
+        int excluded = 0;
+        for (int group = 0; group < workers.groups(); group++) {
+            excluded += Long.bitCount(workers.slots(group) & barred[group]);
+        }
+        if (excluded > 0) {
+            return new RouteException(
+                    RouteException.Kind.ALL_EXCLUDED,
+                    "no worker left: "
+                            + excluded
+                            + " failed this request before, "
+                            + (workers.size() - excluded)
+                            + " are unavailable");
+        }
+        return new RouteException(
+                RouteException.Kind.NO_WORKERS,
+                workers.size() == 0
+                        ? "no worker is registered; name one with --worker or addWorker"
+                        : "none of " + workers.size() + " registered workers is available");
+    }
+}
