@@ -48,6 +48,20 @@ final class Candidates {
         }
     }
 
+    /** Takes out the workers that have been removed: their slots may be another's by now. */
+    void dropRemoved() {
+        count = 0;
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                if (workers.at(slot).isRemoved()) {
+                    slots[group] &= ~(1L << slot);
+                }
+            }
+            count += Long.bitCount(slots[group]);
+        }
+    }
+
     private void bar(RouteRequest request) {
         pinned = request.pinned();
         if (barred.length < workers.groups()) {

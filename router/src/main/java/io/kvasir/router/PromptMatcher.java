@@ -9,8 +9,15 @@ import java.util.function.Supplier;
  * Finds what every worker has to do with a prompt at one moment: what it holds by its events or by
  * prediction, what running requests use there, and how loaded it is. Any thread, each with its own
  * request and selection; takes no lock.
+ *
+ * <p>The set of workers is read before the loads, and again after them: if it has changed, a slot
+ * may be open for another worker than the one in the set, and the match is repeated. While the set
+ * changes all the time, the last match counts, without the workers that have been removed since.
  */
 final class PromptMatcher {
+    /** Matches of one selection at most, while workers come and go. */
+    static final int MAX_TRIES = 4;
+
     private final RouterParts parts;
     private final double degradedCredit;
     private final Supplier<WorkerSet> workers;
@@ -29,14 +36,18 @@ final class PromptMatcher {
     void match(RouteRequest request, Selection out) {
         final int lane = parts.gate.enterOrThrow();
         try {
-            WorkerSet seen;
-            do {
+            boolean stable = false;
+            for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
                 // before the match: a slot's next tenant cannot be in it yet
-                seen = workers.get();
+                final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
                 matchInside(request, seen);
                 out.fill(request, request.cached, request.active, parts.board, degradedCredit);
-            } while (seen != workers.get()); // a slot may be open for its next tenant by now
+                stable = seen == workers.get(); // else a slot may be open for its next tenant
+            }
+            if (!stable) {
+                out.candidates().dropRemoved();
+            }
         } finally {
             parts.gate.exit(lane);
         }
@@ -52,12 +63,16 @@ final class PromptMatcher {
      */
     void take(RouteRequest request, OverlapScores cached, OverlapScores active, Selection out) {
         parts.checkOpen();
-        WorkerSet seen;
-        do {
-            seen = workers.get();
+        boolean stable = false;
+        for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
+            final WorkerSet seen = workers.get();
             out.begin(seen);
             out.fill(request, cached, active, parts.board, degradedCredit);
-        } while (seen != workers.get());
+            stable = seen == workers.get();
+        }
+        if (!stable) {
+            out.candidates().dropRemoved();
+        }
         parts.checkOpen();
     }
 

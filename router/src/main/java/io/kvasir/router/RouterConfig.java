@@ -370,7 +370,11 @@ public final class RouterConfig {
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
          */
         public KvRouter build() {
-            return KvRouter.start(new RouterConfig(this), new PartMaker());
+            return KvRouter.start(config(), new PartMaker());
+        }
+
+        RouterConfig config() {
+            return new RouterConfig(this);
         }
     }
 }

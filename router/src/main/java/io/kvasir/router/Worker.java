@@ -229,6 +229,10 @@ public final class Worker {
         }
     }
 
+    boolean isRemoved() {
+        return removed;
+    }
+
     synchronized void markRemoved() {
         removed = true;
         board.open(slot, false);

@@ -5,10 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.IndexPipeline;
 import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.testsupport.Latches;
@@ -22,6 +29,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /** What remains of workers and routers that fail, are replaced, or are taken out. */
@@ -75,6 +83,73 @@ class LifecycleTest {
         }
         EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
         builder.build().close();
+    }
+
+    /** A maker that is out of memory at one of its steps. */
+    private static final class FailingMaker extends PartMaker {
+        private final int failing;
+        private int step;
+
+        FailingMaker(int failing) {
+            this.failing = failing;
+        }
+
+        private <T> T made(Supplier<T> part) {
+            if (step++ == failing) {
+                throw new OutOfMemoryError("step " + failing);
+            }
+            return part.get();
+        }
+
+        @Override
+        PrefixIndex index(RouterConfig config, MemoryGate gate) {
+            return made(() -> super.index(config, gate));
+        }
+
+        @Override
+        ActiveRequests activeRequests(
+                RouterConfig config, PrefixIndex index, LoadBoard board, MemoryGate gate) {
+            return made(() -> super.activeRequests(config, index, board, gate));
+        }
+
+        @Override
+        PredictedPrefixes predicted(PredictedPrefixesConfig config, MemoryGate gate) {
+            return made(() -> super.predicted(config, gate));
+        }
+
+        @Override
+        IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index) {
+            return made(() -> super.indexPipeline(config, index));
+        }
+
+        @Override
+        BookingPipeline bookingPipeline(
+                RouterConfig config, ActiveRequests active, PredictedPrefixes predictedOrNull) {
+            return made(() -> super.bookingPipeline(config, active, predictedOrNull));
+        }
+
+        @Override
+        RouterTicker ticker(KvRouter router, RouterConfig config) {
+            return made(() -> super.ticker(router, config));
+        }
+    }
+
+    @Test
+    void aStepThatFailsGivesBackWhatTheStepsBeforeItTook() {
+        final long bytes = OffHeap.allocatedBytes();
+        final Set<Thread> threads = threads();
+        final RouterConfig config = small().routedPrefixes(PredictedPrefixesConfig.of(8)).config();
+        final int steps = 6;
+        for (int step = 0; step < steps; step++) {
+            final FailingMaker maker = new FailingMaker(step);
+            final OutOfMemoryError error =
+                    assertThrows(OutOfMemoryError.class, () -> KvRouter.start(config, maker));
+            assertEquals("step " + step, error.getMessage());
+            EngineMessages.await(
+                    () -> OffHeap.allocatedBytes() == bytes, () -> "memory of " + maker.failing);
+        }
+        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        KvRouter.start(config, new FailingMaker(steps)).close();
     }
 
     private static Set<Thread> threads() {
