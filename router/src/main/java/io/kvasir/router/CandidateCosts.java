@@ -159,11 +159,10 @@ final class CandidateCosts {
 
     /** The state that a slot was priced by; the one of now where it had no part in its cost. */
     IndexState state(int slot) {
-        final IndexState pricedBy =
-                isSettledOverlap(slot)
-                        ? listed.state(slot)
-                        : slot == settledSlot ? settledState : null;
-        return pricedBy == null ? candidates.state(slot) : pricedBy;
+        if (isSettledOverlap(slot)) {
+            return listed.state(slot);
+        }
+        return slot == settledSlot ? settledState : candidates.state(slot);
     }
 
     /** What a cached token counted on a slot; what it counts now where it had no part. */
@@ -174,7 +173,10 @@ final class CandidateCosts {
         return slot == settledSlot ? settledCredit : candidates.credit(slot);
     }
 
+    /** Whether the costs of a group asked the worker; only candidates are asked. */
     private boolean isSettledOverlap(int slot) {
-        return listed.isSettled(slot / GROUP_SLOTS) && listed.overlap(slot) > 0;
+        return listed.isSettled(slot / GROUP_SLOTS)
+                && listed.overlap(slot) > 0
+                && candidates.contains(slot);
     }
 }

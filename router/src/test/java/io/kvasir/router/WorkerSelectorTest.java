@@ -180,6 +180,7 @@ class WorkerSelectorTest {
             assertEquals(active.depth(worker.slot()), decision.activePrefixBlocks(i));
             assertEquals(worker.activeRequests(), decision.activeRequests(i));
             assertEquals(-1, decision.eventSequence(i));
+            assertEquals(worker.state(), decision.state(i));
             assertEquals(
                     excluded.contains(worker)
                             ? Decision.Exclusion.EXCLUDED
@@ -188,6 +189,19 @@ class WorkerSelectorTest {
                                     : Decision.Exclusion.UNAVAILABLE,
                     decision.exclusion(i));
         }
+    }
+
+    @Test
+    void anExcludedWorkerIsShownWithTheCreditThatItHas() throws RouteException {
+        register(2);
+        workers.forEach(this::trust);
+        cached.add(workers.get(0).slot(), 4);
+        cached.add(workers.get(1).slot(), 4);
+        final RouteRequest request = router.newRequest().tokens(new int[128], 128);
+        router.select(request.temperature(0.5).exclude(workers.get(0)), cached, active, decision);
+        assertSame(workers.get(1), decision.worker());
+        assertEquals(IndexState.EXACT, decision.state(0));
+        assertEquals(4, decision.prefillBlocks(0));
     }
 
     @Test
