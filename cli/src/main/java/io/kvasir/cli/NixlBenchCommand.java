@@ -3,9 +3,11 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.bench.transfer.TransferEnd;
-import io.kvasir.bench.transfer.TransferPeer;
 import io.kvasir.nixl.transport.KvTransport.Operation;
+
+import io.kvasir.nixl.probe.TransferEnd;
+import io.kvasir.nixl.probe.TransferPeer;
+import io.kvasir.nixl.probe.TransferSweep;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

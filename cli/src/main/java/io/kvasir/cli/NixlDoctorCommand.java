@@ -3,7 +3,9 @@ package io.kvasir.cli;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.bench.transfer.TransferEnd;
+import io.kvasir.nixl.probe.BackendProbe;
+import io.kvasir.nixl.probe.LaneProbe;
+import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.panama.cuda.CudaProbe;
 import io.kvasir.panama.nixl.NixlAvailability;
 import io.kvasir.panama.nixl.NixlAvailability.Absent;
@@ -92,7 +94,18 @@ final class NixlDoctorCommand implements Callable<Integer> {
         final ObjectNode opened = root.putObject("backends");
         backends.forEach(opened::put);
         root.put("cuda", CudaProbe.probe().describe());
-        lanes.into(root.putObject("transfer"));
+        putLanes(root.putObject("transfer"), lanes);
         Json.print(root, common.out());
+    }
+
+    private static void putLanes(ObjectNode node, LaneProbe.Lanes lanes) {
+        node.put("transport", lanes.transport())
+                .put("gb_per_s", lanes.gbPerSecond())
+                .put("p50_us", lanes.p50Us());
+        final ArrayNode names = node.putArray("lanes");
+        lanes.lanes().forEach(names::add);
+        if (!lanes.failure().isEmpty()) {
+            node.put("failure", lanes.failure());
+        }
     }
 }

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
-import io.kvasir.bench.transfer.TransferEnd;
 import io.kvasir.panama.nixl.NixlAvailability.Available;
 import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.testsupport.NixlWheel;
@@ -16,7 +15,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 @Tag("integration")
@@ -90,21 +88,6 @@ class NixlCommandTest {
     void numbersBelowOneAreAWrongCommandLine() {
         assertEquals(ExitCode.USAGE, CommandRun.of("nixl", "bench", "--blocks", "0").exitCode());
         assertEquals(ExitCode.USAGE, CommandRun.of("nixl").exitCode());
-    }
-
-    @Test
-    void lanesAreReadFromUcxTables() {
-        final String tables =
-                """
-                [1.2] [h:1 :0]  +--------+---------------------+
-                [1.2] [h:1 :0]  | 0..inf | zero-copy | cma/memory |
-                [1.2] [h:1 :0]  | 0..8256 | short | tcp/lo |
-                """;
-        final String result = "{ \"sizes\" : [ { \"gb_per_s\" : 2.5, \"p50_us\" : 7 } ] }";
-        final LaneProbe.Lanes lanes = LaneProbe.read(TransferEnd.Kind.NIXL, result, tables);
-        assertEquals(Set.of("cma/memory", "tcp/lo"), lanes.lanes());
-        assertEquals(2.5, lanes.gbPerSecond());
-        assertEquals(7, lanes.p50Us());
     }
 
     @Test

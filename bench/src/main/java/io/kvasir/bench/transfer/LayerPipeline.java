@@ -7,6 +7,8 @@ import io.kvasir.nixl.engine.TransferEngine;
 import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 
+import io.kvasir.nixl.probe.TransferEnd;
+
 import java.nio.charset.StandardCharsets;
 
 /**

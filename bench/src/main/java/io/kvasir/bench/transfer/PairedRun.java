@@ -2,6 +2,7 @@ package io.kvasir.bench.transfer;
 
 import com.sun.management.ThreadMXBean;
 
+import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.panama.nixl.NixlAvailability.Available;
 import io.kvasir.panama.nixl.NixlProbe;
 

@@ -1,5 +1,7 @@
 package io.kvasir.bench.transfer;
 
+import io.kvasir.nixl.probe.TransferEnd;
+
 import java.util.HexFormat;
 
 /** Memory that requests go to: another process's, or that of a second end of this process. */

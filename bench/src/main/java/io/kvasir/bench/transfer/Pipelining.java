@@ -1,5 +1,8 @@
 package io.kvasir.bench.transfer;
 
+import io.kvasir.nixl.probe.ChildJvm;
+import io.kvasir.nixl.probe.TransferEnd;
+
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -66,7 +69,7 @@ public final class Pipelining {
         final Samples samples = new Samples();
         for (int fork = 0; fork < forks; fork++) {
             final List<String> command =
-                    JavaProcess.command(PipeliningRun.class, arguments.toArray(String[]::new));
+                    ChildJvm.command(PipeliningRun.class, arguments.toArray(String[]::new));
             for (String[] words : MeasuringProcess.run(command, Map.of())) {
                 if (words[0].equals("case")) {
                     add(samples, words);

@@ -4,6 +4,8 @@ import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
+
+import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.panama.nixl.NixlAgent;
 import io.kvasir.panama.nixl.NixlAgentConfig;
 import io.kvasir.panama.nixl.NixlAvailability.Available;

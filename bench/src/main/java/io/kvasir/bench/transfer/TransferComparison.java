@@ -1,6 +1,9 @@
 package io.kvasir.bench.transfer;
 
 import io.kvasir.bench.transfer.PairedRun.Layer;
+import io.kvasir.nixl.probe.ChildJvm;
+import io.kvasir.nixl.probe.TransferEnd;
+import io.kvasir.nixl.probe.TransferPeer;
 import io.kvasir.panama.nixl.NixlAvailability.Available;
 import io.kvasir.panama.nixl.NixlProbe;
 
@@ -151,7 +154,7 @@ public final class TransferComparison {
             throws IOException, InterruptedException {
         final Map<String, String> environment = new HashMap<>(KEEP_MEMORY);
         environment.put(NixlProbe.LIBRARY_VARIABLE, library);
-        final List<String> command = JavaProcess.command(program, arguments);
+        final List<String> command = ChildJvm.command(program, arguments);
         if (!isReal) {
             return MeasuringProcess.run(command, environment);
         }

@@ -1,4 +1,4 @@
-package io.kvasir.bench.transfer;
+package io.kvasir.nixl.probe;
 
 import io.kvasir.nixl.transport.KvTransport;
 
@@ -53,7 +53,7 @@ public final class TransferPeer implements AutoCloseable {
             throws IOException {
         final ProcessBuilder builder =
                 new ProcessBuilder(
-                        JavaProcess.command(
+                        ChildJvm.command(
                                 TransferPeer.class,
                                 kind.name(),
                                 Long.toString(bytes),

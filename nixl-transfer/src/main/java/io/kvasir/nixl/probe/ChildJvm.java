@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.nixl.probe;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /** A main class in a JVM of its own, with this one's class path. */
-final class ChildJvm {
+public final class ChildJvm {
     private ChildJvm() {}
 
     /**
@@ -23,11 +23,18 @@ final class ChildJvm {
      */
     record Result(boolean ended, int exitCode, String out, String err) {}
 
-    /** The command line that starts it. */
-    static List<String> command(Class<?> main, String... arguments) {
+    /**
+     * The command line that starts it.
+     *
+     * @param main its main class
+     * @param arguments of the main class
+     * @return words, of the caller
+     */
+    public static List<String> command(Class<?> main, String... arguments) {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.add("--enable-native-access=ALL-UNNAMED");
+        command.add("-XX:+UseSerialGC"); // no threads of a collector beside what is measured
         command.add("-cp");
         command.add(System.getProperty("java.class.path"));
         command.add(main.getName());

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.nixl.probe;
 
 import io.kvasir.panama.nixl.NixlAgent;
 import io.kvasir.panama.nixl.NixlAgentConfig;
@@ -16,14 +16,19 @@ import java.util.UUID;
  * Opens the backend of every plugin of NIXL, in a process of its own: some plugins print to
  * standard output, and one that ends its process must not end ours.
  */
-final class BackendProbe {
+public final class BackendProbe {
     private static final String MARK = "backend\t";
     private static final int PATIENCE_SECONDS = 60;
 
     private BackendProbe() {}
 
-    /** What became of each plugin that NIXL lists, in its order. */
-    static Map<String, String> open() throws IOException {
+    /**
+     * What became of each plugin that NIXL lists.
+     *
+     * @return a line for each plugin, in NIXL's order
+     * @throws IOException if no process can be started
+     */
+    public static Map<String, String> open() throws IOException {
         final Map<String, String> outcomes = new LinkedHashMap<>();
         try {
             final ChildJvm.Result child =

@@ -1,4 +1,4 @@
-package io.kvasir.bench.transfer;
+package io.kvasir.nixl.probe;
 
 import io.kvasir.nixl.loopback.LoopbackConfig;
 import io.kvasir.nixl.loopback.LoopbackTransport;
@@ -104,7 +104,13 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
         throw new IllegalArgumentException(NixlProbe.probe().describe());
     }
 
-    static String backend(Available nixl) {
+    /**
+     * The backend to move blocks with.
+     *
+     * @param nixl the real library, or the one of tests
+     * @return the name of a plugin
+     */
+    public static String backend(Available nixl) {
         return nixl.loopback() ? "LOOPBACK" : "UCX";
     }
 

@@ -1,7 +1,5 @@
-package io.kvasir.cli;
+package io.kvasir.nixl.probe;
 
-import io.kvasir.bench.transfer.TransferEnd;
-import io.kvasir.bench.transfer.TransferPeer;
 import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
@@ -9,11 +7,12 @@ import io.kvasir.nixl.transport.KvTransport.Progress;
 
 import org.HdrHistogram.Histogram;
 
+import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
 /** Measures requests of one size after the other against one peer. One thread. */
-final class TransferSweep {
+public final class TransferSweep {
     private static final int WARM_UP = 20;
     private static final int DIGITS = 3;
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(30);
@@ -35,7 +34,7 @@ final class TransferSweep {
      * @param p99Ns 99 % took at most this
      * @param bytesPerSecond over all requests
      */
-    record Result(
+    public record Result(
             long blockBytes,
             int blocks,
             long requests,
@@ -44,7 +43,15 @@ final class TransferSweep {
             long p99Ns,
             double bytesPerSecond) {}
 
-    TransferSweep(TransferEnd own, TransferPeer peer, Operation operation, long durationNs) {
+    /**
+     * Connects to the peer.
+     *
+     * @param own of the calling thread, closed by the caller
+     * @param peer closed by the caller
+     * @param operation what each request does
+     * @param durationNs for each size
+     */
+    public TransferSweep(TransferEnd own, TransferPeer peer, Operation operation, long durationNs) {
         this.own = own;
         this.peer = peer;
         this.name = own.transport().connect(peer.metadata());
@@ -52,7 +59,15 @@ final class TransferSweep {
         this.durationNs = durationNs;
     }
 
-    Result measure(long blockBytes, int blocks) {
+    /**
+     * Makes requests of one size, one after the other, for the duration and at least three.
+     *
+     * @param blockBytes bytes of a block
+     * @param blocks blocks of a request; all of them fit into both ends' memory
+     * @return what they took
+     * @throws IOException if a request fails or does not end
+     */
+    public Result measure(long blockBytes, int blocks) throws IOException {
         final KvTransport transport = own.transport();
         final long local =
                 transport.prepare(
@@ -64,21 +79,21 @@ final class TransferSweep {
                         name,
                         Descriptors.ofBlocks(TransferEnd.blocks(peer.base(), blockBytes, blocks)));
         // every second block, then the others: nothing to merge, as in a real pool
-        final int[] places =
+        final int[] order =
                 IntStream.range(0, blocks)
                         .map(i -> i < (blocks + 1) / 2 ? 2 * i : 2 * (i - (blocks + 1) / 2) + 1)
                         .toArray();
         final Histogram posts = new Histogram(DIGITS);
         final Histogram times = new Histogram(DIGITS);
         for (int i = 0; i < WARM_UP; i++) {
-            once(local, remote, places, posts, times);
+            once(local, remote, order, posts, times);
         }
         posts.reset();
         times.reset();
         final long startNs = System.nanoTime();
         long nowNs = startNs;
         while (nowNs - startNs < durationNs || times.getTotalCount() < 3) {
-            once(local, remote, places, posts, times);
+            once(local, remote, order, posts, times);
             nowNs = System.nanoTime();
         }
         transport.releaseList(local);
@@ -94,27 +109,28 @@ final class TransferSweep {
                 blockBytes * blocks * times.getTotalCount() / seconds);
     }
 
-    private void once(long local, long remote, int[] places, Histogram posts, Histogram times) {
+    private void once(long local, long remote, int[] order, Histogram posts, Histogram times)
+            throws IOException {
         final KvTransport transport = own.transport();
         final long startNs = System.nanoTime();
         final long request =
-                transport.request(operation, local, places, remote, places, places.length, null);
+                transport.request(operation, local, order, remote, order, order.length, null);
         final long madeNs = System.nanoTime();
         Progress progress = transport.post(request);
         final long postedNs = System.nanoTime();
         while (progress == Progress.RUNNING) {
             progress = transport.status(request);
             if (System.nanoTime() - postedNs > PATIENCE_NS) {
-                throw new CommandFailure("the peer does not answer: no end after 30 s");
+                throw new IOException("the peer does not answer: no end after 30 s");
             }
         }
         times.recordValue(System.nanoTime() - startNs);
         posts.recordValue(postedNs - madeNs);
         if (progress == Progress.FAILED) {
-            throw new CommandFailure(transport.failure(request));
+            throw new IOException(transport.failure(request));
         }
         if (!transport.release(request)) {
-            throw new CommandFailure("a finished request could not be released");
+            throw new IOException("a finished request could not be released");
         }
     }
 }

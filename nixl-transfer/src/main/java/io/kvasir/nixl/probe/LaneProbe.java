@@ -1,10 +1,6 @@
-package io.kvasir.cli;
+package io.kvasir.nixl.probe;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-
-import io.kvasir.bench.transfer.TransferEnd;
+import io.kvasir.nixl.transport.KvTransport;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -14,16 +10,21 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
  * Measures a short transfer in processes of its own, with UCX told to print how it goes about it.
  * Whatever happens to them, the caller lives.
  */
-final class LaneProbe {
+public final class LaneProbe {
     private static final int PATIENCE_SECONDS = 60;
-    private static final String BLOCK_BYTES = "131072";
-    private static final String BLOCKS = "64";
+    private static final String MARK = "result\t";
+    private static final long BLOCK_BYTES = 131_072;
+    private static final int BLOCKS = 64;
+    private static final long DURATION_NS = TimeUnit.MILLISECONDS.toNanos(200);
+    private static final double NS_PER_US = TimeUnit.MICROSECONDS.toNanos(1);
+    private static final double BYTES_PER_GB = 1e9;
 
     /** A lane in UCX's tables: transport/device, such as {@code cma/memory} or {@code tcp/lo}. */
     private static final Pattern LANE = Pattern.compile("\\b([a-z][a-z0-9_]+/[A-Za-z0-9_.:-]+)");
@@ -39,19 +40,21 @@ final class LaneProbe {
      * @param p50Us median time of a request
      * @param failure why nothing moved; empty when something did
      */
-    record Lanes(
+    public record Lanes(
             String transport,
             SortedSet<String> lanes,
             double gbPerSecond,
             double p50Us,
             String failure) {
-        static final Lanes NOT_ASKED = new Lanes("", new TreeSet<>(), 0, 0, "not measured");
+        /** Where no measurement was asked for. */
+        public static final Lanes NOT_ASKED = new Lanes("", new TreeSet<>(), 0, 0, "not measured");
 
-        String describe() {
+        /** One line for a reader. */
+        public String describe() {
             return failure.isEmpty()
                     ? String.format(
                             Locale.ROOT,
-                            "%s: pulling %s blocks of %s B from another process takes %.0f us (%.1f"
+                            "%s: pulling %d blocks of %d B from another process takes %.0f us (%.1f"
                                     + " GB/s)%s",
                             transport,
                             BLOCKS,
@@ -61,34 +64,24 @@ final class LaneProbe {
                             lanes.isEmpty() ? "" : "; lanes " + String.join(", ", lanes))
                     : failure;
         }
-
-        void into(ObjectNode node) {
-            node.put("transport", transport).put("gb_per_s", gbPerSecond).put("p50_us", p50Us);
-            final var names = node.putArray("lanes");
-            lanes.forEach(names::add);
-            if (!failure.isEmpty()) {
-                node.put("failure", failure);
-            }
-        }
     }
 
-    static Lanes measure(TransferEnd.Kind kind) throws IOException {
+    /**
+     * Measures pulls of one size.
+     *
+     * @param kind what moves the blocks
+     * @return what was found, or why nothing moved
+     * @throws IOException if no process can be started
+     */
+    public static Lanes measure(TransferEnd.Kind kind) throws IOException {
         final Path ucx = Files.createTempFile("kvasir-doctor", ".ucx");
         try {
             final ChildJvm.Result child =
                     ChildJvm.run(
                             PATIENCE_SECONDS,
                             Map.of("UCX_PROTO_INFO", "y", "UCX_LOG_FILE", ucx.toString()),
-                            Kvasir.class,
-                            "nixl",
-                            "bench",
-                            "--transport",
-                            kind.name(),
-                            "--block-bytes",
-                            BLOCK_BYTES,
-                            "--blocks",
-                            BLOCKS,
-                            "--json");
+                            LaneProbe.class,
+                            kind.name());
             if (!child.ended()) {
                 return failed("no end after " + PATIENCE_SECONDS + " s");
             }
@@ -117,16 +110,42 @@ final class LaneProbe {
                                 LANE.matcher(line)
                                         .results()
                                         .forEach(match -> lanes.add(match.group(1))));
-        try {
-            final JsonNode size = Json.MAPPER.readTree(result).at("/sizes/0");
-            return new Lanes(
-                    kind.name().toLowerCase(Locale.ROOT),
-                    lanes,
-                    size.path("gb_per_s").asDouble(),
-                    size.path("p50_us").asDouble(),
-                    "");
-        } catch (JsonProcessingException e) {
-            return failed("no result: " + result);
+        return result.lines()
+                .filter(line -> line.startsWith(MARK))
+                .map(line -> line.split("\t", -1))
+                .findFirst()
+                .map(
+                        words ->
+                                new Lanes(
+                                        kind.name().toLowerCase(Locale.ROOT),
+                                        lanes,
+                                        Double.parseDouble(words[1]),
+                                        Double.parseDouble(words[2]),
+                                        ""))
+                .orElseGet(() -> failed("no result: " + result));
+    }
+
+    /**
+     * The process itself: measures one size and prints a line.
+     *
+     * @param args kind of transport
+     */
+    public static void main(String[] args) {
+        final TransferEnd.Kind kind = TransferEnd.Kind.valueOf(args[0]);
+        try (TransferEnd own = TransferEnd.open(kind, BLOCKS * BLOCK_BYTES);
+                TransferPeer peer = TransferPeer.start(kind, BLOCKS * BLOCK_BYTES)) {
+            final TransferSweep.Result result =
+                    new TransferSweep(own, peer, KvTransport.Operation.READ, DURATION_NS)
+                            .measure(BLOCK_BYTES, BLOCKS);
+            System.out.println(
+                    "\n"
+                            + MARK
+                            + result.bytesPerSecond() / BYTES_PER_GB
+                            + "\t"
+                            + result.p50Ns() / NS_PER_US);
+        } catch (IOException | RuntimeException e) {
+            System.err.println(e.getMessage());
+            System.exit(1);
         }
     }
 }
