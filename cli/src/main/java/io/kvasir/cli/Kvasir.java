@@ -1,5 +1,18 @@
 package io.kvasir.cli;
 
+import io.kvasir.cli.commands.BenchCommand;
+import io.kvasir.cli.commands.CommonOptions;
+import io.kvasir.cli.commands.DemoCommand;
+import io.kvasir.cli.commands.HashCommand;
+import io.kvasir.cli.commands.NixlCommand;
+import io.kvasir.cli.commands.ReplayCommand;
+import io.kvasir.cli.commands.ServeCommand;
+import io.kvasir.cli.commands.SimCommand;
+import io.kvasir.cli.commands.TrainCommand;
+import io.kvasir.cli.commands.TruthCommand;
+import io.kvasir.cli.commands.VersionProvider;
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.ExitCode;
 import io.kvasir.gateway.config.GatewayException;
 
 import picocli.CommandLine;
@@ -88,7 +101,7 @@ public final class Kvasir implements Runnable {
     }
 
     private static int run(CommandLine.ParseResult parsed) {
-        if (isDebug(parsed)) {
+        if (CommonOptions.isDebug(parsed)) {
             System.setProperty("KVASIR_LOG", "DEBUG"); // read when the first logger is made
         }
         return new CommandLine.RunLast().execute(parsed);
@@ -108,21 +121,11 @@ public final class Kvasir implements Runnable {
     private static int failed(Exception e, CommandLine command, CommandLine.ParseResult parsed) {
         final PrintWriter err = command.getErr();
         err.println(command.getCommandSpec().qualifiedName() + ": " + oneLine(e));
-        if (isDebug(parsed)) {
+        if (CommonOptions.isDebug(parsed)) {
             printTrace(e, err);
         }
         err.flush();
         return ExitCode.FAILED;
-    }
-
-    /** Whether any part of the command line asks for the debug log. */
-    static boolean isDebug(CommandLine.ParseResult parsed) {
-        for (CommandLine.ParseResult r = parsed; r != null; r = r.subcommand()) {
-            if (r.hasMatchedOption("--debug")) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static void printTrace(Throwable thrown, PrintWriter err) {

@@ -6,8 +6,8 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 
 /** One run of the command line inside a test: its exit code and what it wrote. */
-record CommandRun(int exitCode, String out, String err) {
-    static CommandRun of(String... args) {
+public record CommandRun(int exitCode, String out, String err) {
+    public static CommandRun of(String... args) {
         final StringWriter out = new StringWriter();
         final StringWriter err = new StringWriter();
         final CommandLine kvasir = Kvasir.commandLine();

@@ -17,14 +17,14 @@ import java.util.function.Predicate;
 /**
  * The command line in a process of its own, for what only a process can show: signals, exit codes.
  */
-final class KvasirProcess implements AutoCloseable {
+public final class KvasirProcess implements AutoCloseable {
     private static final long TIMEOUT_SECONDS = 30;
 
     private final Process process;
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
     private final List<String> seen = new ArrayList<>();
 
-    KvasirProcess(String... args) throws IOException {
+    public KvasirProcess(String... args) throws IOException {
         final List<String> command = new ArrayList<>(hearingHangUps());
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
@@ -58,7 +58,7 @@ final class KvasirProcess implements AutoCloseable {
     }
 
     /** Waits for the first line that fits, standard output and error alike. */
-    String await(Predicate<String> wanted) throws InterruptedException {
+    public String await(Predicate<String> wanted) throws InterruptedException {
         final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
         while (true) {
             final String line = lines.poll(endNs - System.nanoTime(), TimeUnit.NANOSECONDS);
@@ -73,7 +73,7 @@ final class KvasirProcess implements AutoCloseable {
     }
 
     /** Waits for the end and gives the exit code. */
-    int exitCode() throws InterruptedException {
+    public int exitCode() throws InterruptedException {
         if (!process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
             throw new AssertionError("still running; it wrote " + seen + lines);
         }
@@ -81,13 +81,13 @@ final class KvasirProcess implements AutoCloseable {
     }
 
     /** Asks the process to end, as kill does, and gives its exit code. */
-    int terminate() throws InterruptedException {
+    public int terminate() throws InterruptedException {
         var _ = process.toHandle().destroy(); // Process.destroy would cut what it still writes
         return exitCode();
     }
 
     /** Says that its configuration has changed. */
-    void hangUp() throws IOException, InterruptedException {
+    public void hangUp() throws IOException, InterruptedException {
         Signals.hangUp(process);
     }
 

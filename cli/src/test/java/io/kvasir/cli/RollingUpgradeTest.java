@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.cli.load.LoadClient;
+import io.kvasir.cli.load.Outcome;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.testsupport.HaproxyServer;

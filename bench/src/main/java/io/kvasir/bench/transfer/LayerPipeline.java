@@ -5,9 +5,8 @@ import io.kvasir.nixl.engine.LocalBlocks;
 import io.kvasir.nixl.engine.Transfer;
 import io.kvasir.nixl.engine.TransferEngine;
 import io.kvasir.nixl.memory.Descriptors;
-import io.kvasir.nixl.transport.KvTransport.Operation;
-
 import io.kvasir.nixl.probe.TransferEnd;
+import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import java.nio.charset.StandardCharsets;
 

@@ -2,11 +2,10 @@ package io.kvasir.bench.transfer;
 
 import io.kvasir.nixl.engine.TransferConfig;
 import io.kvasir.nixl.engine.TransferEngine;
-import io.kvasir.nixl.transport.KvTransport.Operation;
-
 import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.nixl.probe.TransferEnd.Manner;
 import io.kvasir.nixl.probe.TransferPeer;
+import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import org.agrona.concurrent.BusySpinIdleStrategy;
 

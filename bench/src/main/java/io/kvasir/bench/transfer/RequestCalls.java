@@ -1,11 +1,10 @@
 package io.kvasir.bench.transfer;
 
 import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
-
-import io.kvasir.nixl.probe.TransferEnd;
 import io.kvasir.panama.nixl.NixlAgent;
 import io.kvasir.panama.nixl.NixlAgentConfig;
 import io.kvasir.panama.nixl.NixlAvailability.Available;

@@ -6,12 +6,11 @@ import io.kvasir.nixl.engine.Transfer;
 import io.kvasir.nixl.engine.TransferConfig;
 import io.kvasir.nixl.engine.TransferEngine;
 import io.kvasir.nixl.memory.Descriptors;
+import io.kvasir.nixl.probe.TransferEnd;
+import io.kvasir.nixl.probe.TransferPeer;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
-
-import io.kvasir.nixl.probe.TransferEnd;
-import io.kvasir.nixl.probe.TransferPeer;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

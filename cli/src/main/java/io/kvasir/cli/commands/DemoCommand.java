@@ -1,0 +1,244 @@
+package io.kvasir.cli.commands;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.cli.console.ExitCode;
+import io.kvasir.cli.console.Json;
+import io.kvasir.cli.demo.ChatDriver;
+import io.kvasir.cli.demo.ChatWorkload;
+import io.kvasir.cli.demo.Cluster;
+import io.kvasir.cli.demo.ClusterHolder;
+import io.kvasir.cli.load.LoadClient;
+import io.kvasir.cli.load.Progress;
+import io.kvasir.cli.load.ResultPrinter;
+import io.kvasir.cli.load.RunStats;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.sim.SimConfig;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.PrintWriter;
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+
+/** {@code kvasir demo}: what prefix-aware routing is worth, in one table. */
+@Command(
+        name = "demo",
+        description = {
+            "Show what KV-aware routing is worth: a gateway, four simulated engines, one chat"
+                    + " workload, three routing modes.",
+            "",
+            "Everything runs in this process but talks over real HTTP and ZMQ. Conversations arrive"
+                + " at random, share their group's long system prompt and grow turn by turn. Each"
+                + " mode (kv, round-robin, random) gets the same conversations and empty caches."
+                + " All engines together can cache the whole traffic, a single one cannot.",
+            "",
+            "Columns:",
+            "  cache hits   prompt tokens that engines took from their caches / all prompt tokens",
+            "  TTFT         time from the moment a message was due to the first token of its"
+                    + " answer",
+            "  load spread  prompt tokens computed by the busiest engine / mean over the engines; 1"
+                    + " = even",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir demo",
+            "  kvasir demo --small --json",
+            "  kvasir demo --keep --port 8080      stays up in kv mode for your own requests",
+            "",
+            "Exit codes: 0 all requests were answered; 1 some failed; 2 wrong command line; 3 could"
+                    + " not start (port in use); 130/143 ended by ctrl-C/kill."
+        })
+public final class DemoCommand implements Callable<Integer> {
+    private static final Size DEFAULT_SIZE =
+            new Size(new ChatWorkload.Shape(16, 4_000, 72, 5, 160, 48, 7_500, 700), 2_200);
+    private static final Size SMALL_SIZE =
+            new Size(new ChatWorkload.Shape(8, 3_000, 26, 3, 160, 16, 1_500, 200), 850);
+    private static final Size WARM_UP_SIZE =
+            new Size(new ChatWorkload.Shape(4, 2_000, 16, 3, 160, 16, 300, 40), 1_300);
+
+    private static final int ENGINES = 4;
+    private static final int BLOCK_SIZE = 16;
+    private static final double PREFILL_RATE = 24_000;
+    private static final double INTER_TOKEN_MS = 5;
+    private static final Duration TIMEOUT = Duration.ofMinutes(1);
+    private static final double PERCENT = 100;
+
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = "--port",
+            defaultValue = "8000",
+            description = "Port of the gateway; 0 = any free one. Default: ${DEFAULT-VALUE}.")
+    private int port;
+
+    @Option(
+            names = "--keep",
+            description = "Stay up in kv mode after the table and print a request to try.")
+    private boolean keep;
+
+    @Option(names = "--small", description = "A run of some ten seconds in all.")
+    private boolean small;
+
+    @Option(names = "--json", description = "Print one JSON object instead of the table.")
+    private boolean json;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Seed of conversations and arrivals. Default: ${DEFAULT-VALUE}.")
+    private long seed;
+
+    private ClusterHolder clusters;
+    private Path tokenizer;
+
+    /** How much traffic meets how much cache: blocks of one engine. */
+    private record Size(ChatWorkload.Shape shape, int blocks) {}
+
+    @Override
+    public Integer call() throws InterruptedException {
+        clusters = new ClusterHolder();
+        tokenizer = SimModel.files();
+        final Size size = small ? SMALL_SIZE : DEFAULT_SIZE;
+        final ChatWorkload.Shape shape = size.shape();
+        common.err()
+                .println(
+                        "demo: "
+                                + ENGINES
+                                + " engines, "
+                                + shape.conversations()
+                                + " conversations in "
+                                + shape.groups()
+                                + " groups, "
+                                + shape.requests()
+                                + " requests per mode");
+        common.err().flush();
+        play(RoutingMode.KV, WARM_UP_SIZE, "warm-up");
+        final List<RunStats.Result> results = new ArrayList<>();
+        for (RoutingMode mode :
+                List.of(RoutingMode.KV, RoutingMode.ROUND_ROBIN, RoutingMode.RANDOM)) {
+            results.add(play(mode, size, mode.spelling()));
+        }
+        report(results, shape);
+        if (keep) {
+            return clusters.during(
+                    plan(size.blocks()),
+                    RoutingMode.KV,
+                    cluster -> {
+                        printTry(cluster.url(), cluster.adminUrl());
+                        return clusters.await();
+                    });
+        }
+        return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
+    }
+
+    private RunStats.Result play(RoutingMode mode, Size size, String name)
+            throws InterruptedException {
+        final RunStats stats = new RunStats(1);
+        final ChatWorkload workload = new ChatWorkload(size.shape(), seed);
+        return clusters.during(
+                plan(size.blocks()),
+                mode,
+                cluster -> {
+                    try (LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
+                        final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
+                        final long wallNs =
+                                Progress.during(
+                                        common.err(),
+                                        () -> Progress.line(name, stats, size.shape().requests()),
+                                        () -> driver.play(workload));
+                        return stats.result(name, ENGINES, wallNs);
+                    }
+                });
+    }
+
+    private Cluster.Plan plan(int blocks) {
+        return new Cluster.Plan(
+                "127.0.0.1",
+                port,
+                ENGINES,
+                () ->
+                        SimConfig.builder()
+                                .model(SimModel.NAME)
+                                .blockSize(BLOCK_SIZE)
+                                .blocks(blocks)
+                                .prefillTokensPerSecond(PREFILL_RATE)
+                                .interTokenMillis(INTER_TOKEN_MS)
+                                .build(),
+                () ->
+                        GatewayConfig.builder()
+                                .set(GatewaySettings.TOKENIZER, tokenizer)
+                                .set(RouterSettings.SEED, seed));
+    }
+
+    private void report(List<RunStats.Result> results, ChatWorkload.Shape shape) {
+        if (json) {
+            final ObjectNode root = Json.object();
+            root.put("command", "demo")
+                    .put("engines", ENGINES)
+                    .put("conversations", shape.conversations())
+                    .put("turns", shape.turns())
+                    .put("seed", seed);
+            ResultPrinter.json(results, root);
+            root.put("meaning", meaning(results));
+            Json.print(root, common.out());
+        } else {
+            final PrintWriter out = common.out();
+            out.println();
+            ResultPrinter.table(results, out);
+            out.println();
+            out.println(meaning(results));
+            out.flush();
+        }
+    }
+
+    /** One sentence about kv against round-robin, made from the numbers whatever they are. */
+    private static String meaning(List<RunStats.Result> results) {
+        final RunStats.Result kv = results.get(0);
+        final RunStats.Result other = results.get(1);
+        return String.format(
+                Locale.ROOT,
+                "With %s, engines took %.0f %% of all prompt tokens from their caches, with %s %.0f"
+                        + " %%; half of the answers began within %.0f ms instead of %.0f ms, 95 %%"
+                        + " within %.0f ms instead of %.0f ms.",
+                kv.mode(),
+                kv.hitRate() * PERCENT,
+                other.mode(),
+                other.hitRate() * PERCENT,
+                kv.ttftP50Ms(),
+                other.ttftP50Ms(),
+                kv.ttftP95Ms(),
+                other.ttftP95Ms());
+    }
+
+    private void printTry(URI url, URI admin) {
+        final PrintWriter out = json ? common.err() : common.out();
+        out.println();
+        out.println("running in kv mode; ctrl-C ends. Try:");
+        out.println(
+                "  curl -iN "
+                        + url
+                        + "/v1/chat/completions -H 'content-type: application/json' -d"
+                        + " '{\"model\":\""
+                        + SimModel.NAME
+                        + "\",\"stream\":true,\"max_tokens\":32,\"messages\":[{\"role\":\"user\","
+                        + "\"content\":\"hello\"}]}'");
+        out.println("  curl " + admin + "/debug/decisions?limit=1");
+        out.flush();
+    }
+}

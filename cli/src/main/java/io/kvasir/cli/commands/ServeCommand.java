@@ -1,0 +1,257 @@
+package io.kvasir.cli.commands;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.console.ExitCode;
+import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.Shutdown;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.router.RouterConfig;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Settings;
+
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** {@code kvasir serve}: the gateway in front of running engines. */
+@Command(
+        name = "serve",
+        modelTransformer = SettingOptions.class,
+        description = {
+            "Run the OpenAI-compatible gateway in front of your engines.",
+            "",
+            "Each request goes to the worker where it costs least: overlap weight x blocks to"
+                + " prefill + blocks to decode, known from the engines' KV events and the gateway's"
+                + " own bookings. Flags override environment variables (--max-workers is"
+                + " KVASIR_MAX_WORKERS), these override the --config file.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir serve --model m --tokenizer /models/m --block-size 16 \\",
+            "    --worker"
+                    + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
+            "  kvasir serve --config gateway.yaml --port 8080",
+            "",
+            "Exit codes: 0 ended by ctrl-C/kill, running requests drained; 1 by a second signal; 2"
+                    + " wrong command line; 3 could not start (port in use, bad file or value)."
+        })
+public final class ServeCommand implements Callable<Integer> {
+    private static final Duration FIRST_LOOK = Duration.ofSeconds(3);
+    private static final long POLL_MS = 100;
+
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description =
+                    "YAML file; its keys are the flags below without dashes; see"
+                            + " docs/operations/kvasir.yaml.")
+    private Path config;
+
+    private final AtomicReference<GatewayServer> running = new AtomicReference<>();
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        final GatewayConfig effective = effectiveConfig();
+        LogSetup.apply(effective, CommonOptions.isDebug(parsed()));
+        final Shutdown shutdown = Shutdown.of(this::closeRunning);
+        final GatewayServer gateway = GatewayServer.start(effective);
+        running.set(gateway);
+        final CountDownLatch endOrNull = endSignal();
+        var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
+        print(effective, gateway);
+        printReached(
+                firstLook(gateway),
+                effective.get(RouterSettings.APPROXIMATE)
+                        ? "predicted from what is routed there"
+                        : "routed by load alone");
+        if (endOrNull == null) {
+            return shutdown.await();
+        }
+        endOrNull.await();
+        common.out().println("draining; a second signal ends at once");
+        common.out().flush();
+        gateway.drain();
+        return ExitCode.OK;
+    }
+
+    /**
+     * Has the first signal to end counted, and a second one end at once.
+     *
+     * @return null where this JVM leaves signals to the system
+     */
+    private static CountDownLatch endSignal() {
+        final CountDownLatch end = new CountDownLatch(1);
+        final Runnable signalled =
+                () -> {
+                    if (end.getCount() == 0) {
+                        Runtime.getRuntime().halt(ExitCode.NEGATIVE);
+                    }
+                    end.countDown();
+                };
+        return ProcessSignals.on("TERM", signalled) && ProcessSignals.on("INT", signalled)
+                ? end
+                : null;
+    }
+
+    private CommandLine.ParseResult parsed() {
+        return common.command.root().commandLine().getParseResult();
+    }
+
+    private GatewayConfig effectiveConfig() throws IOException {
+        final GatewayConfig.Builder builder = GatewayConfig.builder();
+        try {
+            SettingOptions.apply(common.command.commandLine().getParseResult(), builder);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong(e.getMessage());
+        }
+        builder.environment(System.getenv());
+        if (config != null) {
+            builder.file(config);
+        }
+        GatewayConfig effective = builder.build();
+        if (effective.settings().source(GatewaySettings.WARM_UP) == Settings.Source.DEFAULT) {
+            builder.set(GatewaySettings.WARM_UP, GatewaySettings.SERVE_WARM_UP);
+            effective = builder.build();
+        }
+        if (effective.get(GatewaySettings.WORKERS).isEmpty()
+                && effective.get(GatewaySettings.WORKERS_FILE) == null) {
+            throw common.wrong(
+                    "no workers; give --worker http://host:port,..., a file, or --workers-file (its"
+                            + " list may be empty)");
+        }
+        return effective;
+    }
+
+    private void closeRunning() {
+        final GatewayServer gateway = running.getAndSet(null);
+        if (gateway != null) {
+            gateway.close();
+        }
+    }
+
+    private void print(GatewayConfig c, GatewayServer gateway) {
+        final PrintWriter out = common.out();
+        out.println("listening on " + gateway.url());
+        out.println("  admin on " + gateway.adminUrl());
+        out.println(
+                "  model "
+                        + c.get(GatewaySettings.MODEL)
+                        + ", adapters "
+                        + c.get(GatewaySettings.LORA));
+        out.println(
+                "  tokenizer "
+                        + (c.get(GatewaySettings.TOKENIZER) == null
+                                ? "none: only prompts of token ids are routed by prefix"
+                                : c.get(GatewaySettings.TOKENIZER))
+                        + ", block size "
+                        + c.get(RouterSettings.BLOCK_SIZE));
+        out.println(
+                "  mode "
+                        + c.get(RouterSettings.MODE).spelling()
+                        + ", overlap weight "
+                        + c.get(RouterSettings.OVERLAP_WEIGHT)
+                        + ", temperature "
+                        + c.get(RouterSettings.TEMPERATURE)
+                        + ", usage in streams "
+                        + (c.get(GatewaySettings.INCLUDE_USAGE)
+                                ? "asked for"
+                                : "as the client asks"));
+        if (c.get(RouterSettings.APPROXIMATE)) {
+            out.println(
+                    "  workers without events hold what was routed to them in the last "
+                            + c.get(RouterSettings.TTL).toSeconds()
+                            + " s, at most "
+                            + c.get(RouterSettings.MAX_TREE_SIZE)
+                            + " blocks");
+        }
+        final PrefixIndexConfig index = RouterConfig.index(c.settings());
+        out.println(
+                "  limits: "
+                        + c.get(RouterSettings.MAX_WORKERS)
+                        + " workers, "
+                        + index.maxBlocks()
+                        + " blocks, "
+                        + index.maxHeldBlocks()
+                        + " held blocks, "
+                        + index.budgetBytes()
+                        + " index bytes, "
+                        + c.get(RouterSettings.MAX_ACTIVE_REQUESTS)
+                        + " active requests, "
+                        + c.get(GatewaySettings.MAX_BODY_BYTES)
+                        + " body bytes");
+        out.flush();
+    }
+
+    /** What the gateway says of its workers, once it has tried all of them or a moment later. */
+    private static JsonNode firstLook(GatewayServer gateway)
+            throws IOException, InterruptedException {
+        final long startNs = System.nanoTime();
+        while (true) {
+            final JsonNode workers = Json.MAPPER.readTree(gateway.workersPage()).path("workers");
+            if (allTried(workers) || System.nanoTime() - startNs > FIRST_LOOK.toNanos()) {
+                return workers;
+            }
+            Thread.sleep(POLL_MS);
+        }
+    }
+
+    private static boolean allTried(JsonNode workers) {
+        for (JsonNode worker : workers) {
+            if (worker.path("health").asText().equals("unknown")
+                    || worker.path("tokenizer_detail").asText().equals("not asked yet")
+                    || worker.path("index_state").asText().equals("loading")) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void printReached(JsonNode workers, String withoutEvents) {
+        final PrintWriter out = common.out();
+        for (JsonNode worker : workers) {
+            final JsonNode events = worker.path("events");
+            out.println(
+                    "worker "
+                            + worker.path("worker").asText()
+                            + "/"
+                            + worker.path("dp_rank").asText()
+                            + " "
+                            + worker.path("url").asText()
+                            + ": health "
+                            + worker.path("health").asText()
+                            + because(worker.path("last_error"))
+                            + ", tokens "
+                            + worker.path("tokenizer").asText()
+                            + ", events "
+                            + (events.isObject()
+                                    ? worker.path("index_state").asText()
+                                            + " at message "
+                                            + events.path("last_sequence").asText()
+                                            + because(events.path("problem"))
+                                    : "none: " + withoutEvents));
+        }
+        out.println("running; ctrl-C drains and ends");
+        out.flush();
+    }
+
+    private static String because(JsonNode reason) {
+        return reason.isTextual() && !reason.asText().isEmpty() ? " (" + reason.asText() + ")" : "";
+    }
+}

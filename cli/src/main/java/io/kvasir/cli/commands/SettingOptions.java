@@ -1,0 +1,63 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.router.Setting;
+
+import picocli.CommandLine.IModelTransformer;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.ParseResult;
+
+import java.util.List;
+
+/** Options of a command made of {@link GatewaySettings}; former names are hidden in its help. */
+final class SettingOptions implements IModelTransformer {
+    @Override
+    public CommandSpec transform(CommandSpec command) {
+        for (Setting<?> setting : GatewaySettings.TABLE.rows()) {
+            command.addOption(option(setting, setting.name(), false));
+            for (String alias : setting.aliases()) {
+                command.addOption(option(setting, alias, true));
+            }
+        }
+        return command;
+    }
+
+    private static OptionSpec option(Setting<?> setting, String name, boolean hidden) {
+        final OptionSpec.Builder option =
+                OptionSpec.builder("--" + name)
+                        .hidden(hidden)
+                        .description(description(setting).replace("%", "%%"));
+        if (setting.label() == null) {
+            return option.type(Boolean.class).negatable(true).build();
+        }
+        option.paramLabel(setting.label()).arity("1");
+        return (setting.isList()
+                        ? option.type(List.class).auxiliaryTypes(String.class)
+                        : option.type(String.class))
+                .build();
+    }
+
+    private static String description(Setting<?> setting) {
+        final String usual = setting.printUsual();
+        return setting.doc()
+                + (setting.isList() ? " Repeatable." : "")
+                + (usual.isEmpty() ? "" : " Default: " + usual + ".");
+    }
+
+    /** Sets what the command line says. */
+    static void apply(ParseResult parsed, GatewayConfig.Builder config) {
+        for (OptionSpec option : parsed.matchedOptions()) {
+            final String name = option.longestName().substring("--".length());
+            if (GatewaySettings.TABLE.has(name)) {
+                final Object value = option.getValue();
+                config.flag(
+                        GatewaySettings.TABLE.named(name),
+                        value instanceof List<?> all
+                                ? all.stream().map(String::valueOf).toList()
+                                : List.of(value.toString()));
+            }
+        }
+    }
+}

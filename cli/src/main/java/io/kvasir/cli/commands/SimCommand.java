@@ -1,0 +1,282 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Shutdown;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+
+/** {@code kvasir sim}: simulated engines that run until the command is ended. */
+@Command(
+        name = "sim",
+        description = {
+            "Run simulated engines that speak vLLM's HTTP API and KV events.",
+            "",
+            "Each has a block pool with prefix caching and eviction, continuous batching in"
+                + " simulated time, an event publisher and a replay socket. One token is one byte"
+                + " of text. Prints the --worker flags for kvasir serve and runs until ctrl-C.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir sim --port 9000",
+            "  kvasir sim --count 4 --port 9000 --events-port 5600 --blocks 4096",
+            "",
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
+                    + " value out of range."
+        })
+public final class SimCommand implements Callable<Integer> {
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = "--count",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Engines to run. Engine i listens on --port + i, publishes on --events-port +"
+                            + " 2 i dp, replays on the ports behind. Default: ${DEFAULT-VALUE}.")
+    private int count;
+
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            description = "Address to listen on. Default: ${DEFAULT-VALUE}.")
+    private String host;
+
+    @Option(
+            names = "--port",
+            defaultValue = "9000",
+            description = "First HTTP port; 0 = any free ones. Default: ${DEFAULT-VALUE}.")
+    private int port;
+
+    @Option(
+            names = "--events-port",
+            defaultValue = "0",
+            description =
+                    "First event port; 0 = any free ones, -1 = no events. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private int eventsPort;
+
+    @Option(
+            names = "--no-replay",
+            description = "Offer no replay socket: a missed event is gone for good.")
+    private boolean noReplay;
+
+    @Option(
+            names = "--model",
+            defaultValue = "kvasir-sim",
+            description = "Served model name. Default: ${DEFAULT-VALUE}.")
+    private String model;
+
+    @Option(
+            names = "--lora",
+            paramLabel = "NAME",
+            description = "LoRA adapter served as a model of its own; repeatable. Default: none.")
+    private List<String> adapters = new ArrayList<>();
+
+    @Option(
+            names = "--block-size",
+            paramLabel = "N",
+            defaultValue = "16",
+            description = "Tokens per block. Default: ${DEFAULT-VALUE}.")
+    private int blockSize;
+
+    @Option(
+            names = "--blocks",
+            paramLabel = "N",
+            defaultValue = "8192",
+            description = "Blocks in the pool of one rank. Default: ${DEFAULT-VALUE}.")
+    private int blocks;
+
+    @Option(
+            names = "--max-model-len",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Most tokens of prompt and answer; 0 = what the pool holds, at most 131072."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private int maxModelLength;
+
+    @Option(
+            names = "--max-batched-tokens",
+            paramLabel = "N",
+            defaultValue = "2048",
+            description = "Most tokens computed in one step. Default: ${DEFAULT-VALUE}.")
+    private int maxBatchedTokens;
+
+    @Option(
+            names = "--prefill-rate",
+            paramLabel = "T/S",
+            defaultValue = "10000",
+            description = "Prompt tokens computed per second. Default: ${DEFAULT-VALUE}.")
+    private double prefillRate;
+
+    @Option(
+            names = "--inter-token-ms",
+            paramLabel = "MS",
+            defaultValue = "10",
+            description = "Time between two tokens of an answer. Default: ${DEFAULT-VALUE}.")
+    private double interTokenMillis;
+
+    @Option(
+            names = "--slots",
+            paramLabel = "N",
+            defaultValue = "64",
+            description = "Requests of one rank that run at once. Default: ${DEFAULT-VALUE}.")
+    private int slots;
+
+    @Option(
+            names = "--dp",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Data-parallel ranks behind one URL. Default: ${DEFAULT-VALUE}.")
+    private int dataParallelSize;
+
+    @Option(
+            names = "--speed-up",
+            paramLabel = "X",
+            defaultValue = "1",
+            description = "Divides every simulated time. Default: ${DEFAULT-VALUE}.")
+    private double speedUp;
+
+    @Option(
+            names = "--mean-output",
+            paramLabel = "N",
+            defaultValue = "256",
+            description =
+                    "Mean length of an answer that ends by itself. Default: ${DEFAULT-VALUE}.")
+    private int meanOutput;
+
+    @Option(
+            names = "--topic",
+            defaultValue = "kv-events",
+            description = "Topic of the event messages. Default: ${DEFAULT-VALUE}.")
+    private String topic;
+
+    @Option(
+            names = "--replay-steps",
+            paramLabel = "N",
+            defaultValue = "10000",
+            description = "Event messages kept for replay. Default: ${DEFAULT-VALUE}.")
+    private int replaySteps;
+
+    @Option(
+            names = "--seed",
+            paramLabel = "N",
+            description = "Seed of the block names; engine i uses seed + i. Default: random.")
+    private Long seed;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (count < 1) {
+            throw common.wrong("--count " + count + " must be at least 1");
+        }
+        if (dataParallelSize > 1 && eventsPort == 0) {
+            throw common.wrong(
+                    "--dp "
+                            + dataParallelSize
+                            + " needs --events-port: a gateway counts the ports of"
+                            + " the ranks up from the first");
+        }
+        final List<SimEngine> engines = new ArrayList<>();
+        final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
+        for (int i = 0; i < count; i++) {
+            engines.add(start(config(i)));
+        }
+        print(engines);
+        return shutdown.await();
+    }
+
+    private static SimEngine start(SimConfig config) {
+        try {
+            return SimEngine.start(config);
+        } catch (IllegalStateException e) {
+            throw new CommandFailure(
+                    e.getMessage()
+                            + "; choose other ports with --port and --events-port, 0 = any free"
+                            + " ones",
+                    e);
+        }
+    }
+
+    private SimConfig config(int i) {
+        // every rank takes one event port and one replay port, the latter behind all event ports
+        final int events = eventsPort > 0 ? eventsPort + 2 * i * dataParallelSize : eventsPort;
+        final int replay = eventsPort > 0 ? events + dataParallelSize : eventsPort;
+        final SimConfig.Builder builder =
+                SimConfig.builder()
+                        .host(host)
+                        .port(port == 0 ? 0 : port + i)
+                        .model(model)
+                        .loraAdapters(adapters)
+                        .blockSize(blockSize)
+                        .blocks(blocks)
+                        .maxModelLength(maxModelLength)
+                        .maxBatchedTokens(maxBatchedTokens)
+                        .prefillTokensPerSecond(prefillRate)
+                        .interTokenMillis(interTokenMillis)
+                        .slots(slots)
+                        .eventsPort(events)
+                        .replayPort(noReplay ? -1 : replay)
+                        .topic(topic)
+                        .replaySteps(replaySteps)
+                        .dataParallelSize(dataParallelSize)
+                        .speedUp(speedUp)
+                        .meanOutputTokens(meanOutput);
+        if (seed != null) {
+            builder.seed(seed + i);
+        }
+        return builder.build();
+    }
+
+    private void print(List<SimEngine> engines) {
+        final PrintWriter out = common.out();
+        final List<String> flags = new ArrayList<>();
+        for (SimEngine engine : engines) {
+            out.println("engine " + engine.url() + "/v1/models");
+            for (int rank = 0; rank < dataParallelSize && eventsPort >= 0; rank++) {
+                out.println(
+                        "  rank "
+                                + rank
+                                + ": events "
+                                + engine.eventsEndpoint(rank)
+                                + (noReplay ? "" : ", replay " + engine.replayEndpoint(rank)));
+            }
+            flags.add("--worker " + workerFlag(engine));
+        }
+        out.println();
+        out.println(
+                "kvasir serve --model "
+                        + model
+                        + " --tokenizer sim --block-size "
+                        + blockSize
+                        + " \\\n  "
+                        + String.join(" \\\n  ", flags));
+        out.println();
+        out.println("running; ctrl-C ends");
+        out.flush();
+    }
+
+    private String workerFlag(SimEngine engine) {
+        final StringBuilder flag = new StringBuilder(engine.url().toString());
+        if (eventsPort >= 0) {
+            flag.append(",events=").append(engine.eventsEndpoint(0));
+            if (!noReplay) {
+                flag.append(",replay=").append(engine.replayEndpoint(0));
+            }
+        }
+        if (dataParallelSize > 1) {
+            flag.append(",dp=").append(dataParallelSize);
+        }
+        return flag.toString();
+    }
+}

@@ -1,0 +1,73 @@
+package io.kvasir.cli.demo;
+
+import io.kvasir.cli.load.LoadClient;
+import io.kvasir.cli.load.Outcome;
+import io.kvasir.cli.load.RunStats;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/**
+ * Plays a {@link ChatWorkload}: each conversation is a user on a thread of its own who reads the
+ * streamed answer to its end, thinks, and asks on.
+ */
+public final class ChatDriver {
+    private static final String PATH = "/v1/chat/completions";
+    private static final long NS_PER_MS = 1_000_000;
+
+    private final LoadClient client;
+    private final String model;
+    private final RunStats stats;
+
+    /** Plays through a client that the caller closes, for a model, into the statistics of a run. */
+    public ChatDriver(LoadClient client, String model, RunStats stats) {
+        this.client = client;
+        this.model = model;
+        this.stats = stats;
+    }
+
+    /**
+     * Plays the whole workload and waits for the last answer. A conversation ends early when a
+     * request of it fails.
+     *
+     * @return real time from the start to the last answer in ns
+     */
+    public long play(ChatWorkload workload) throws InterruptedException {
+        final long startNs = System.nanoTime();
+        try (ExecutorService users = Executors.newVirtualThreadPerTaskExecutor()) {
+            final List<Future<?>> running = new ArrayList<>();
+            for (ChatWorkload.Conversation conversation : workload.conversations()) {
+                running.add(
+                        users.submit(() -> chat(conversation, workload.shape().turns(), startNs)));
+            }
+            for (Future<?> one : running) {
+                one.get();
+            }
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("a conversation broke off", e.getCause());
+        }
+        return System.nanoTime() - startNs;
+    }
+
+    private Void chat(ChatWorkload.Conversation conversation, int turns, long startNs)
+            throws InterruptedException {
+        long dueNs = startNs + conversation.startMs() * NS_PER_MS;
+        for (int turn = 0; turn < turns; turn++) {
+            Thread.sleep(Duration.ofNanos(Math.max(0, dueNs - System.nanoTime())));
+            final Outcome outcome =
+                    client.send(PATH, conversation.nextRequest(model), dueNs, true).join();
+            stats.record(outcome);
+            if (outcome.failed()) {
+                break;
+            }
+            conversation.answered(outcome.text());
+            dueNs = outcome.doneNs() + conversation.thinkMs() * NS_PER_MS;
+        }
+        return null;
+    }
+}

@@ -1,0 +1,7 @@
+/**
+ * A whole fleet in one process: simulated engines, a gateway, and users who chat with it.
+ *
+ * <p>A {@link io.kvasir.cli.demo.Cluster} belongs to one thread and may be closed by another; each
+ * conversation has a virtual thread of its own.
+ */
+package io.kvasir.cli.demo;

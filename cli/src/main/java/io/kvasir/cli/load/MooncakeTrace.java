@@ -1,0 +1,132 @@
+package io.kvasir.cli.load;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Json;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Reader of request traces in Mooncake's format: one JSON object a line with {@code timestamp}
+ * (ms), {@code input_length}, {@code output_length} (tokens) and {@code hash_ids}, one per {@value
+ * #TOKENS_PER_HASH_ID} prompt tokens; equal ids at equal places mean equal prefixes.
+ *
+ * @see <a href="https://github.com/kvcache-ai/Mooncake">Mooncake</a>
+ */
+public final class MooncakeTrace {
+    /** Prompt tokens one hash id stands for; the last one may stand for fewer. */
+    static final int TOKENS_PER_HASH_ID = 512;
+
+    private MooncakeTrace() {}
+
+    /**
+     * One request of a trace.
+     *
+     * @param timestampMs arrival after the start of the trace
+     * @param inputLength prompt tokens, at least 1
+     * @param outputLength tokens to generate, at least 1
+     * @param hashIds one id per {@value #TOKENS_PER_HASH_ID} tokens; not copied
+     */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    public record Request(long timestampMs, int inputLength, int outputLength, long[] hashIds) {}
+
+    /**
+     * Reads the first requests of a trace.
+     *
+     * @param limit requests to read at most
+     * @return in the file's order, which is the order of arrival
+     * @throws CommandFailure naming the line, when a line is not a request or times go backwards
+     */
+    public static List<Request> read(Path file, int limit) throws IOException {
+        return read(file, limit, TOKENS_PER_HASH_ID);
+    }
+
+    /**
+     * Reads the first requests of a trace of another grain.
+     *
+     * @param limit requests to read at most
+     * @param tokensPerHashId prompt tokens one hash id stands for
+     * @return in the file's order, which is the order of arrival
+     * @throws CommandFailure naming the line, when a line is not a request or times go backwards
+     */
+    public static List<Request> read(Path file, int limit, int tokensPerHashId) throws IOException {
+        final List<Request> requests = new ArrayList<>();
+        try (BufferedReader lines = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
+            int number = 0;
+            for (String line = lines.readLine();
+                    line != null && requests.size() < limit;
+                    line = lines.readLine()) {
+                number++;
+                if (!line.isBlank()) {
+                    final Request request = parse(line, file + ":" + number, tokensPerHashId);
+                    if (!requests.isEmpty()
+                            && request.timestampMs < requests.getLast().timestampMs) {
+                        throw new CommandFailure(
+                                file
+                                        + ":"
+                                        + number
+                                        + ": timestamp "
+                                        + request.timestampMs
+                                        + " is before the previous line's; sort the trace");
+                    }
+                    requests.add(request);
+                }
+            }
+        }
+        if (requests.isEmpty()) {
+            throw new CommandFailure(file + " holds no request");
+        }
+        return requests;
+    }
+
+    private static Request parse(String line, String place, int tokensPerHashId) {
+        final JsonNode node;
+        try {
+            node = Json.MAPPER.readTree(line);
+        } catch (JsonProcessingException e) {
+            throw new CommandFailure(place + ": not JSON: " + e.getOriginalMessage(), e);
+        }
+        final int inputLength = positive(node, "input_length", place);
+        final JsonNode ids = node.path("hash_ids");
+        final int needed = Math.ceilDiv(inputLength, tokensPerHashId);
+        if (ids.size() < needed) {
+            throw new CommandFailure(
+                    place
+                            + ": input_length "
+                            + inputLength
+                            + " needs "
+                            + needed
+                            + " hash_ids of "
+                            + tokensPerHashId
+                            + " tokens, found "
+                            + ids.size());
+        }
+        final long[] hashIds = new long[needed];
+        for (int i = 0; i < needed; i++) {
+            hashIds[i] = ids.get(i).asLong();
+        }
+        final JsonNode timestamp = node.path("timestamp");
+        if (!timestamp.isNumber()) {
+            throw new CommandFailure(place + ": timestamp is missing or not a number");
+        }
+        return new Request(
+                timestamp.asLong(), inputLength, positive(node, "output_length", place), hashIds);
+    }
+
+    private static int positive(JsonNode node, String field, String place) {
+        final int value = node.path(field).asInt(0);
+        if (value < 1) {
+            throw new CommandFailure(
+                    place + ": " + field + " is " + node.path(field) + ", at least 1 is needed");
+        }
+        return value;
+    }
+}

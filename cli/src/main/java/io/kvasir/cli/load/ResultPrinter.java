@@ -1,0 +1,121 @@
+package io.kvasir.cli.load;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.cli.console.TextTable;
+
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Locale;
+
+/** Prints the results of a demo or replay: one table for people, one JSON object for programs. */
+public final class ResultPrinter {
+    private static final double PERCENT = 100;
+    private static final double ROUNDING = 10_000;
+
+    private ResultPrinter() {}
+
+    /** One row a mode, and the first errors of each below. */
+    public static void table(List<RunStats.Result> results, PrintWriter out) {
+        final TextTable table =
+                new TextTable(
+                        "mode",
+                        "requests",
+                        "errors",
+                        "cache hits",
+                        "TTFT p50 ms",
+                        "TTFT p95 ms",
+                        "load spread",
+                        "wall s");
+        for (RunStats.Result r : results) {
+            table.row(
+                    r.mode(),
+                    Integer.toString(r.requests()),
+                    Integer.toString(r.errors()),
+                    format("%.1f %%", r.hitRate() * PERCENT),
+                    format("%.1f", r.ttftP50Ms()),
+                    format("%.1f", r.ttftP95Ms()),
+                    format("%.2f", r.loadSpread()),
+                    format("%.1f", r.wallSeconds()));
+        }
+        table.print(out);
+        for (RunStats.Result r : results) {
+            for (String error : r.firstErrors()) {
+                out.println(r.mode() + ": error: " + error);
+            }
+        }
+    }
+
+    /** How right the gateway's forecasts were, one row a mode. */
+    public static void predictions(List<RunStats.Result> results, PrintWriter out) {
+        final TextTable table =
+                new TextTable(
+                        "forecast of cached tokens",
+                        "compared",
+                        "exact",
+                        "explained by events",
+                        "unexplained");
+        for (RunStats.Result r : results) {
+            final RunStats.Prediction p = r.prediction();
+            table.row(
+                    r.mode(),
+                    Integer.toString(p.compared()),
+                    Integer.toString(p.exact()),
+                    Integer.toString(p.explainedByEvents()),
+                    Integer.toString(p.unexplained()));
+        }
+        table.print(out);
+    }
+
+    /** One entry a mode under {@code modes}, in the order of the runs. */
+    public static void json(List<RunStats.Result> results, ObjectNode into) {
+        final ArrayNode modes = into.putArray("modes");
+        for (RunStats.Result r : results) {
+            final ObjectNode mode = modes.addObject();
+            mode.put("mode", r.mode())
+                    .put("hit_rate", rounded(r.hitRate()))
+                    .put("ttft_p50_ms", rounded(r.ttftP50Ms()))
+                    .put("ttft_p95_ms", rounded(r.ttftP95Ms()))
+                    .put("load_spread", rounded(r.loadSpread()))
+                    .put("requests", r.requests())
+                    .put("errors", r.errors())
+                    .put("ttft_p99_ms", rounded(r.ttftP99Ms()))
+                    .put("ttft_mean_ms", rounded(r.ttftMeanMs()))
+                    .put("total_p50_ms", rounded(r.totalP50Ms()))
+                    .put("total_p95_ms", rounded(r.totalP95Ms()))
+                    .put("prompt_tokens", r.promptTokens())
+                    .put("cached_tokens", r.cachedTokens())
+                    .put("output_tokens", r.outputTokens())
+                    .put("wall_s", rounded(r.wallSeconds()))
+                    .put("issue_lag_p99_wall_ms", rounded(r.issueLagP99Ms()));
+            final RunStats.Prediction p = r.prediction();
+            mode.putObject("prediction")
+                    .put("compared", p.compared())
+                    .put("exact", p.exact())
+                    .put("explained_by_events", p.explainedByEvents())
+                    .put("unexplained", p.unexplained())
+                    .put("over", p.over())
+                    .put("under", p.under());
+            final ObjectNode workers = mode.putObject("workers");
+            r.requestsByWorker()
+                    .forEach(
+                            (name, requests) ->
+                                    workers.putObject(name)
+                                            .put("requests", requests)
+                                            .put(
+                                                    "computed_prompt_tokens",
+                                                    r.computedTokens().get(name)));
+            final ArrayNode errors = mode.putArray("first_errors");
+            r.firstErrors().forEach(errors::add);
+        }
+    }
+
+    private static double rounded(double value) {
+        return Math.round(value * ROUNDING) / ROUNDING;
+    }
+
+    private static String format(String format, double value) {
+        return String.format(Locale.ROOT, format, value);
+    }
+}

@@ -1,0 +1,172 @@
+package io.kvasir.cli.load;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.console.Json;
+
+import java.io.IOException;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpResponse.BodySubscriber;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+
+/**
+ * Reads one streamed OpenAI answer into an {@link Outcome}. Parses JSON only until the first token
+ * is seen and in the event with the usage, unless the text is wanted: an answer of hundreds of
+ * tokens costs the client little more than its bytes. Called by one thread at a time.
+ */
+final class StreamReader implements BodySubscriber<Outcome> {
+    private static final byte[] DONE = "[DONE]".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] USAGE = "\"usage\"".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] ERROR = "\"error\"".getBytes(StandardCharsets.US_ASCII);
+
+    private final CompletableFuture<Outcome> result = new CompletableFuture<>();
+    private final SseScanner scanner = new SseScanner(this::onData);
+    private final StringBuilder text = new StringBuilder();
+    private final HttpHeaders headers;
+    private final long scheduledNs;
+    private final long sentNs;
+    private final boolean keepText;
+    private boolean firstTokenSeen;
+    private long firstTokenNs;
+    private boolean done;
+    private JsonNode usage;
+    private String error;
+
+    StreamReader(HttpHeaders headers, long scheduledNs, long sentNs, boolean keepText) {
+        this.headers = headers;
+        this.scheduledNs = scheduledNs;
+        this.sentNs = sentNs;
+        this.keepText = keepText;
+    }
+
+    @Override
+    public CompletionStage<Outcome> getBody() {
+        return result;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+        subscription.request(Long.MAX_VALUE);
+    }
+
+    @Override
+    public void onNext(List<ByteBuffer> buffers) {
+        for (ByteBuffer buffer : buffers) {
+            scanner.feed(buffer);
+        }
+    }
+
+    @Override
+    public void onError(Throwable thrown) {
+        error = "answer broke off: " + thrown.getMessage();
+        result.complete(outcome());
+    }
+
+    @Override
+    public void onComplete() {
+        if (error == null && !done) {
+            error = "stream ended without [DONE]";
+        } else if (error == null && usage == null) {
+            error = "no usage in the stream; stream_options.include_usage was ignored";
+        } else if (error == null && !firstTokenSeen && outputTokens() > 0) {
+            error = "no generated text in the stream, usage says " + outputTokens() + " tokens";
+        }
+        result.complete(outcome());
+    }
+
+    private void onData(byte[] bytes, int from, int to) {
+        if (to - from == DONE.length && indexOf(bytes, from, to, DONE) == from) {
+            done = true;
+            return;
+        }
+        final boolean special =
+                indexOf(bytes, from, to, USAGE) >= 0 || indexOf(bytes, from, to, ERROR) >= 0;
+        if (special || keepText || !firstTokenSeen) {
+            onEvent(bytes, from, to);
+        }
+    }
+
+    private void onEvent(byte[] bytes, int from, int to) {
+        final JsonNode event;
+        try {
+            event = Json.MAPPER.readTree(bytes, from, to - from);
+        } catch (IOException e) {
+            fail("event is not JSON: " + e.getMessage());
+            return;
+        }
+        if (event.hasNonNull("error")) {
+            fail("engine or gateway said: " + event.get("error").path("message").asText());
+        }
+        if (event.hasNonNull("usage")) {
+            usage = event.get("usage");
+        }
+        final JsonNode choice = event.path("choices").path(0);
+        final String piece =
+                choice.has("delta")
+                        ? choice.path("delta").path("content").asText("")
+                        : choice.path("text").asText("");
+        if (!piece.isEmpty()) {
+            if (!firstTokenSeen) {
+                firstTokenSeen = true;
+                firstTokenNs = System.nanoTime();
+            }
+            if (keepText) {
+                text.append(piece);
+            }
+        }
+    }
+
+    private void fail(String what) {
+        if (error == null) {
+            error = what;
+        }
+    }
+
+    private Outcome outcome() {
+        final long nowNs = System.nanoTime();
+        return new Outcome(
+                error,
+                workerName(headers),
+                scheduledNs,
+                sentNs,
+                firstTokenSeen ? firstTokenNs : nowNs,
+                nowNs,
+                usage == null ? 0 : usage.path("prompt_tokens").asLong(),
+                usage == null
+                        ? 0
+                        : usage.path("prompt_tokens_details").path("cached_tokens").asLong(0),
+                outputTokens(),
+                headers.firstValueAsLong("x-kvasir-predicted-cached-tokens").orElse(-1),
+                headers.firstValueAsLong("x-kvasir-event-sequence").orElse(-1),
+                headers.firstValueAsLong("x-sim-event-sequence").orElse(-1),
+                text.toString());
+    }
+
+    private long outputTokens() {
+        return usage == null ? 0 : usage.path("completion_tokens").asLong();
+    }
+
+    private static String workerName(HttpHeaders headers) {
+        final String name = headers.firstValue("x-kvasir-worker").orElse("");
+        final String rank = headers.firstValue("x-kvasir-dp-rank").orElse("0");
+        return rank.equals("0") ? name : name + "/" + rank;
+    }
+
+    private static int indexOf(byte[] bytes, int from, int to, byte[] word) {
+        for (int i = from; i <= to - word.length; i++) {
+            int same = 0;
+            while (same < word.length && bytes[i + same] == word[same]) {
+                same++;
+            }
+            if (same == word.length) {
+                return i;
+            }
+        }
+        return -1;
+    }
+}

@@ -1,0 +1,92 @@
+package io.kvasir.cli.load;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Plays a trace open loop: every request is sent at its own time, whatever became of the others,
+ * and its latency counts from that time.
+ */
+public final class TraceDriver {
+    private static final String PATH = "/v1/completions";
+    private static final double NS_PER_MS = 1e6;
+    private static final int BODIES_AHEAD = 64;
+
+    private final LoadClient client;
+    private final TracePrompts prompts;
+    private final RunStats stats;
+    private final double speedUp;
+    private final int maxOutput;
+
+    /**
+     * A driver for one run.
+     *
+     * @param speedUp trace time ÷ wall time
+     * @param maxOutput most tokens to generate per request
+     */
+    public TraceDriver(
+            LoadClient client,
+            TracePrompts prompts,
+            RunStats stats,
+            double speedUp,
+            int maxOutput) {
+        this.client = client;
+        this.prompts = prompts;
+        this.stats = stats;
+        this.speedUp = speedUp;
+        this.maxOutput = maxOutput;
+    }
+
+    /**
+     * Sends all requests on the calling thread and waits for the last answer.
+     *
+     * @return real time from the first arrival to the last answer in ns
+     */
+    public long play(List<MooncakeTrace.Request> requests) throws InterruptedException {
+        final List<CompletableFuture<Void>> running = new ArrayList<>(requests.size());
+        final BlockingQueue<byte[]> bodies = new ArrayBlockingQueue<>(BODIES_AHEAD);
+        final Thread writer =
+                Thread.ofPlatform().name("bodies").start(() -> write(requests, bodies));
+        try {
+            final long startMs = requests.getFirst().timestampMs();
+            final long startNs = System.nanoTime();
+            for (MooncakeTrace.Request request : requests) {
+                final byte[] body = bodies.take();
+                final double dueMs = (request.timestampMs() - startMs) / speedUp;
+                final long dueNs = startNs + Math.round(dueMs * NS_PER_MS);
+                sleepUntil(dueNs);
+                running.add(client.send(PATH, body, dueNs, false).thenAccept(stats::record));
+            }
+            CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).join();
+            return System.nanoTime() - startNs;
+        } finally {
+            writer.interrupt();
+        }
+    }
+
+    /** Bodies are written ahead, so that requests due at one moment are not sent one body apart. */
+    private void write(List<MooncakeTrace.Request> requests, BlockingQueue<byte[]> bodies) {
+        try {
+            for (MooncakeTrace.Request request : requests) {
+                bodies.put(prompts.body(request, Math.min(request.outputLength(), maxOutput)));
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void sleepUntil(long dueNs) throws InterruptedException {
+        for (long restNs = dueNs - System.nanoTime();
+                restNs > 0;
+                restNs = dueNs - System.nanoTime()) {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+            LockSupport.parkNanos(restNs);
+        }
+    }
+}

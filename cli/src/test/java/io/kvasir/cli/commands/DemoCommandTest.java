@@ -1,0 +1,78 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.demo.ChatDriver;
+import io.kvasir.cli.demo.ChatWorkload;
+import io.kvasir.cli.demo.Cluster;
+import io.kvasir.cli.load.LoadClient;
+import io.kvasir.cli.load.RunStats;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.sim.SimConfig;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.time.Duration;
+import java.util.Map;
+
+/** The demo's parts at a fraction of its size; the whole is what the smoke run plays. */
+class DemoCommandTest {
+    private static final ChatWorkload.Shape SHAPE =
+            new ChatWorkload.Shape(8, 1_500, 24, 3, 100, 16, 700, 60);
+
+    @Test
+    void chatsThroughTheGatewayHitMoreUnderKvThanUnderRandomRouting() throws Exception {
+        final RunStats.Result kv = play(RoutingMode.KV);
+        final RunStats.Result random = play(RoutingMode.RANDOM);
+        for (RunStats.Result result : new RunStats.Result[] {kv, random}) {
+            assertEquals(SHAPE.requests(), result.requests());
+            assertEquals(0, result.errors(), result.firstErrors().toString());
+            assertEquals(SHAPE.requests(), result.prediction().compared());
+            assertEquals(0, result.prediction().unexplained(), result.toString());
+        }
+        assertTrue(kv.hitRate() > random.hitRate(), kv + " " + random);
+    }
+
+    @Test
+    void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            final CommandRun run =
+                    CommandRun.of("demo", "--small", "--port=" + taken.getLocalPort());
+            assertEquals(3, run.exitCode());
+            assertTrue(run.err().contains(":" + taken.getLocalPort()), run.err());
+            assertTrue(run.err().contains("--port"), run.err());
+        }
+    }
+
+    private static RunStats.Result play(RoutingMode mode) throws InterruptedException {
+        final Cluster.Plan plan =
+                new Cluster.Plan(
+                        "127.0.0.1",
+                        0,
+                        3,
+                        () ->
+                                SimConfig.builder()
+                                        .blocks(600)
+                                        .prefillTokensPerSecond(50_000)
+                                        .interTokenMillis(2)
+                                        .build(),
+                        () ->
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files()));
+        final RunStats stats = new RunStats(1);
+        try (Cluster cluster = Cluster.start(plan, mode);
+                LoadClient client =
+                        new LoadClient(cluster.url(), Duration.ofSeconds(20), Map.of())) {
+            final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
+            final long wallNs = driver.play(new ChatWorkload(SHAPE, 1));
+            return stats.result(mode.spelling(), 3, wallNs);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.console.Json;
+import io.kvasir.cli.demo.Cluster;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** A small trace through gateway and simulated engines, over real sockets. */
+class ReplayCommandTest {
+    private static final int REQUESTS = 60;
+    private static final int CONVERSATIONS = 12;
+
+    @TempDir private Path dir;
+    private Path trace;
+
+    /** Twelve conversations that take turns; each turn repeats its past and adds one hash id. */
+    @BeforeEach
+    void writeTrace() throws IOException {
+        final List<String> lines = new ArrayList<>();
+        for (int i = 0; i < REQUESTS; i++) {
+            final int conversation = i % CONVERSATIONS;
+            final StringBuilder ids = new StringBuilder();
+            final int turn = i / CONVERSATIONS;
+            for (int j = 0; j <= turn; j++) {
+                ids.append(j == 0 ? "" : ", ").append(1_000 * conversation + j);
+            }
+            lines.add(
+                    "{\"timestamp\": %d, \"input_length\": %d, \"output_length\": 4, \"hash_ids\": [%s]}"
+                            .formatted(i * 400L, 512 * turn + 300 + conversation, ids));
+        }
+        trace = Files.write(dir.resolve("trace.jsonl"), lines);
+    }
+
+    @Test
+    void kvRoutingFindsMoreInTheCachesAndItsForecastsAreExplained() throws IOException {
+        final CommandRun run = replay("--modes=kv,random", "--json");
+        assertEquals(0, run.exitCode(), run.err());
+        final JsonNode json = Json.MAPPER.readTree(run.out());
+        assertEquals(2, json.get("modes").size());
+        for (JsonNode mode : json.get("modes")) {
+            assertEquals(REQUESTS, mode.get("requests").asInt(), mode.toString());
+            assertEquals(0, mode.get("errors").asInt(), mode.toString());
+            assertTrue(mode.get("ttft_p95_ms").asDouble() >= mode.get("ttft_p50_ms").asDouble());
+            assertTrue(mode.get("ttft_p50_ms").asDouble() > 0);
+            assertTrue(mode.get("load_spread").asDouble() >= 1);
+            final JsonNode prediction = mode.get("prediction");
+            assertEquals(REQUESTS, prediction.get("compared").asInt());
+            assertEquals(0, prediction.get("unexplained").asInt(), prediction.toString());
+            assertEquals(
+                    REQUESTS,
+                    prediction.get("exact").asInt()
+                            + prediction.get("explained_by_events").asInt());
+        }
+        final double kv = json.at("/modes/0/hit_rate").asDouble();
+        final double random = json.at("/modes/1/hit_rate").asDouble();
+        assertEquals("kv", json.at("/modes/0/mode").asText());
+        assertTrue(kv > 0.5, "each turn repeats its past, kv " + kv);
+        assertTrue(kv > random, "kv " + kv + ", random " + random);
+    }
+
+    @Test
+    void theTablesNameEveryModeAndTheUnitOfTime() {
+        final CommandRun run = replay("--modes=round-robin", "--max-output=1");
+        assertEquals(0, run.exitCode(), run.err());
+        assertTrue(run.out().lines().anyMatch(l -> l.startsWith("round-robin ")), run.out());
+        assertTrue(run.out().contains("trace time (wall time x 40.0)"), run.out());
+        assertTrue(run.out().contains("explained by events"), run.out());
+    }
+
+    @Test
+    void aRunningGatewayIsAskedForEachModeByHeader() throws Exception {
+        final Cluster.Plan plan =
+                new Cluster.Plan(
+                        "127.0.0.1",
+                        0,
+                        2,
+                        () -> SimConfig.builder().speedUp(40).build(),
+                        GatewayConfig::builder);
+        try (Cluster cluster = Cluster.start(plan, RoutingMode.RANDOM)) {
+            final CommandRun run =
+                    replay("--modes=round-robin", "--json", "--url=" + cluster.url());
+            assertEquals(0, run.exitCode(), run.err());
+            final JsonNode json = Json.MAPPER.readTree(run.out());
+            assertEquals(cluster.url().toString(), json.get("target").asText());
+            final JsonNode workers = json.at("/modes/0/workers");
+            assertEquals(REQUESTS / 2, workers.at("/sim-0/requests").asInt(), workers.toString());
+            assertEquals(REQUESTS / 2, workers.at("/sim-1/requests").asInt(), workers.toString());
+        }
+    }
+
+    @Test
+    void aGatewayThatDoesNotTrustThisClientIsNotMeasured() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().speedUp(40).build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.HOST, "127.0.0.1")
+                                        .set(GatewaySettings.PORT, 0)
+                                        .set(GatewaySettings.ADMIN_PORT, 0L)
+                                        .set(GatewaySettings.MODEL, SimModel.NAME)
+                                        .worker(WorkerConfig.parse(engine.url().toString()))
+                                        .build())) {
+            final CommandRun run = replay("--url=http://127.0.0.1:" + gateway.port());
+            assertEquals(3, run.exitCode(), run.out() + run.err());
+            assertTrue(run.err().contains("--trusted-network"), run.err());
+            assertEquals("", run.out());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--blocks=8, 3, raise --blocks",
+        "--speed-up=0, 2, --speed-up 0.0",
+        "--modes=kv;fast, 2, fast",
+        "--requests=0, 2, --requests 0",
+        "--vocabulary=1, 3, --vocabulary 1",
+        "--trace=none.jsonl, 3, no such file",
+    })
+    void whatCannotRunIsRefusedWithValueAndOption(String option, int exitCode, String expected) {
+        final CommandRun run = replay(option.replace(';', ','));
+        assertEquals(exitCode, run.exitCode(), run.out() + run.err());
+        assertTrue(run.err().contains(expected), run.err());
+    }
+
+    private CommandRun replay(String... more) {
+        final List<String> args = new ArrayList<>(List.of("replay", "--workers=3"));
+        if (!more[0].startsWith("--trace")) {
+            args.add("--trace=" + trace);
+        }
+        if (!more[0].startsWith("--speed-up")) {
+            args.add("--speed-up=40");
+        }
+        args.addAll(List.of(more));
+        return CommandRun.of(args.toArray(String[]::new));
+    }
+}

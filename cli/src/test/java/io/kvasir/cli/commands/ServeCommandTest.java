@@ -1,0 +1,165 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.KvasirProcess;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** The gateway in a process of its own before a simulated engine. */
+class ServeCommandTest {
+    @TempDir private Path dir;
+
+    @Test
+    void flagsOverrideTheFileAndAnEngineIsReached() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
+            final Path yaml = dir.resolve("gateway.yaml");
+            Files.writeString(
+                    yaml,
+                    "model: kvasir-sim\nport: 1\nmode: random\noverlap-weight: 3\nworkers:\n- "
+                            + engine.url()
+                            + ",name=one,events="
+                            + engine.eventsEndpoint(0)
+                            + ",replay="
+                            + engine.replayEndpoint(0)
+                            + "\n");
+            try (KvasirProcess serve =
+                    new KvasirProcess(
+                            "serve",
+                            "--config=" + yaml,
+                            "--port=0",
+                            "--lame-duck-ms=50",
+                            "--mode=kv",
+                            "--no-include-usage")) {
+                final String listening = serve.await(line -> line.startsWith("listening on "));
+                final String mode = serve.await(line -> line.startsWith("  mode "));
+                assertTrue(mode.startsWith("  mode kv, overlap weight 3.0"), mode);
+                assertTrue(mode.contains("usage in streams as the client asks"), mode);
+                final String worker = serve.await(line -> line.startsWith("worker one/0 "));
+                assertTrue(worker.contains("health up"), worker);
+                assertTrue(worker.contains("events exact at message"), worker);
+                assertEquals(200, completion(listening).statusCode());
+                assertEquals(0, serve.terminate());
+            }
+        }
+    }
+
+    @Test
+    void anEngineWithoutEventsIsPredictedWhereThatIsAskedFor() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build());
+                KvasirProcess serve =
+                        new KvasirProcess(
+                                "serve",
+                                "--model=kvasir-sim",
+                                "--port=0",
+                                "--lame-duck-ms=50",
+                                "--worker=" + engine.url() + ",name=one",
+                                "--index-bytes=1048576",
+                                "--booking-timeout-ms=60000",
+                                "--approximate",
+                                "--ttl-secs=7",
+                                "--max-tree-size=1000",
+                                "--prune-target-ratio=0.5")) {
+            final String predicted = serve.await(line -> line.startsWith("  workers without"));
+            assertTrue(predicted.endsWith("in the last 7 s, at most 1000 blocks"), predicted);
+            final String limits = serve.await(line -> line.startsWith("  limits: "));
+            assertTrue(limits.contains(", 1048576 index bytes, "), limits);
+            final String worker = serve.await(line -> line.startsWith("worker one/0 "));
+            assertTrue(worker.endsWith("none: predicted from what is routed there"), worker);
+            assertEquals(0, serve.terminate());
+        }
+    }
+
+    @Test
+    void aHangUpReadsTheWorkersFileAgain() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
+            final Path workers = Files.writeString(dir.resolve("workers.yaml"), "[]\n");
+            try (KvasirProcess serve =
+                    new KvasirProcess(
+                            "serve",
+                            "--model=kvasir-sim",
+                            "--port=0",
+                            "--lame-duck-ms=50",
+                            "--admin-port=0",
+                            "--workers-file=" + workers,
+                            "--workers-file-interval-ms=86400000")) {
+                final String listening = serve.await(line -> line.startsWith("listening on "));
+                serve.await(line -> line.startsWith("running; "));
+                assertEquals(503, completion(listening).statusCode());
+                Files.writeString(workers, "- " + engine.url() + ",name=one\n");
+                serve.hangUp();
+                awaitCompletion(listening);
+            }
+        }
+    }
+
+    @Test
+    void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                KvasirProcess serve =
+                        new KvasirProcess(
+                                "serve",
+                                "--host=127.0.0.1",
+                                "--port=" + taken.getLocalPort(),
+                                "--model=m",
+                                "--worker=http://127.0.0.1:1")) {
+            final String line = serve.await(l -> l.startsWith("kvasir serve: "));
+            assertTrue(line.contains(":" + taken.getLocalPort()), line);
+            assertTrue(line.contains("--port"), line);
+            assertEquals(3, serve.exitCode());
+        }
+    }
+
+    @Test
+    void wrongWorkersModesAndMissingOnesAreAWrongCommandLine() {
+        assertWrong("--worker=127.0.0.1:1", "127.0.0.1:1");
+        assertWrong("--mode=fastest", "fastest");
+        assertWrong("--port=0", "no workers; give --worker");
+    }
+
+    private static void awaitCompletion(String listening) throws IOException, InterruptedException {
+        final long startNs = System.nanoTime();
+        while (completion(listening).statusCode() != 200) {
+            assertTrue(System.nanoTime() - startNs < 20_000_000_000L, "no worker is used");
+            Thread.sleep(20);
+        }
+    }
+
+    private static void assertWrong(String option, String expected) {
+        final CommandRun run = CommandRun.of("serve", "--model=m", option);
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains(expected), run.err());
+    }
+
+    private static HttpResponse<String> completion(String listening)
+            throws IOException, InterruptedException {
+        final String port = listening.substring(listening.lastIndexOf(':') + 1);
+        try (HttpClient http = HttpClient.newHttpClient()) {
+            return http.send(
+                    HttpRequest.newBuilder(
+                                    URI.create("http://127.0.0.1:" + port + "/v1/completions"))
+                            .header("content-type", "application/json")
+                            .POST(
+                                    HttpRequest.BodyPublishers.ofString(
+                                            "{\"model\":\"kvasir-sim\",\"prompt\":[1,2,3],"
+                                                    + "\"max_tokens\":2}"))
+                            .build(),
+                    HttpResponse.BodyHandlers.ofString());
+        }
+    }
+}

@@ -1,0 +1,150 @@
+package io.kvasir.cli.load;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.net.httpserver.HttpServer;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+
+/** The client against a server that answers what the test says. */
+class LoadClientTest {
+    private static final String USAGE =
+            "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":2,"
+                    + "\"prompt_tokens_details\":{\"cached_tokens\":64}}}\n\n";
+    private static final String DONE = "data: [DONE]\n\n";
+
+    private HttpServer server;
+    private LoadClient client;
+
+    @BeforeEach
+    void start() throws IOException {
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.start();
+        client = new LoadClient(address(), Duration.ofSeconds(5), Map.of());
+    }
+
+    @AfterEach
+    void stop() {
+        client.close();
+        server.stop(0);
+    }
+
+    @Test
+    void aChatStreamGivesTextUsageHeadersAndTimes() {
+        answer(
+                200,
+                "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n"
+                        + "data: {\"choices\":[{\"delta\":{\"content\":\"he\"}}]}\n\n"
+                        + "data: {\"choices\":[{\"delta\":{\"content\":\"llo\"}}]}\n\n"
+                        + USAGE
+                        + DONE,
+                Map.of(
+                        "x-kvasir-worker", "w1",
+                        "x-kvasir-dp-rank", "2",
+                        "x-kvasir-predicted-cached-tokens", "48",
+                        "x-kvasir-event-sequence", "7",
+                        "x-sim-event-sequence", "9"));
+        final long scheduledNs = System.nanoTime() - 1_000_000;
+        final Outcome outcome = send(scheduledNs, true);
+        assertNull(outcome.error());
+        assertEquals("hello", outcome.text());
+        assertEquals("w1/2", outcome.worker());
+        assertEquals(100, outcome.promptTokens());
+        assertEquals(64, outcome.cachedTokens());
+        assertEquals(36, outcome.computedTokens());
+        assertEquals(2, outcome.outputTokens());
+        assertEquals(48, outcome.predictedCachedTokens());
+        assertEquals(7, outcome.routerSequence());
+        assertEquals(9, outcome.engineSequence());
+        assertTrue(outcome.sentNs() >= scheduledNs);
+        assertTrue(outcome.firstTokenNs() > outcome.sentNs());
+        assertTrue(outcome.doneNs() >= outcome.firstTokenNs());
+    }
+
+    @Test
+    void aCompletionStreamIsReadWithoutKeepingItsText() {
+        answer(
+                200,
+                "data: {\"choices\":[{\"text\":\"ab\"}]}\n\n"
+                        + "data: {\"choices\":[{\"text\":\"c\"}]}\n\n"
+                        + USAGE
+                        + DONE,
+                Map.of());
+        final Outcome outcome = send(System.nanoTime(), false);
+        assertFalse(outcome.failed(), outcome.error());
+        assertEquals("", outcome.text());
+        assertEquals(64, outcome.cachedTokens());
+        assertEquals(-1, outcome.predictedCachedTokens());
+    }
+
+    @Test
+    void anAnswerThatBreaksOffOrLacksItsUsageIsAnError() {
+        answer(200, "data: {\"choices\":[{\"text\":\"ab\"}]}\n\n" + USAGE, Map.of());
+        assertEquals("stream ended without [DONE]", send(0, false).error());
+        server.removeContext("/");
+        answer(200, "data: {\"choices\":[{\"text\":\"ab\"}]}\n\n" + DONE, Map.of());
+        assertTrue(send(0, false).error().contains("no usage"), "no usage");
+    }
+
+    @Test
+    void anErrorInsideTheStreamIsTheOutcome() {
+        answer(200, "data: {\"error\":{\"message\":\"engine died\"}}\n\n" + DONE, Map.of());
+        assertTrue(send(0, false).error().contains("engine died"));
+    }
+
+    @Test
+    void anErrorStatusCarriesTheBodyAndTheWorker() {
+        answer(503, "{\"error\":{\"message\":\"no workers\"}}", Map.of("x-kvasir-worker", "w3"));
+        final Outcome outcome = send(0, false);
+        assertTrue(outcome.error().startsWith("status 503: "), outcome.error());
+        assertTrue(outcome.error().contains("no workers"), outcome.error());
+        assertEquals("w3", outcome.worker());
+    }
+
+    @Test
+    void aPortWhereNobodyListensIsAnOutcomeToo() {
+        final URI nobody = address();
+        server.stop(0);
+        try (LoadClient toNobody = new LoadClient(nobody, Duration.ofSeconds(5), Map.of())) {
+            final Outcome outcome = toNobody.send("/v1/completions", new byte[0], 0, false).join();
+            assertTrue(outcome.error().contains("ConnectException"), outcome.error());
+        }
+    }
+
+    private Outcome send(long scheduledNs, boolean keepText) {
+        final byte[] body = "{}".getBytes(StandardCharsets.UTF_8);
+        return client.send("/v1/completions", body, scheduledNs, keepText).join();
+    }
+
+    private URI address() {
+        return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+    }
+
+    private void answer(int status, String body, Map<String, String> headers) {
+        server.createContext(
+                "/",
+                exchange -> {
+                    exchange.getRequestBody().readAllBytes();
+                    headers.forEach(exchange.getResponseHeaders()::set);
+                    final byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+                    exchange.sendResponseHeaders(status, bytes.length);
+                    try (OutputStream out = exchange.getResponseBody()) {
+                        out.write(bytes);
+                    }
+                });
+    }
+}

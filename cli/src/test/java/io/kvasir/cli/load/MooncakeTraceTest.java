@@ -1,0 +1,67 @@
+package io.kvasir.cli.load;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.console.CommandFailure;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+class MooncakeTraceTest {
+    private static final String GOOD =
+            "{\"timestamp\": 5, \"input_length\": 600, \"output_length\": 3, \"hash_ids\": [0, 7]}";
+
+    @TempDir private Path dir;
+
+    @Test
+    void readsRequestsInOrderUpToTheLimit() throws IOException {
+        final Path file = write(GOOD, "", GOOD.replace("5,", "6,").replace("7", "8"), GOOD);
+        final List<MooncakeTrace.Request> requests = MooncakeTrace.read(file, 2);
+        assertEquals(2, requests.size());
+        assertEquals(5, requests.get(0).timestampMs());
+        assertEquals(600, requests.get(0).inputLength());
+        assertEquals(3, requests.get(0).outputLength());
+        assertArrayEquals(new long[] {0, 8}, requests.get(1).hashIds());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{ | not JSON",
+                "{\"timestamp\":1,\"input_length\":513,\"output_length\":1,\"hash_ids\":[1]} |"
+                        + " input_length 513 needs 2 hash_ids of 512 tokens, found 1",
+                "{\"timestamp\":1,\"input_length\":0,\"output_length\":1,\"hash_ids\":[]} |"
+                        + " input_length is 0",
+                "{\"input_length\":1,\"output_length\":1,\"hash_ids\":[1]} | timestamp is missing",
+            })
+    void aLineThatIsNoRequestIsNamed(String line, String expected) throws IOException {
+        final Path file = write("", line);
+        final CommandFailure failure =
+                assertThrows(CommandFailure.class, () -> MooncakeTrace.read(file, 10));
+        assertTrue(failure.getMessage().startsWith(file + ":2: "), failure.getMessage());
+        assertTrue(failure.getMessage().contains(expected), failure.getMessage());
+    }
+
+    @Test
+    void timeGoingBackwardsIsRefused() throws IOException {
+        final Path file = write(GOOD, GOOD.replace("5,", "4,"));
+        final CommandFailure failure =
+                assertThrows(CommandFailure.class, () -> MooncakeTrace.read(file, 10));
+        assertTrue(failure.getMessage().contains(":2: timestamp 4"), failure.getMessage());
+    }
+
+    private Path write(String... lines) throws IOException {
+        return Files.write(dir.resolve("trace.jsonl"), List.of(lines));
+    }
+}
