@@ -15,9 +15,9 @@ public abstract class TransferException extends RuntimeException {
     /** What kind of failure it is: an enum of each subclass. */
     public interface Kind extends Serializable {
         /**
-         * Whether the same call may succeed later, without another call before it.
+         * Whether the same call may succeed later, with nothing else changed by the caller.
          *
-         * @return true where a peer or server may only be away, false where a limit, an argument or
+         * @return true where a peer or server may only be away or busy, false where an argument or
          *     a lost handle is in the way
          */
         boolean retryable();

@@ -25,7 +25,7 @@ public final class KvTransportException extends TransferException {
 
         @Override
         public boolean retryable() {
-            return false; // a release frees what a limit counts, connect brings a peer back
+            return this == CAPACITY; // an inbox empties by itself; a lost peer needs a connect
         }
     }
 
