@@ -74,6 +74,15 @@ public record GeneratorOptions(
 
     /** The same with other workers and caches. */
     public GeneratorOptions withWorkers(int newWorkers, int newCapacity) {
+        return with(newWorkers, newCapacity, salted);
+    }
+
+    /** The same, every worker with engine hashes of its own. */
+    public GeneratorOptions withSalt() {
+        return with(workers, capacity, true);
+    }
+
+    private GeneratorOptions with(int newWorkers, int newCapacity, boolean newSalted) {
         return new GeneratorOptions(
                 newWorkers,
                 newCapacity,
@@ -88,25 +97,6 @@ public record GeneratorOptions(
                 decode,
                 overlapWeight,
                 seed,
-                salted);
-    }
-
-    /** The same, every worker naming blocks its own way. */
-    public GeneratorOptions withSalt() {
-        return new GeneratorOptions(
-                workers,
-                capacity,
-                block,
-                traceBlock,
-                copies,
-                speedUp,
-                timestampUs,
-                prefillRate,
-                interTokenMs,
-                chunkTokens,
-                decode,
-                overlapWeight,
-                seed,
-                true);
+                newSalted);
     }
 }
