@@ -8,6 +8,7 @@ import io.kvasir.cli.commands.NixlCommand;
 import io.kvasir.cli.commands.ReplayCommand;
 import io.kvasir.cli.commands.ServeCommand;
 import io.kvasir.cli.commands.SimCommand;
+import io.kvasir.cli.commands.StatCommand;
 import io.kvasir.cli.commands.TrainCommand;
 import io.kvasir.cli.commands.TruthCommand;
 import io.kvasir.cli.commands.VersionProvider;
@@ -42,6 +43,7 @@ import java.nio.file.NoSuchFileException;
             DemoCommand.class,
             ReplayCommand.class,
             SimCommand.class,
+            StatCommand.class,
             HashCommand.class,
             TruthCommand.class,
             BenchCommand.class,

@@ -7,6 +7,8 @@ import com.lmax.disruptor.dsl.ProducerType;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
 
+import org.agrona.ErrorHandler;
+
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -62,6 +64,24 @@ public final class BookingPipeline implements AutoCloseable {
      */
     public BookingPipeline(
             BookingPipelineConfig config, ActiveRequests table, PredictedPrefixes routed) {
+        this(config, table, routed, _ -> {});
+    }
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes
+     * @param table the table to write, for as many requests; not closed by this class
+     * @param routed takes the prompts of predicted bookings, or null, as above
+     * @param errors takes what goes wrong on the writer thread, beside the log
+     * @throws IllegalArgumentException if the table takes fewer requests than may be booked
+     * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
+     */
+    public BookingPipeline(
+            BookingPipelineConfig config,
+            ActiveRequests table,
+            PredictedPrefixes routed,
+            ErrorHandler errors) {
         if (table.config().maxRequests() < config.maxRequests()) {
             throw new IllegalArgumentException(
                     "the table of active requests is too small: its maxRequests="
@@ -76,7 +96,7 @@ public final class BookingPipeline implements AutoCloseable {
         try {
             this.bookings = new BookingTable(config.maxRequests(), config.entries());
             this.pool = new HashPool(config.pendingHashes());
-            this.writer = new BookingWriter(table, routed, bookings, pool, thread);
+            this.writer = new BookingWriter(table, routed, bookings, pool, thread, errors);
             this.disruptor =
                     new Disruptor<>(
                             BookingCommand::new,

@@ -14,6 +14,7 @@ import com.lmax.disruptor.ExceptionHandler;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
 
+import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,6 +53,7 @@ final class BookingWriter
     private final HashPool pool;
     private final LongConsumer endBooked;
     private final WriterThread thread;
+    private final ErrorHandler errors;
     private final int[] tenancies; // workers that are gone, per slot
     private final AtomicLong failures = new AtomicLong();
     private long[] hashes = new long[1_024];
@@ -64,13 +66,15 @@ final class BookingWriter
             PredictedPrefixes routed,
             BookingTable bookings,
             HashPool pool,
-            WriterThread thread) {
+            WriterThread thread,
+            ErrorHandler errors) {
         this.table = table;
         this.routed = routed;
         this.bookings = bookings;
         this.pool = pool;
         this.endBooked = bookings::endBooked;
         this.thread = thread;
+        this.errors = errors;
         this.tenancies = new int[table.config().maxWorkerSlots()];
     }
 
@@ -245,6 +249,7 @@ final class BookingWriter
         failures.getAndIncrement();
         try {
             LOG.error("{} {} failed", step, where, error);
+            errors.onError(error);
         } catch (Throwable again) {
             failures.getAndIncrement(); // the counter has to do
         }
@@ -253,11 +258,13 @@ final class BookingWriter
     @Override
     public void handleOnStartException(Throwable error) {
         LOG.error("booking writer did not start cleanly", error);
+        errors.onError(error);
     }
 
     @Override
     public void handleOnShutdownException(Throwable error) {
         LOG.error("booking writer did not stop cleanly", error);
+        errors.onError(error);
     }
 
     long failures() {

@@ -10,6 +10,8 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
+import org.agrona.ErrorHandler;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -58,13 +60,27 @@ public final class IndexPipeline implements AutoCloseable {
      * @throws IllegalStateException if another pipeline writes the index
      */
     public IndexPipeline(IndexPipelineConfig config, PrefixIndex index) {
+        this(config, index, _ -> {});
+    }
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes and times
+     * @param index the index to write; not closed by this class. Its memory stays until the writer
+     *     thread has ended
+     * @param errors takes what goes wrong on the writer thread, beside the log
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
+     * @throws IllegalStateException if another pipeline writes the index
+     */
+    public IndexPipeline(IndexPipelineConfig config, PrefixIndex index, ErrorHandler errors) {
         this.config = Objects.requireNonNull(config);
         this.index = index;
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
         this.thread = new WriterThread("kvasir-index-writer", index.writer());
         try {
             this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
-            this.writer = new IndexWriter(index, spares, thread, mailbox);
+            this.writer = new IndexWriter(index, spares, thread, mailbox, errors);
             this.disruptor =
                     new Disruptor<>(
                             IndexCommand::new,

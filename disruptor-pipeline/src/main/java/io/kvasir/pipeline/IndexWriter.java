@@ -6,6 +6,7 @@ import com.lmax.disruptor.ExceptionHandler;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.wire.KvBatch;
 
+import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,6 +28,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     private final SpareBatches spares;
     private final WriterThread thread;
     private final WriterMailbox mailbox;
+    private final ErrorHandler errors;
     private final int[] generations; // per slot: tenants that are gone
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
@@ -35,12 +37,17 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     private volatile int quarantinedSlots;
 
     IndexWriter(
-            PrefixIndex index, SpareBatches spares, WriterThread thread, WriterMailbox mailbox) {
+            PrefixIndex index,
+            SpareBatches spares,
+            WriterThread thread,
+            WriterMailbox mailbox,
+            ErrorHandler errors) {
         this.index = index;
         this.applier = new IndexApplier(index);
         this.spares = spares;
         this.thread = thread;
         this.mailbox = mailbox;
+        this.errors = errors;
         this.generations = new int[index.config().maxWorkerSlots()];
     }
 
@@ -132,6 +139,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         }
         try {
             LOG.error("slot {} is set aside: applying its events failed", slot, error);
+            errors.onError(error);
         } catch (Throwable again) {
             failures.getAndIncrement(); // the counter has to do
         }
@@ -140,11 +148,13 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     @Override
     public void handleOnStartException(Throwable error) {
         LOG.error("index writer did not start cleanly", error);
+        errors.onError(error);
     }
 
     @Override
     public void handleOnShutdownException(Throwable error) {
         LOG.error("index writer did not stop cleanly", error);
+        errors.onError(error);
     }
 
     /** Index operations applied. */

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -238,7 +239,9 @@ class IndexPipelineTest {
 
     @Test
     void aSlotSetAsideIsUsedAgainAfterAClear() {
-        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
+        final List<String> errors = new CopyOnWriteArrayList<>();
+        try (IndexPipeline pipeline =
+                new IndexPipeline(small(64), index, error -> errors.add(error.getMessage()))) {
             final AtomicReference<Boolean> poisoned = new AtomicReference<>(true);
             final ApplyListener listener =
                     new ApplyListener() {
@@ -258,6 +261,7 @@ class IndexPipelineTest {
             assertEquals(0, index.heldBlocks(1));
             offer(pipeline, 3, listener, true);
             await(() -> index.heldBlocks(1) == 1);
+            assertEquals(List.of("made up by the test"), errors);
             assertEquals(0, pipeline.quarantinedSlots());
         }
     }

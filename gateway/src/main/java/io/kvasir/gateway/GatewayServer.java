@@ -57,6 +57,7 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.time.Clock;
 import java.time.Duration;
@@ -290,6 +291,10 @@ public final class GatewayServer implements AutoCloseable {
                             + "; lower them: "
                             + e.getMessage(),
                     e);
+        } catch (UncheckedIOException e) {
+            throw new GatewayException(e.getMessage() + ": " + e.getCause(), e);
+        } catch (IllegalStateException e) {
+            throw new GatewayException(e.getMessage(), e);
         }
     }
 

@@ -11,6 +11,7 @@ import io.kvasir.pipeline.EngineStream;
 import io.kvasir.pipeline.IndexPipeline;
 import io.kvasir.pipeline.SourceConfig;
 
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -44,6 +45,7 @@ public final class KvRouter implements AutoCloseable {
     private final Bookings bookings;
     private final WorkerSelector selector;
     private final PromptMatcher matcher;
+    private final RouterCounters countersOrNull; // null where none are kept
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final int blockSize;
     private final double overlapWeight;
@@ -63,13 +65,22 @@ public final class KvRouter implements AutoCloseable {
         bookings = new Bookings(config, parts);
         selector = new WorkerSelector(config.costModel(), config.random());
         matcher = new PromptMatcher(config, parts, registry::current);
+        countersOrNull =
+                parts.countersOrNull == null
+                        ? null
+                        : new RouterCounters(
+                                parts.countersOrNull,
+                                this::status,
+                                this::workers,
+                                Clock.systemUTC()::millis);
     }
 
     /** Makes a router; what was taken is given back when a step fails. */
     static KvRouter start(RouterConfig config, PartMaker maker) {
         final KvRouter router = new KvRouter(config, maker);
         try {
-            router.tickerOrNull = config.ticksItself() ? maker.ticker(router, config) : null;
+            router.tickerOrNull =
+                    config.ticksItself() ? maker.ticker(router, config, router.parts.errors) : null;
             return router;
         } catch (Throwable t) {
             router.close();
@@ -329,6 +340,9 @@ public final class KvRouter implements AutoCloseable {
         if (bookings.tick(nowNs)) {
             fillWatch.look(nowNs);
         }
+        if (countersOrNull != null) {
+            countersOrNull.write();
+        }
     }
 
     /**
@@ -441,6 +455,9 @@ public final class KvRouter implements AutoCloseable {
         parts.gate.close();
         if (tickerOrNull != null) {
             tickerOrNull.close();
+        }
+        if (countersOrNull != null) {
+            countersOrNull.close();
         }
         registry.close();
         parts.close();

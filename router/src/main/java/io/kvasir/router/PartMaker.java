@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
@@ -11,8 +12,15 @@ import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.BookingPipelineConfig;
 import io.kvasir.pipeline.IndexPipeline;
 
+import org.agrona.ErrorHandler;
+
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
+    /** The file of counters; null where none is set. */
+    CountersFile counters(RouterConfig config) {
+        return config.get(RouterSettings.COUNTERS_DIR) == null ? null : RouterCounters.file(config);
+    }
+
     PrefixIndex index(RouterConfig config, MemoryGate gate) {
         return new PrefixIndex(RouterConfig.index(config.settings()), gate);
     }
@@ -33,22 +41,26 @@ class PartMaker {
         return new PredictedPrefixes(config, gate);
     }
 
-    IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index) {
-        return new IndexPipeline(RouterConfig.indexPipeline(config.settings()), index);
+    IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index, ErrorHandler errors) {
+        return new IndexPipeline(RouterConfig.indexPipeline(config.settings()), index, errors);
     }
 
     BookingPipeline bookingPipeline(
-            RouterConfig config, ActiveRequests active, PredictedPrefixes predictedOrNull) {
+            RouterConfig config,
+            ActiveRequests active,
+            PredictedPrefixes predictedOrNull,
+            ErrorHandler errors) {
         return new BookingPipeline(
                 BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
                         .withWaitMode(config.get(RouterSettings.BOOKING_WAIT)),
                 active,
-                predictedOrNull);
+                predictedOrNull,
+                errors);
     }
 
     /** Starts the thread that ticks. */
-    RouterTicker ticker(KvRouter router, RouterConfig config) {
-        final RouterTicker ticker = new RouterTicker(config.clock(), router::tick);
+    RouterTicker ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
+        final RouterTicker ticker = new RouterTicker(config.clock(), router::tick, errors);
         ticker.start();
         return ticker;
     }

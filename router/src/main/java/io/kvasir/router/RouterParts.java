@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -10,6 +11,9 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.BookingPipeline;
 import io.kvasir.pipeline.IndexPipeline;
 
+import org.agrona.ErrorHandler;
+
+import java.time.Clock;
 import java.util.List;
 
 /**
@@ -19,6 +23,8 @@ import java.util.List;
 final class RouterParts implements AutoCloseable {
     static final String NAME = "the router";
 
+    final CountersFile countersOrNull; // null where none is kept
+    final ErrorHandler errors; // what goes wrong on the router's threads
     final MemoryGate gate = new MemoryGate(NAME);
     final LoadBoard board;
     final PrefixIndex index;
@@ -31,6 +37,12 @@ final class RouterParts implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system or the JVM refuses the memory or a thread
      */
     RouterParts(RouterConfig config, PartMaker maker) {
+        countersOrNull = maker.counters(config);
+        errors =
+                countersOrNull == null
+                        ? _ -> {}
+                        : error ->
+                                countersOrNull.errors().record(error, Clock.systemUTC().millis());
         IndexPipeline started = null;
         try {
             index = maker.index(config, gate);
@@ -38,13 +50,16 @@ final class RouterParts implements AutoCloseable {
             active = maker.activeRequests(config, index, board, gate);
             final PredictedPrefixesConfig predicted = config.predictedOrNull();
             predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);
-            started = maker.indexPipeline(config, index);
-            bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull);
+            started = maker.indexPipeline(config, index, errors);
+            bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull, errors);
             indexPipeline = started;
         } catch (Throwable t) {
             gate.close();
             if (started != null) {
                 started.close();
+            }
+            if (countersOrNull != null) {
+                countersOrNull.close();
             }
             throw t;
         }

@@ -6,6 +6,7 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixTree;
 import io.kvasir.pipeline.WaitMode;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -420,6 +421,18 @@ public final class RouterSettings {
                             1,
                             "Time in which cached blocks of a stale worker come to count"
                                     + " nothing."));
+
+    /** Where counters and errors are kept. */
+    public static final Setting<Path> COUNTERS_DIR =
+            row(
+                    Setting.text(
+                            "counters-dir",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder in which counters and distinct errors are kept in a mapped"
+                                    + " file, for kvasir stat; one router a folder, best on a file"
+                                    + " system in memory. Not set, they are not kept."));
 
     /** All of them. */
     public static final SettingTable TABLE = new SettingTable(ROWS);

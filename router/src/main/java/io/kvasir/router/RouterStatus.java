@@ -1,6 +1,8 @@
 package io.kvasir.router;
 
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.SequencedMap;
 
 /**
  * What a router has used of its limits and what it has refused, as of one moment; see {@link
@@ -66,5 +68,25 @@ public record RouterStatus(
             long unknownRemovals,
             long eventRingFull,
             long bookingRingFull,
-            long bookingsFull) {}
+            long bookingsFull) {
+        /**
+         * The counts by cause, as metrics, counters and log lines name it.
+         *
+         * @return all ten, always in the same order
+         */
+        public SequencedMap<String, Long> byCause() {
+            final SequencedMap<String, Long> counts = new LinkedHashMap<>();
+            counts.put("index-full", indexFull);
+            counts.put("missing-parent", missingParents);
+            counts.put("evicted-block", evictedBlocks);
+            counts.put("unknown-parent", unknownParents);
+            counts.put("invalid-store", invalidStores);
+            counts.put("conflicting-store", conflictingStores);
+            counts.put("unknown-removal", unknownRemovals);
+            counts.put("event-ring-full", eventRingFull);
+            counts.put("booking-ring-full", bookingRingFull);
+            counts.put("bookings-full", bookingsFull);
+            return counts;
+        }
+    }
 }

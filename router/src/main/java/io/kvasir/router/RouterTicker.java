@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -17,19 +18,19 @@ final class RouterTicker implements AutoCloseable {
     private final Thread thread;
 
     /** Prepares the thread; nothing happens before {@link #start}. */
-    RouterTicker(LongSupplier clock, LongConsumer tick) {
+    RouterTicker(LongSupplier clock, LongConsumer tick, ErrorHandler errors) {
         thread =
                 Thread.ofPlatform()
                         .daemon()
                         .name(THREAD_NAME)
-                        .unstarted(() -> keepTicking(clock, tick));
+                        .unstarted(() -> keepTicking(clock, tick, errors));
     }
 
     void start() {
         thread.start();
     }
 
-    private static void keepTicking(LongSupplier clock, LongConsumer tick) {
+    private static void keepTicking(LongSupplier clock, LongConsumer tick, ErrorHandler errors) {
         boolean failed = false;
         try {
             while (true) {
@@ -41,6 +42,7 @@ final class RouterTicker implements AutoCloseable {
                         LOG.error("a tick failed", error);
                     }
                     failed = true;
+                    errors.onError(error);
                 }
                 Thread.sleep(PERIOD);
             }

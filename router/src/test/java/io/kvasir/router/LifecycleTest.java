@@ -20,6 +20,7 @@ import io.kvasir.pipeline.IndexState;
 import io.kvasir.pipeline.SourceConfig;
 import io.kvasir.testsupport.Latches;
 
+import org.agrona.ErrorHandler;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -118,19 +119,22 @@ class LifecycleTest {
         }
 
         @Override
-        IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index) {
-            return made(() -> super.indexPipeline(config, index));
+        IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index, ErrorHandler errors) {
+            return made(() -> super.indexPipeline(config, index, errors));
         }
 
         @Override
         BookingPipeline bookingPipeline(
-                RouterConfig config, ActiveRequests active, PredictedPrefixes predictedOrNull) {
-            return made(() -> super.bookingPipeline(config, active, predictedOrNull));
+                RouterConfig config,
+                ActiveRequests active,
+                PredictedPrefixes predictedOrNull,
+                ErrorHandler errors) {
+            return made(() -> super.bookingPipeline(config, active, predictedOrNull, errors));
         }
 
         @Override
-        RouterTicker ticker(KvRouter router, RouterConfig config) {
-            return made(() -> super.ticker(router, config));
+        RouterTicker ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
+            return made(() -> super.ticker(router, config, errors));
         }
     }
 

@@ -34,7 +34,7 @@ public final class Progress implements AutoCloseable {
 
     /** True when a person looks at the output; the JDK can tell for input and standard output. */
     @SuppressWarnings("SystemConsoleNull") // 22..24 never gave null, 25 does again
-    static boolean onTerminal() {
+    public static boolean onTerminal() {
         final Console console = System.console();
         return console != null && console.isTerminal();
     }

@@ -396,19 +396,11 @@ public final class GatewayMetrics {
         count(
                 "kvasir_refused_total",
                 "What was not taken, by cause",
-                out -> {
-                    final RouterStatus.Refusals refused = snapshot.router.refusals();
-                    out.call((double) refused.indexFull(), "index-full");
-                    out.call((double) refused.missingParents(), "missing-parent");
-                    out.call((double) refused.evictedBlocks(), "evicted-block");
-                    out.call((double) refused.unknownParents(), "unknown-parent");
-                    out.call((double) refused.invalidStores(), "invalid-store");
-                    out.call((double) refused.conflictingStores(), "conflicting-store");
-                    out.call((double) refused.unknownRemovals(), "unknown-removal");
-                    out.call((double) refused.eventRingFull(), "event-ring-full");
-                    out.call((double) refused.bookingRingFull(), "booking-ring-full");
-                    out.call((double) refused.bookingsFull(), "bookings-full");
-                },
+                out ->
+                        snapshot.router
+                                .refusals()
+                                .byCause()
+                                .forEach((cause, n) -> out.call((double) n, cause)),
                 "cause");
         count(
                 "kvasir_failures_total",

@@ -1,0 +1,212 @@
+package io.kvasir.router;
+
+import io.kvasir.core.counters.CountersFile;
+import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.SourceStatus;
+
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.SequencedMap;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
+
+/**
+ * Keeps what a router and its workers count in a {@link CountersFile}, from the status that metrics
+ * are read from: the router's counters at every call, those of 256 workers in turn. A worker's are
+ * there from a call after it was added until the first after it was removed. Any thread.
+ */
+final class RouterCounters implements AutoCloseable {
+    /** Type of the router's first counter; the others follow in the order of the file. */
+    static final int ROUTER_TYPE = 1_000;
+
+    /** Type of a worker's first counter; the others follow in the order of {@link #OF_WORKER}. */
+    static final int WORKER_TYPE = 2_000;
+
+    private static final int ERROR_LENGTH = 1 << 18;
+    private static final int WORKERS_AT_ONCE = 256;
+
+    /** Counters of removed workers are free again after a second. */
+    private static final int SPARE_WORKERS = 64;
+
+    private static final int MOST_OF_ROUTER = 64;
+
+    private record WorkerCounter(String label, ToLongFunction<Worker> value) {}
+
+    private static final List<WorkerCounter> OF_WORKER =
+            List.of(
+                    new WorkerCounter("active requests", Worker::activeRequests),
+                    new WorkerCounter("active blocks", Worker::activeBlocks),
+                    new WorkerCounter("prefill tokens", Worker::prefillTokens),
+                    new WorkerCounter("indexed blocks", Worker::indexedBlocks),
+                    new WorkerCounter(
+                            "index state: 0 loading, 1 exact, 2 resync, 3 stale, 4 degraded,"
+                                    + " 5 predicted, 6 gone",
+                            worker -> number(worker.state())),
+                    ofSource("event messages", SourceStatus::messages),
+                    ofSource("events applied", SourceStatus::applied),
+                    ofSource("gaps in event numbers", SourceStatus::gaps),
+                    ofSource("event messages lost", SourceStatus::lostMessages),
+                    ofSource("event batches failed", SourceStatus::failures));
+
+    private static long number(IndexState state) {
+        return switch (state) {
+            case LOADING -> 0;
+            case EXACT -> 1;
+            case RESYNC -> 2;
+            case STALE -> 3;
+            case DEGRADED -> 4;
+            case PREDICTED -> 5;
+            case GONE -> 6;
+        };
+    }
+
+    private static WorkerCounter ofSource(String label, ToLongFunction<SourceStatus> value) {
+        return new WorkerCounter(
+                label,
+                worker -> {
+                    final SourceStatus source = worker.sourceStatus();
+                    return source == null ? 0 : value.applyAsLong(source);
+                });
+    }
+
+    private final CountersFile file;
+    private final Supplier<RouterStatus> status;
+    private final Supplier<List<Worker>> workers;
+    private final LongSupplier epochMs;
+    private final List<Integer> ofRouter = new ArrayList<>();
+    private final IdentityHashMap<Worker, int[]> ofWorkers = new IdentityHashMap<>();
+    private int next; // index of the worker whose turn it is
+    private boolean closed;
+
+    /**
+     * @param file closed by this
+     * @param epochMs milliseconds since the epoch
+     */
+    RouterCounters(
+            CountersFile file,
+            Supplier<RouterStatus> status,
+            Supplier<List<Worker>> workers,
+            LongSupplier epochMs) {
+        this.file = file;
+        this.status = status;
+        this.workers = workers;
+        this.epochMs = epochMs;
+        for (String label : values(status.get()).keySet()) {
+            ofRouter.add(file.allocate(label, ROUTER_TYPE + ofRouter.size(), epochMs.getAsLong()));
+        }
+        write();
+    }
+
+    /**
+     * Makes the file of a router.
+     *
+     * @throws IllegalStateException if another router has the folder
+     * @throws java.io.UncheckedIOException if it cannot be written to
+     */
+    static CountersFile file(RouterConfig config) {
+        return CountersFile.create(
+                config.get(RouterSettings.COUNTERS_DIR),
+                MOST_OF_ROUTER
+                        + (config.get(RouterSettings.MAX_WORKERS) + SPARE_WORKERS)
+                                * OF_WORKER.size(),
+                ERROR_LENGTH,
+                Clock.systemUTC().millis());
+    }
+
+    /** Values by label; the labels are the same in every status. */
+    private static SequencedMap<String, Long> values(RouterStatus status) {
+        final SequencedMap<String, Long> values = new LinkedHashMap<>();
+        for (RouterStatus.Usage usage : status.usages()) {
+            values.put(usage.resource() + " used", usage.used());
+            values.put(usage.resource() + " limit", usage.limit());
+        }
+        status.refusals()
+                .byCause()
+                .forEach((cause, count) -> values.put("refused: " + cause, count));
+        values.put("failures", status.failures());
+        values.put("bookings expired", status.expiredLeases());
+        values.put("bookings without a shared path", status.pathlessBookings());
+        values.put("leases forgotten", status.forgottenLeases());
+        values.put("loads corrected", status.loadCorrections());
+        return values;
+    }
+
+    /** Sets the values to those of now; nothing once it is closed. */
+    synchronized void write() {
+        if (closed) {
+            return;
+        }
+        final long nowMs = epochMs.getAsLong();
+        int counter = 0;
+        for (long value : values(status.get()).values()) {
+            file.set(ofRouter.get(counter++), value);
+        }
+        final List<Worker> present = workers.get();
+        freeAllBut(present, nowMs);
+        for (int n = Math.min(WORKERS_AT_ONCE, present.size()); n > 0; n--) {
+            next = next + 1 < present.size() ? next + 1 : 0;
+            write(present.get(next), nowMs);
+        }
+        file.written(nowMs);
+    }
+
+    private void freeAllBut(List<Worker> present, long nowMs) {
+        if (ofWorkers.isEmpty()) {
+            return;
+        }
+        final Set<Worker> kept = Collections.newSetFromMap(new IdentityHashMap<>());
+        kept.addAll(present);
+        ofWorkers
+                .entrySet()
+                .removeIf(
+                        entry -> {
+                            final boolean gone = !kept.contains(entry.getKey());
+                            if (gone) {
+                                for (int counter : entry.getValue()) {
+                                    file.free(counter, nowMs);
+                                }
+                            }
+                            return gone;
+                        });
+    }
+
+    private void write(Worker worker, long nowMs) {
+        final int[] counters = ofWorkers.computeIfAbsent(worker, _ -> allocate(worker, nowMs));
+        for (int i = 0; i < counters.length; i++) {
+            file.set(counters[i], OF_WORKER.get(i).value().applyAsLong(worker));
+        }
+    }
+
+    /** Without room, as many as there is room for. */
+    private int[] allocate(Worker worker, long nowMs) {
+        final List<Integer> counters = new ArrayList<>();
+        for (WorkerCounter each : OF_WORKER) {
+            final int counter =
+                    file.allocate(
+                            "worker " + worker.name() + "/" + worker.dpRank() + ": " + each.label(),
+                            WORKER_TYPE + counters.size(),
+                            nowMs);
+            if (counter == CountersFile.NONE) {
+                break;
+            }
+            counters.add(counter);
+        }
+        return counters.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    /** Sets the values once more and says in the file that the router has ended. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            write();
+            closed = true;
+        }
+        file.close();
+    }
+}
