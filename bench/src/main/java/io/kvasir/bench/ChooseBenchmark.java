@@ -3,7 +3,7 @@ package io.kvasir.bench;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RandomSource;

@@ -1,7 +1,7 @@
 package io.kvasir.bench;
 
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;

@@ -1,6 +1,12 @@
 /**
  * Rings, writers and event sources: everything that changes the block index and the table of active
- * requests.
+ * requests. This package is empty; the arrows among the others go one way:
+ *
+ * <pre>
+ *   events  ──► source ──► zmtp
+ *      │           └─────► wire
+ *      └──► ring ◄── booking            capture (knows none of the others)
+ * </pre>
  *
  * <p>Engine events travel {@code socket → EngineStream → event ring → IndexWriter → PrefixIndex};
  * bookings travel {@code caller → booking ring → BookingWriter → ActiveRequests}. Each ring has one

@@ -1,8 +1,8 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.ActiveRequests;
-import io.kvasir.pipeline.BookingPipeline;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.booking.BookingPipeline;
+import io.kvasir.pipeline.source.IndexState;
 
 import java.util.function.LongSupplier;
 

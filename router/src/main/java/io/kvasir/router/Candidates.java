@@ -2,7 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.IndexState;
 
 import java.util.Arrays;
 

@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.IndexState;
 
 import java.util.Locale;
 

@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.BookingPipeline;
+import io.kvasir.pipeline.booking.BookingPipeline;
 
 import java.lang.ref.Cleaner;
 

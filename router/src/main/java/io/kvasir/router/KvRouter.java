@@ -6,10 +6,10 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.BookingPipeline;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexPipeline;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.booking.BookingPipeline;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.SourceConfig;
 
 import java.time.Clock;
 import java.time.Duration;

@@ -8,9 +8,9 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.MemoryGate;
-import io.kvasir.pipeline.BookingPipeline;
-import io.kvasir.pipeline.BookingPipelineConfig;
-import io.kvasir.pipeline.IndexPipeline;
+import io.kvasir.pipeline.booking.BookingPipeline;
+import io.kvasir.pipeline.booking.BookingPipelineConfig;
+import io.kvasir.pipeline.events.IndexPipeline;
 
 import org.agrona.ErrorHandler;
 

@@ -1,7 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.IndexState;
 
 import java.util.function.Supplier;
 

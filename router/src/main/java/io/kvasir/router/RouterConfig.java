@@ -4,11 +4,11 @@ import com.sun.management.OperatingSystemMXBean;
 
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.PredictedPrefixesConfig;
-import io.kvasir.pipeline.FreshnessLimits;
-import io.kvasir.pipeline.IndexPipelineConfig;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.WaitMode;
-import io.kvasir.pipeline.ZmqConfig;
+import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.pipeline.source.FreshnessLimits;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.ZmqConfig;
 
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;

@@ -1,8 +1,8 @@
 package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceStatus;
 
 import java.time.Clock;
 import java.util.ArrayList;

@@ -8,8 +8,8 @@ import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
-import io.kvasir.pipeline.BookingPipeline;
-import io.kvasir.pipeline.IndexPipeline;
+import io.kvasir.pipeline.booking.BookingPipeline;
+import io.kvasir.pipeline.events.IndexPipeline;
 
 import org.agrona.ErrorHandler;
 

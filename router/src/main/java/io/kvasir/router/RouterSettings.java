@@ -4,7 +4,7 @@ import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixTree;
-import io.kvasir.pipeline.WaitMode;
+import io.kvasir.pipeline.ring.WaitMode;
 
 import java.nio.file.Path;
 import java.time.Duration;

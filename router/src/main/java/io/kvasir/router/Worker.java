@@ -2,9 +2,9 @@ package io.kvasir.router;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
-import io.kvasir.pipeline.EventSource;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceStatus;
 
 /**
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot

@@ -1,11 +1,11 @@
 package io.kvasir.router;
 
 import io.kvasir.core.memory.ClosedException;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.EventSource;
-import io.kvasir.pipeline.FreshnessLimits;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.FreshnessLimits;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceConfig;
 
 import java.time.Duration;
 import java.util.HashMap;

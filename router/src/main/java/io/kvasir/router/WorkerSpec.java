@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.SourceConfig;
 
 import java.util.Objects;
 

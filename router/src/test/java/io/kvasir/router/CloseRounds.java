@@ -5,7 +5,7 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.EngineStream;
+import io.kvasir.pipeline.source.EngineStream;
 
 import java.util.ArrayList;
 import java.util.Arrays;

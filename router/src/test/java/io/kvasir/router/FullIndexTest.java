@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CapacityRule;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.IndexState;
 
 import org.junit.jupiter.api.Test;
 

@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.IndexState;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;

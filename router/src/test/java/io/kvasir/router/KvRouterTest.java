@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

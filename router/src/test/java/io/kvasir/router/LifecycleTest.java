@@ -13,11 +13,11 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.OffHeap;
-import io.kvasir.pipeline.BookingPipeline;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexPipeline;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.booking.BookingPipeline;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.testsupport.Latches;
 
 import org.agrona.ErrorHandler;

@@ -4,9 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.kvasir.pipeline.FreshnessLimits;
-import io.kvasir.pipeline.WaitMode;
-import io.kvasir.pipeline.ZmqConfig;
+import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.pipeline.source.FreshnessLimits;
+import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.router.Settings.Source;
 
 import org.junit.jupiter.api.Test;

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.FreshnessLimits;
-import io.kvasir.pipeline.IndexState;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.FreshnessLimits;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceConfig;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -5,13 +5,13 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.pipeline.EngineStream;
-import io.kvasir.pipeline.IndexApplier;
-import io.kvasir.pipeline.RemovalRule;
-import io.kvasir.pipeline.SourceConfig;
-import io.kvasir.pipeline.SourceStatus;
 import io.kvasir.pipeline.capture.ZcapReader;
 import io.kvasir.pipeline.capture.ZcapRecord;
+import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.RemovalRule;
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.SourceStatus;
 
 import java.io.IOException;
 import java.nio.file.Files;

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.TextTable;
-import io.kvasir.pipeline.RemovalRule;
-import io.kvasir.pipeline.SourceStatus;
+import io.kvasir.pipeline.source.RemovalRule;
+import io.kvasir.pipeline.source.SourceStatus;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -5,7 +5,7 @@ import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.pipeline.IndexState;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;

@@ -1,4 +1,14 @@
 /**
- * Connections to event publishers: ZMTP 3 over TCP or Unix sockets, many on few threads (ADR 11).
+ * Event sources: from the messages of one engine to batches that the index can apply.
+ *
+ * <p>{@link io.kvasir.pipeline.source.EngineStream} is the state machine of one engine rank. Its
+ * words: a <em>gap</em> is a missing sequence number; a <em>replay</em> asks the engine for what is
+ * missing; a <em>refill</em> loads a slot again after it was emptied; the <em>removal rule</em>
+ * says whether one removal ends all copies of a block. What it has decoded it offers to a {@link
+ * io.kvasir.pipeline.wire.KvEventSink}; a refused offer is a gap.
+ *
+ * <p>Threads: a stream has one feeding thread, which also runs its timers: a poller thread ({@code
+ * kvasir-zmq-N}) for sources over ZMQ, the caller's for direct ones. States and counters are for
+ * any thread.
  */
 package io.kvasir.pipeline.source;

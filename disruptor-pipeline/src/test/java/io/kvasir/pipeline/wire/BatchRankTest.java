@@ -1,7 +1,7 @@
 package io.kvasir.pipeline.wire;
 
-import static io.kvasir.pipeline.Messages.list;
-import static io.kvasir.pipeline.Messages.pack;
+import static io.kvasir.pipeline.source.Messages.list;
+import static io.kvasir.pipeline.source.Messages.pack;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

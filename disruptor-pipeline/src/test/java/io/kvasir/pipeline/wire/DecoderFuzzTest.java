@@ -6,9 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.pipeline.Captures;
-import io.kvasir.pipeline.IndexApplier;
 import io.kvasir.pipeline.capture.ZcapRecord;
+import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.source.Captures;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;

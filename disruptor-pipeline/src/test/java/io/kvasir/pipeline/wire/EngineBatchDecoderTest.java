@@ -1,11 +1,11 @@
 package io.kvasir.pipeline.wire;
 
-import static io.kvasir.pipeline.Messages.batch;
-import static io.kvasir.pipeline.Messages.list;
-import static io.kvasir.pipeline.Messages.pack;
-import static io.kvasir.pipeline.Messages.range;
-import static io.kvasir.pipeline.Messages.removed;
-import static io.kvasir.pipeline.Messages.stored;
+import static io.kvasir.pipeline.source.Messages.batch;
+import static io.kvasir.pipeline.source.Messages.list;
+import static io.kvasir.pipeline.source.Messages.pack;
+import static io.kvasir.pipeline.source.Messages.range;
+import static io.kvasir.pipeline.source.Messages.removed;
+import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

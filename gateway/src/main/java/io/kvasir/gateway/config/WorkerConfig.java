@@ -1,6 +1,6 @@
 package io.kvasir.gateway.config;
 
-import io.kvasir.pipeline.RemovalRule;
+import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.router.Setting;
 
 import java.net.URI;

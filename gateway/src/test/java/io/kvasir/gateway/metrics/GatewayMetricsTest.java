@@ -9,7 +9,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
-import io.kvasir.pipeline.SourceConfig;
+import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 

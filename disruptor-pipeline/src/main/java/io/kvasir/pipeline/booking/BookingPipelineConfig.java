@@ -1,0 +1,71 @@
+package io.kvasir.pipeline.booking;
+
+import io.kvasir.pipeline.ring.WaitMode;
+
+import java.util.Objects;
+
+/**
+ * Sizes of a {@link BookingPipeline}.
+ *
+ * @param maxRequests requests that may be booked at the same time
+ * @param waitMode how the booking writer waits
+ * @param pendingHashes block hashes that may be on their way to the writer; a booking beyond them
+ *     is made without a path, which counts all its blocks as its own
+ */
+public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
+    private static final int MAX_REQUESTS = 1 << 27;
+    private static final int MAX_PENDING_HASHES = 1 << 29;
+    private static final int USUAL_PENDING_HASHES = 1 << 18;
+    private static final int CONTROL_RECORDS = 128;
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException if one is out of range
+     */
+    public BookingPipelineConfig {
+        Objects.requireNonNull(waitMode, "waitMode");
+        check("maxRequests", maxRequests, 1, MAX_REQUESTS);
+        check("pendingHashes", pendingHashes, 0, MAX_PENDING_HASHES);
+    }
+
+    private static void check(String name, int value, int min, int max) {
+        if (value < min || value > max) {
+            throw new IllegalArgumentException(
+                    name + "=" + value + " is not in " + min + ".." + max);
+        }
+    }
+
+    /**
+     * Usual sizes: 2 MiB for hashes, which are four prompts of a million tokens at 16 tokens a
+     * block.
+     *
+     * @param maxRequests requests that may be booked at the same time
+     */
+    public static BookingPipelineConfig of(int maxRequests) {
+        return new BookingPipelineConfig(maxRequests, WaitMode.BLOCKING, USUAL_PENDING_HASHES);
+    }
+
+    /** The same with another way to wait. */
+    public BookingPipelineConfig withWaitMode(WaitMode mode) {
+        return new BookingPipelineConfig(maxRequests, mode, pendingHashes);
+    }
+
+    /**
+     * Entries of the table of bookings: half as many again as may be open, for those that have
+     * ended and wait for the writer.
+     */
+    int entries() {
+        return maxRequests + Math.max(64, maxRequests / 2);
+    }
+
+    /** Control records that may be in the ring besides those that are there once at most. */
+    int maxForgets() {
+        return CONTROL_RECORDS / 2;
+    }
+
+    /** Records of the ring: one of each entry at most, and those of control. */
+    public int ringSize() {
+        return Integer.highestOneBit(entries() + CONTROL_RECORDS - 1) << 1;
+    }
+}

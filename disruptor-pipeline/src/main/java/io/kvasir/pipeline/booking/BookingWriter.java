@@ -1,0 +1,274 @@
+package io.kvasir.pipeline.booking;
+
+import static io.kvasir.pipeline.booking.Booking.BOOKED;
+import static io.kvasir.pipeline.booking.Booking.DECODE;
+import static io.kvasir.pipeline.booking.Booking.GENERATION_MASK;
+import static io.kvasir.pipeline.booking.Booking.OPEN;
+import static io.kvasir.pipeline.booking.Booking.OUTPUT_MASK;
+import static io.kvasir.pipeline.booking.Booking.PREDICTED;
+import static io.kvasir.pipeline.booking.Booking.QUEUED;
+
+import com.lmax.disruptor.EventHandler;
+import com.lmax.disruptor.ExceptionHandler;
+
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.pipeline.ring.WriterThread;
+
+import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+
+/**
+ * Applies the booking ring to the table of active requests and to the prefixes that are predicted
+ * from bookings. The only thread that writes them: it takes no lock and reads no clock; time comes
+ * with ticks. An error while applying is counted and never ends the thread.
+ */
+final class BookingWriter
+        implements EventHandler<BookingCommand>, ExceptionHandler<BookingCommand> {
+    private static final Logger LOG = LoggerFactory.getLogger(BookingWriter.class);
+
+    /** Slots whose load is compared with what is booked on them, at each tick. */
+    private static final int SLOTS_PER_TICK = 64;
+
+    /** The end of a worker: its slot, and what to run when nothing of it is left. */
+    record WorkerEnd(int slot, Runnable after) {}
+
+    // what other threads leave for this one to fetch; a record is published when a flag is raised
+    final Queue<WorkerEnd> workerEnds = new ConcurrentLinkedQueue<>();
+    final AtomicBoolean workerEndsQueued = new AtomicBoolean();
+    final AtomicInteger forgetsQueued = new AtomicInteger();
+    final AtomicLong tickNs = new AtomicLong(Long.MIN_VALUE);
+    final AtomicBoolean tickQueued = new AtomicBoolean();
+
+    private final ActiveRequests table;
+    private final PredictedPrefixes routed; // null when nothing is predicted
+    private final BookingTable bookings;
+    private final HashPool pool;
+    private final LongConsumer endBooked;
+    private final WriterThread thread;
+    private final ErrorHandler errors;
+    private final int[] tenancies; // workers that are gone, per slot
+    private final AtomicLong failures = new AtomicLong();
+    private long[] hashes = new long[1_024];
+    private boolean ticked;
+    private long firstTickNs;
+    private long elapsedNs; // from the first tick to the last; what came before is as old as it
+
+    BookingWriter(
+            ActiveRequests table,
+            PredictedPrefixes routed,
+            BookingTable bookings,
+            HashPool pool,
+            WriterThread thread,
+            ErrorHandler errors) {
+        this.table = table;
+        this.routed = routed;
+        this.bookings = bookings;
+        this.pool = pool;
+        this.endBooked = bookings::endBooked;
+        this.thread = thread;
+        this.errors = errors;
+        this.tenancies = new int[table.config().maxWorkerSlots()];
+    }
+
+    @Override
+    public void onEvent(BookingCommand event, long sequence, boolean endOfBatch) {
+        if (thread.isStopping()) {
+            return;
+        }
+        switch (event.kind) {
+            case BOOKING -> apply(event.index);
+            case WORKERS_GONE -> workersGone();
+            case FORGET_PREDICTED -> {
+                forgetsQueued.decrementAndGet();
+                forgetPredicted(event.index);
+            }
+            case TICK -> tick();
+        }
+    }
+
+    private void apply(int index) {
+        final Booking booking = bookings.at(index);
+        boolean done = false;
+        while (!done) { // again when a caller has changed the word meanwhile
+            final long word = booking.wordAcquire();
+            if (Booking.is(word, BOOKED)) {
+                done = Booking.is(word, OPEN) ? advance(booking, word) : end(index, word);
+            } else if (Booking.is(word, OPEN | PREDICTED)) {
+                done = book(index, booking, word);
+            } else { // withdrawn; its entry may be the next one's already
+                done = booking.changeWord(word, word & ~QUEUED);
+            }
+        }
+    }
+
+    private boolean book(int index, Booking booking, long word) {
+        // copied before the word is set: a copy of an entry that was withdrawn is not used
+        final int slot = booking.slot;
+        final int tenancy = booking.tenancy;
+        final int count = booking.hashCount;
+        final int chunk = booking.firstChunk;
+        final int unknownBlocks = booking.unknownBlocks;
+        final int provisionalBlocks = booking.provisionalBlocks;
+        final long prefillTokens = booking.prefillTokens;
+        final long deadlineNs = booking.deadlineNs;
+        // one that was decided while another worker was there means nothing for its successor
+        final boolean current = tenancy == tenancies[slot];
+        copyHashes(chunk, count);
+        if (!current || !Booking.is(word, OPEN)) {
+            if (!bookings.dismiss(index, word)) {
+                return false;
+            }
+            table.refuse(slot, prefillTokens, provisionalBlocks);
+            pool.give(chunk, count);
+            bookings.recycle(index);
+            visit(current && Booking.is(word, PREDICTED), slot, count);
+            return true;
+        }
+        booking.handle = ActiveRequests.NO_REQUEST;
+        if (!booking.changeWord(word, (word | BOOKED) & ~(QUEUED | PREDICTED | OUTPUT_MASK))) {
+            return false;
+        }
+        pool.give(chunk, count);
+        if (table.activeRequests() == table.config().maxRequests()) {
+            endAllClosed(index);
+        }
+        booking.handle =
+                table.book(
+                        (word & GENERATION_MASK) | index,
+                        slot,
+                        hashes,
+                        count,
+                        unknownBlocks,
+                        prefillTokens,
+                        provisionalBlocks,
+                        deadlineNs);
+        advanceBy(booking, word);
+        visit(Booking.is(word, PREDICTED), slot, count);
+        return true;
+    }
+
+    private void visit(boolean predicted, int slot, int count) {
+        if (predicted) {
+            routed.visit(slot, hashes, count, elapsedNs);
+        }
+    }
+
+    private void copyHashes(int chunk, int count) {
+        if (hashes.length < count) {
+            hashes = new long[Math.max(count, 2 * hashes.length)];
+        }
+        pool.copy(chunk, count, hashes);
+    }
+
+    private boolean advance(Booking booking, long word) {
+        if (!booking.changeWord(word, word & ~(QUEUED | OUTPUT_MASK))) {
+            return false;
+        }
+        advanceBy(booking, word);
+        return true;
+    }
+
+    private void advanceBy(Booking booking, long word) {
+        if (Booking.is(word, DECODE)) {
+            table.prefillCompleteAt(booking.handle);
+        }
+        table.outputBlocksAt(booking.handle, Booking.outputBlocks(word));
+    }
+
+    private boolean end(int index, long word) {
+        table.freeAt(bookings.at(index).handle);
+        bookings.endBooked((word & GENERATION_MASK) | index);
+        return false; // the record is done with when the next look finds the entry free
+    }
+
+    /** Makes room for an open booking: ends those whose ends are behind it in the ring. */
+    private void endAllClosed(int except) {
+        for (int index = 0; index < bookings.entries(); index++) {
+            final long word = bookings.at(index).wordAcquire();
+            if (index != except && Booking.is(word, BOOKED) && !Booking.is(word, OPEN)) {
+                end(index, word);
+            }
+        }
+    }
+
+    private void workersGone() {
+        workerEndsQueued.set(
+                false); // before the queue is read: a later one has a record of its own
+        for (WorkerEnd end = workerEnds.poll(); end != null; end = workerEnds.poll()) {
+            try {
+                workerGone(end);
+            } catch (Throwable error) { // the others have no record of their own
+                failed("ending the worker of slot", end.slot, error);
+            }
+        }
+    }
+
+    private void workerGone(WorkerEnd end) {
+        tenancies[end.slot]++;
+        table.workerGone(end.slot, endBooked);
+        forgetPredicted(end.slot);
+        end.after.run();
+    }
+
+    private void forgetPredicted(int slot) {
+        if (routed != null) {
+            routed.clear(slot);
+        }
+    }
+
+    private void tick() {
+        tickQueued.set(false); // before the time is read: a later one has a record of its own
+        final long nowNs = tickNs.get();
+        table.expire(nowNs, endBooked);
+        table.reconcile(nowNs, SLOTS_PER_TICK);
+        if (!ticked) {
+            ticked = true;
+            firstTickNs = nowNs;
+        }
+        elapsedNs = Math.max(elapsedNs, nowNs - firstTickNs);
+        if (routed != null) {
+            routed.expire(elapsedNs);
+        }
+    }
+
+    @Override
+    public void handleEventException(Throwable error, long sequence, BookingCommand event) {
+        failed(event.kind, event.index, error);
+    }
+
+    /** Nothing may be thrown here, whatever is left of the heap: it would end the thread. */
+    private void failed(Object step, int where, Throwable error) {
+        failures.getAndIncrement();
+        try {
+            LOG.error("{} {} failed", step, where, error);
+            errors.onError(error);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // the counter has to do
+        }
+    }
+
+    @Override
+    public void handleOnStartException(Throwable error) {
+        LOG.error("booking writer did not start cleanly", error);
+        errors.onError(error);
+    }
+
+    @Override
+    public void handleOnShutdownException(Throwable error) {
+        LOG.error("booking writer did not stop cleanly", error);
+        errors.onError(error);
+    }
+
+    long failures() {
+        return failures.get();
+    }
+}

@@ -1,0 +1,133 @@
+package io.kvasir.pipeline.events;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StoreResult;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
+
+/**
+ * Applies batches to an index on the calling thread, which must be the index's only writer. Used by
+ * the ring's consumer, and directly where no ring is wanted: tests, offline checks.
+ */
+public final class IndexApplier implements KvEventSink {
+    private static final int RETAINED_BLOCKS = 1 << 16;
+    private final PrefixIndex index;
+
+    /** Of each slot, the listener of its last batch; null before the first. */
+    private final ApplyListener[] listeners;
+
+    private long[] engineHashes = new long[256];
+    private long[] localHashes = new long[256];
+
+    /**
+     * @param index the index to write; not closed by this class
+     */
+    public IndexApplier(PrefixIndex index) {
+        this.index = index;
+        this.listeners = new ApplyListener[index.config().maxWorkerSlots()];
+        index.onEviction(this::evicted);
+    }
+
+    private void evicted(int slot, long[] removed, int count) {
+        final ApplyListener listener = listeners[slot];
+        if (listener != null) {
+            listener.evicted(count);
+            listener.missing(index.missingBlocks(slot));
+        }
+    }
+
+    @Override
+    public long mostBlocks() {
+        return index.config().maxHeldBlocks();
+    }
+
+    @Override
+    public boolean hasRoom(int slot) {
+        return index.hasRoom(slot);
+    }
+
+    /** Tells nothing about a slot to the listener of its last batch any more. */
+    void forget(int slot) {
+        listeners[slot] = null;
+    }
+
+    /**
+     * Applies one batch.
+     *
+     * @param batch what to apply; its listener is notified
+     * @return true
+     */
+    @Override
+    public boolean offer(KvBatch batch) {
+        final ApplyListener listener = batch.listener();
+        listeners[batch.slot()] = listener;
+        for (int at = batch.first(); at >= 0; at = batch.next(at)) {
+            switch (batch.kind(at)) {
+                case STORED -> store(batch, at, listener);
+                case REMOVED -> remove(batch, at, listener);
+                case REMOVED_TO -> {
+                    index.removeTo(batch.slot(), batch.engineHash(at), batch.count(at));
+                    listener.removed(1, 0);
+                }
+                case REFILL -> {
+                    if (batch.count(at) == 0) {
+                        index.beginRefill(batch.slot());
+                    } else {
+                        index.endRefill(batch.slot());
+                    }
+                }
+                case CLEARED -> {
+                    index.clear(batch.slot());
+                    listener.cleared();
+                }
+            }
+        }
+        index.eventApplied(batch.slot(), batch.sequence());
+        listener.missing(index.missingBlocks(batch.slot()));
+        listener.applied(batch.operations());
+        return true;
+    }
+
+    private void store(KvBatch batch, int at, ApplyListener listener) {
+        final int count = batch.count(at);
+        reserve(count);
+        batch.engineHashes(at, engineHashes);
+        batch.localHashes(at, localHashes);
+        final boolean root = batch.isRoot(at);
+        final StoreResult result =
+                index.store(
+                        batch.slot(),
+                        root,
+                        batch.parent(at),
+                        engineHashes,
+                        localHashes,
+                        count,
+                        batch.isReport(at));
+        listener.stored(result, count);
+        trim();
+    }
+
+    private void remove(KvBatch batch, int at, ApplyListener listener) {
+        final int count = batch.count(at);
+        reserve(count);
+        batch.engineHashes(at, engineHashes);
+        final int unknown = index.remove(batch.slot(), engineHashes, count, batch.copyRule());
+        listener.removed(count, unknown);
+        trim();
+    }
+
+    private void reserve(int count) {
+        if (engineHashes.length < count) {
+            engineHashes = new long[count];
+            localHashes = new long[count];
+        }
+    }
+
+    private void trim() {
+        if (engineHashes.length > RETAINED_BLOCKS) {
+            engineHashes = new long[RETAINED_BLOCKS];
+            localHashes = new long[RETAINED_BLOCKS];
+        }
+    }
+}

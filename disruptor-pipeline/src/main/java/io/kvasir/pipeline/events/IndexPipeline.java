@@ -1,0 +1,293 @@
+package io.kvasir.pipeline.events;
+
+import com.lmax.disruptor.InsufficientCapacityException;
+import com.lmax.disruptor.RingBuffer;
+import com.lmax.disruptor.dsl.Disruptor;
+import com.lmax.disruptor.dsl.ProducerType;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.ring.WriterThread;
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.EventSources;
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
+
+import org.agrona.ErrorHandler;
+
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Predicate;
+
+/**
+ * Pipeline from event sources to the index: many sources, one ring, one writer thread. From its
+ * construction on, that thread is the only one that may write the index.
+ *
+ * <p>One ring record is one engine message. A source that finds the ring full does not wait: the
+ * message counts as missing and the source asks the engine for it again.
+ *
+ * <p>All methods may be called by any thread.
+ */
+public final class IndexPipeline implements AutoCloseable {
+    private final PrefixIndex index;
+    private final SpareBatches spares;
+    private final WriterThread thread;
+    private final WriterMailbox mailbox = new WriterMailbox();
+    private final AtomicIntegerArray generations; // of the streams that are opened now
+    private final IndexWriter writer;
+    private final Disruptor<IndexCommand> disruptor;
+    private final RingBuffer<IndexCommand> ring;
+    private final AtomicLong published = new AtomicLong();
+    private final AtomicLong refused = new AtomicLong();
+    private final EventSources sources;
+    private volatile boolean closed;
+    private volatile boolean eagle;
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes and times
+     * @param index the index to write; not closed by this class. Its memory stays until the writer
+     *     thread has ended
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
+     * @throws IllegalStateException if another pipeline writes the index
+     */
+    public IndexPipeline(IndexPipelineConfig config, PrefixIndex index) {
+        this(config, index, _ -> {});
+    }
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes and times
+     * @param index the index to write; not closed by this class. Its memory stays until the writer
+     *     thread has ended
+     * @param errors takes what goes wrong on the writer thread, beside the log
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
+     * @throws IllegalStateException if another pipeline writes the index
+     */
+    public IndexPipeline(IndexPipelineConfig config, PrefixIndex index, ErrorHandler errors) {
+        this.sources = new EventSources(config.zmq());
+        this.index = index;
+        this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
+        this.thread = new WriterThread("kvasir-index-writer", index.writer());
+        try {
+            this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
+            this.writer = new IndexWriter(index, spares, thread, mailbox, errors);
+            this.disruptor =
+                    new Disruptor<>(
+                            IndexCommand::new,
+                            config.ringSize(),
+                            thread,
+                            ProducerType.MULTI,
+                            mailbox.watchedBy(config.waitMode().strategy()));
+            disruptor.setDefaultExceptionHandler(writer);
+            disruptor.handleEventsWith(writer);
+            this.ring = disruptor.start();
+        } catch (Throwable t) {
+            thread.abandon();
+            throw t;
+        }
+    }
+
+    /**
+     * Opens a source that receives from a ZMQ publisher. Does not wait for a connection: what
+     * cannot be reached, or whose name cannot be resolved, is tried again and named in the source's
+     * status. Sources with the same address share one connection or one bound address; they are
+     * told apart by topic (the longest prefix that fits) and then by the rank in each batch.
+     *
+     * @param source where to connect to, or what to bind
+     * @return the running source; closed with this pipeline at the latest
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized EventSource openZmq(SourceConfig source) {
+        checkOpen();
+        return sources.openZmq(source, sink(source.slot()));
+    }
+
+    /**
+     * Opens a stream that the caller feeds. With a replay endpoint in its configuration the caller
+     * also answers {@link EngineStream#replayFrom()}.
+     *
+     * @param source whose events these are; its endpoints are not used
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized EngineStream openDirect(SourceConfig source) {
+        checkOpen();
+        return sources.openDirect(source, sink(source.slot()));
+    }
+
+    private void checkOpen() {
+        if (closed) {
+            throw new ClosedException("the event pipeline");
+        }
+    }
+
+    /** Takes batches into the ring; refuses what does not fit. */
+    public KvEventSink sink() {
+        return sink(batch -> offer(batch, generation(batch.slot())));
+    }
+
+    /** The same for one slot as long as its tenant of now has it. */
+    private KvEventSink sink(int slot) {
+        final int generation = generation(slot);
+        return sink(batch -> offer(batch, generation));
+    }
+
+    private KvEventSink sink(Predicate<KvBatch> offer) {
+        return new KvEventSink() {
+            @Override
+            public boolean offer(KvBatch batch) {
+                return offer.test(batch);
+            }
+
+            @Override
+            public long mostBlocks() {
+                return index.config().maxHeldBlocks();
+            }
+
+            @Override
+            public boolean hasRoom(int slot) {
+                return index.hasRoom(slot);
+            }
+        };
+    }
+
+    private int generation(int slot) {
+        return slot < generations.length() ? generations.get(slot) : 0; // the writer refuses it
+    }
+
+    private boolean offer(KvBatch batch, int generation) {
+        if (!ring.hasAvailableCapacity(1)) {
+            refused.getAndIncrement();
+            return false;
+        }
+        if (batch.eagle() && !eagle) {
+            eagle = true; // before a reader can find one of the blocks
+        }
+        // before the record is claimed: a claimed one has to be published whatever happens
+        final KvBatch copy = spares.take();
+        copy.copyFrom(batch);
+        final long sequence = claim();
+        if (sequence < 0) {
+            refused.getAndIncrement();
+            return false;
+        }
+        final IndexCommand event = ring.get(sequence);
+        event.generation = generation;
+        event.batch = copy;
+        ring.publish(sequence);
+        published.getAndIncrement();
+        return true;
+    }
+
+    private long claim() {
+        if (closed) {
+            return -1;
+        }
+        try {
+            return ring.tryNext();
+        } catch (InsufficientCapacityException e) {
+            return -1; // the exception is a constant without a trace
+        }
+    }
+
+    /**
+     * Empties a slot and begins its next generation: what streams opened before this call have
+     * published, or publish later, means nothing any more. Never waits, also when the ring is full.
+     *
+     * @param slot worker slot
+     * @param whenSwept called on the writer thread once no reader can find a block of the slot any
+     *     more; must not wait
+     * @throws ClosedException if the pipeline is closed
+     * @throws IndexOutOfBoundsException if the index has no such slot
+     */
+    public void retire(int slot, Runnable whenSwept) {
+        Objects.requireNonNull(whenSwept, "whenSwept");
+        checkOpen();
+        generations.incrementAndGet(slot);
+        mailbox.put(() -> writer.retire(slot, whenSwept));
+        wakeWriter();
+    }
+
+    private void wakeWriter() {
+        final long sequence = claim();
+        if (sequence >= 0) {
+            ring.publish(sequence); // without a batch
+        }
+    }
+
+    /**
+     * Whether the writer thread runs; false once closed. If it dies otherwise, nothing is applied.
+     */
+    public boolean isWriterAlive() {
+        return thread.isAlive();
+    }
+
+    /**
+     * Whether any source has announced blocks that are hashed for EAGLE, each with the token behind
+     * it: prompts match them by hashes of the same windows. Stays true.
+     */
+    public boolean hasEagleBlocks() {
+        return eagle;
+    }
+
+    /** Messages taken into the ring. */
+    public long published() {
+        return published.get();
+    }
+
+    /** Messages that the ring had no room for. */
+    public long refused() {
+        return refused.get();
+    }
+
+    /** Index operations applied. */
+    public long applied() {
+        return writer.applied();
+    }
+
+    /** Messages that could not be applied because of an error in the index. */
+    public long failures() {
+        return writer.failures();
+    }
+
+    /** Messages skipped: their slot was set aside after an error, or has another tenant. */
+    public long skipped() {
+        return writer.skipped();
+    }
+
+    /** Slots set aside after an error and not yet loaded again. */
+    public int quarantinedSlots() {
+        return writer.quarantinedSlots();
+    }
+
+    /** Messages waiting in the ring. */
+    public long backlog() {
+        return ring.getBufferSize() - ring.remainingCapacity();
+    }
+
+    /** Messages that fit into the ring. */
+    public int ringSize() {
+        return ring.getBufferSize();
+    }
+
+    /**
+     * Closes all sources and stops the writer at the next event; what else is in the ring is not
+     * applied. Idempotent. Waits a second for the writer at most; an event that takes longer is
+     * finished, and the index keeps its memory until then.
+     */
+    @Override
+    public synchronized void close() {
+        if (closed) {
+            return;
+        }
+        sources.close();
+        closed = true;
+        thread.stop(disruptor);
+    }
+}

@@ -1,0 +1,68 @@
+package io.kvasir.pipeline.events;
+
+import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.pipeline.source.ZmqConfig;
+
+import java.util.Objects;
+
+/**
+ * Sizes and times of an {@link IndexPipeline}.
+ *
+ * @param ringSize messages that may wait for the index writer; a power of two
+ * @param waitMode how the index writer waits
+ * @param initialWords room of a batch at start, in 8-byte words
+ * @param retainedWords most 8-byte words that a batch keeps after a large message
+ * @param zmq connections to publishers
+ */
+public record IndexPipelineConfig(
+        int ringSize, WaitMode waitMode, int initialWords, int retainedWords, ZmqConfig zmq) {
+    private static final IndexPipelineConfig DEFAULTS =
+            new IndexPipelineConfig(16_384, WaitMode.BLOCKING, 128, 1_024, ZmqConfig.defaults());
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException if one is out of range
+     */
+    public IndexPipelineConfig {
+        Objects.requireNonNull(waitMode, "waitMode");
+        Objects.requireNonNull(zmq, "zmq");
+        if (Integer.bitCount(ringSize) != 1 || ringSize < 2) {
+            throw new IllegalArgumentException(
+                    "ringSize must be a power of two, 2 or more: " + ringSize);
+        }
+        if (initialWords < 1 || retainedWords < initialWords) {
+            throw new IllegalArgumentException(
+                    "need 1 <= initialWords <= retainedWords: initialWords="
+                            + initialWords
+                            + ", retainedWords="
+                            + retainedWords);
+        }
+    }
+
+    /** Sizes for a router with some hundred workers: less than 1 MiB of rings when idle. */
+    public static IndexPipelineConfig defaults() {
+        return DEFAULTS;
+    }
+
+    /** The same with another ring size. */
+    public IndexPipelineConfig withRingSize(int messages) {
+        return new IndexPipelineConfig(messages, waitMode, initialWords, retainedWords, zmq);
+    }
+
+    /** The same with another way to wait. */
+    public IndexPipelineConfig withWaitMode(WaitMode mode) {
+        return new IndexPipelineConfig(ringSize, mode, initialWords, retainedWords, zmq);
+    }
+
+    /** The same with other connections to publishers. */
+    public IndexPipelineConfig withZmq(ZmqConfig connections) {
+        return new IndexPipelineConfig(
+                ringSize, waitMode, initialWords, retainedWords, connections);
+    }
+
+    /** The same with other replay times. */
+    public IndexPipelineConfig withReplay(int timeoutMs, int attempts, int tailMs) {
+        return withZmq(zmq.withReplays(zmq.replays(), timeoutMs, attempts, tailMs));
+    }
+}

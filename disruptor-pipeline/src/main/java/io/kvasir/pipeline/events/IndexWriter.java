@@ -1,0 +1,180 @@
+package io.kvasir.pipeline.events;
+
+import com.lmax.disruptor.EventHandler;
+import com.lmax.disruptor.ExceptionHandler;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.pipeline.ring.WriterThread;
+import io.kvasir.pipeline.wire.KvBatch;
+
+import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.BitSet;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Applies the event ring to the index. The only thread that writes index memory: it takes no lock
+ * and reads no clock.
+ *
+ * <p>An error while applying never ends the thread: it is counted, the slot is emptied and set
+ * aside, and its batches are skipped until one begins with a clear, which its stream sends when it
+ * loads the slot again.
+ */
+final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<IndexCommand> {
+    private static final Logger LOG = LoggerFactory.getLogger(IndexWriter.class);
+    private final PrefixIndex index;
+    private final IndexApplier applier;
+    private final SpareBatches spares;
+    private final WriterThread thread;
+    private final WriterMailbox mailbox;
+    private final ErrorHandler errors;
+    private final int[] generations; // per slot: tenants that are gone
+    private final BitSet quarantined = new BitSet();
+    private final AtomicLong applied = new AtomicLong();
+    private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong skipped = new AtomicLong();
+    private volatile int quarantinedSlots;
+
+    IndexWriter(
+            PrefixIndex index,
+            SpareBatches spares,
+            WriterThread thread,
+            WriterMailbox mailbox,
+            ErrorHandler errors) {
+        this.index = index;
+        this.applier = new IndexApplier(index);
+        this.spares = spares;
+        this.thread = thread;
+        this.mailbox = mailbox;
+        this.errors = errors;
+        this.generations = new int[index.config().maxWorkerSlots()];
+    }
+
+    @Override
+    public void onEvent(IndexCommand event, long sequence, boolean endOfBatch) {
+        if (thread.isStopping()) {
+            return;
+        }
+        mailbox.run();
+        if (thread.isStopping()) {
+            return;
+        }
+        if (event.batch != null) {
+            apply(event);
+        }
+        event.release(spares);
+    }
+
+    /** Empties a slot for its next tenant. Runs from the mailbox, so nothing is thrown. */
+    void retire(int slot, Runnable whenSwept) {
+        generations[slot]++;
+        try {
+            index.clear(slot);
+            applier.forget(slot);
+            index.eventApplied(slot, KvBatch.NO_SEQUENCE);
+            release(slot);
+            whenSwept.run();
+        } catch (Throwable error) {
+            setAside(slot, error); // and its slot is not given out again
+            failures.getAndIncrement();
+        }
+    }
+
+    private void apply(IndexCommand event) {
+        final int slot = event.batch.slot();
+        if (slot < generations.length && event.generation != generations[slot]) {
+            skipped.getAndIncrement(); // of a worker that is removed
+            return;
+        }
+        apply(event.batch);
+    }
+
+    private void apply(KvBatch batch) {
+        final int slot = batch.slot();
+        if (quarantined.get(slot)) {
+            if (batch.first() < 0 || batch.kind(batch.first()) != KvBatch.Kind.CLEARED) {
+                skipped.getAndIncrement();
+                batch.listener().skipped();
+                return;
+            }
+            release(slot);
+        }
+        applier.offer(batch);
+        applied.getAndAdd(batch.operations());
+    }
+
+    private void release(int slot) {
+        quarantined.clear(slot);
+        quarantinedSlots = quarantined.cardinality();
+    }
+
+    /** Nothing may be thrown here, whatever is left of the heap: it would end the thread. */
+    @Override
+    public void handleEventException(Throwable error, long sequence, IndexCommand event) {
+        final KvBatch batch = event.batch;
+        try {
+            if (batch != null) {
+                setAside(batch.slot(), error);
+                batch.listener().failed();
+            }
+        } catch (Throwable again) {
+            failures.getAndIncrement();
+        }
+        try {
+            event.release(spares);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // one spare less
+        }
+        failures.getAndIncrement(); // last: what is counted has been dealt with
+    }
+
+    private void setAside(int slot, Throwable error) {
+        try {
+            quarantined.set(slot);
+            quarantinedSlots = quarantined.cardinality();
+            index.clear(slot);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // not emptied either, and set aside
+        }
+        try {
+            LOG.error("slot {} is set aside: applying its events failed", slot, error);
+            errors.onError(error);
+        } catch (Throwable again) {
+            failures.getAndIncrement(); // the counter has to do
+        }
+    }
+
+    @Override
+    public void handleOnStartException(Throwable error) {
+        LOG.error("index writer did not start cleanly", error);
+        errors.onError(error);
+    }
+
+    @Override
+    public void handleOnShutdownException(Throwable error) {
+        LOG.error("index writer did not stop cleanly", error);
+        errors.onError(error);
+    }
+
+    /** Index operations applied. */
+    long applied() {
+        return applied.get();
+    }
+
+    /** Batches and retirements that threw. */
+    long failures() {
+        return failures.get();
+    }
+
+    /** Batches skipped because their slot was set aside. */
+    long skipped() {
+        return skipped.get();
+    }
+
+    /** Slots set aside now. */
+    int quarantinedSlots() {
+        return quarantinedSlots;
+    }
+}

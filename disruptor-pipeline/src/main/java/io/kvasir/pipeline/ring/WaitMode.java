@@ -1,0 +1,35 @@
+package io.kvasir.pipeline.ring;
+
+import com.lmax.disruptor.BlockingWaitStrategy;
+import com.lmax.disruptor.BusySpinWaitStrategy;
+import com.lmax.disruptor.SleepingWaitStrategy;
+import com.lmax.disruptor.WaitStrategy;
+import com.lmax.disruptor.YieldingWaitStrategy;
+
+/** How a writer thread waits for work. */
+public enum WaitMode {
+    /** Parks; no CPU when idle, some microseconds to wake up. The default. */
+    BLOCKING,
+    /**
+     * Spins briefly, then sleeps {@value #SLEEP_NS} ns at a time: one or two percent of a core when
+     * idle. Who publishes takes no lock and wakes nobody.
+     */
+    SLEEPING,
+    /** Spins and yields; uses a core while idle, gives it up to others. */
+    YIELDING,
+    /** Spins; for a reserved core. */
+    BUSY_SPIN;
+
+    private static final int SPINS = 200;
+    private static final long SLEEP_NS = 500_000;
+
+    /** What the Disruptor calls it; a new one for each ring. */
+    public WaitStrategy strategy() {
+        return switch (this) {
+            case BLOCKING -> new BlockingWaitStrategy();
+            case SLEEPING -> new SleepingWaitStrategy(SPINS, SLEEP_NS);
+            case YIELDING -> new YieldingWaitStrategy();
+            case BUSY_SPIN -> new BusySpinWaitStrategy();
+        };
+    }
+}

@@ -1,0 +1,53 @@
+package io.kvasir.pipeline.source;
+
+/** A running source of events of one (worker, rank). All methods may be called by any thread. */
+public interface EventSource extends AutoCloseable {
+    /** Counters, state and the last problem, as of now. */
+    SourceStatus status();
+
+    /** How far the index can be trusted; one volatile read. */
+    IndexState state();
+
+    /**
+     * Whether the source has loaded and everything received is in the index, so that waiting longer
+     * would not show more: {@link IndexState#EXACT}, or {@link IndexState#DEGRADED} with nothing
+     * left to apply.
+     */
+    boolean ready();
+
+    /**
+     * What a block that the index believes in counts, by how far it can be trusted now.
+     *
+     * @param degradedCredit what it counts while the view is known to be incomplete, 0..1
+     * @return 0 (nothing) to 1 (in full)
+     */
+    double credit(double degradedCredit);
+
+    /**
+     * Says that the engine has computed a prompt's full blocks that it did not have before, which
+     * it must announce: a source that then stays silent becomes {@link IndexState#STALE}. Never
+     * waits.
+     */
+    void reportServed();
+
+    /**
+     * Empties the slot in the index, in order behind the events already received. For a caller that
+     * has just made the engine drop its cache: the engine itself announces that only later.
+     */
+    void clear();
+
+    /**
+     * Compares what was predicted for a request with what the engine then said. Repeated
+     * over-prediction means that the index believes in blocks that the engine does not have: under
+     * {@link RemovalRule#AUTO} the rule changes first, and in any case the slot is emptied and
+     * loaded again.
+     *
+     * @param predictedCachedTokens prompt tokens that the index expected the engine to have cached
+     * @param engineCachedTokens prompt tokens that the engine reports as cached
+     */
+    void reportEngineHit(int predictedCachedTokens, int engineCachedTokens);
+
+    /** Stops the source; its blocks stay in the index until the slot is retired. Idempotent. */
+    @Override
+    void close();
+}

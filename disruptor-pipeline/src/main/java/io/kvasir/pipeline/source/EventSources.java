@@ -1,0 +1,67 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.pipeline.wire.KvEventSink;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The open sources of one pipeline. Sources over ZMQ share connections and threads, which exist
+ * from the first one on. All methods may be called by any thread.
+ */
+public final class EventSources implements AutoCloseable {
+    private static final int MIN_SOURCES_TO_FORGET = 64;
+
+    private final ZmqConfig config;
+    private final LogLimit staleLines =
+            new LogLimit(EngineStream.STALE_LINES, EngineStream.STALE_LINES_PERIOD_NS);
+    private final List<EventSource> sources = new ArrayList<>();
+    private ZmqTransport zmq;
+    private int forgetAt = MIN_SOURCES_TO_FORGET;
+
+    /** Opens nothing yet. */
+    public EventSources(ZmqConfig config) {
+        this.config = config;
+    }
+
+    /**
+     * Opens a source that receives from a ZMQ publisher; does not wait for a connection.
+     *
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
+     */
+    public synchronized EventSource openZmq(SourceConfig source, KvEventSink sink) {
+        forgetClosedSources();
+        if (zmq == null) {
+            zmq = new ZmqTransport(config);
+        }
+        final ZmqSource opened = zmq.open(new EngineStream(source, sink, staleLines));
+        sources.add(opened);
+        return opened;
+    }
+
+    /** Opens a stream that the caller feeds. */
+    public synchronized EngineStream openDirect(SourceConfig source, KvEventSink sink) {
+        forgetClosedSources();
+        final EngineStream opened = new EngineStream(source, sink, staleLines);
+        sources.add(opened);
+        return opened;
+    }
+
+    /** Now and then, so that opening many costs each a constant time. */
+    private void forgetClosedSources() {
+        if (sources.size() >= forgetAt) {
+            sources.removeIf(source -> source.state() == IndexState.GONE);
+            forgetAt = Math.max(MIN_SOURCES_TO_FORGET, 2 * sources.size());
+        }
+    }
+
+    /** Closes all sources, then the connections and their threads. */
+    @Override
+    public synchronized void close() {
+        sources.forEach(EventSource::close);
+        sources.clear();
+        if (zmq != null) {
+            zmq.close();
+        }
+    }
+}

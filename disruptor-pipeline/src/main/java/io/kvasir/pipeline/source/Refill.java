@@ -1,0 +1,141 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
+
+/**
+ * Gives an index back what it had no room for: a shadow of one engine's cache is built up from a
+ * replay, beside the live messages, which go on; when it has caught up with these, all of it is
+ * reported to the index, in parts. What the index holds stays held all the time. Not thread-safe.
+ *
+ * <p>It is of use only as long as the messages that the index gets are those that it gets: the
+ * number of the last one tells.
+ */
+final class Refill implements EngineCache.Visitor {
+    private final SourceConfig config;
+    private final EngineBatchDecoder decoder;
+    private final EngineCache cache = new EngineCache();
+    private final KvBatch batch = new KvBatch();
+    private final int view;
+    private long last = -1;
+    private int replays;
+    private boolean begun;
+    private boolean filled;
+    private boolean complete;
+
+    /**
+     * @param view number of what the index has of the engine; another one cannot be refilled by
+     *     this
+     */
+    Refill(SourceConfig config, int view) {
+        this.config = config;
+        this.decoder = new EngineBatchDecoder(config.blockSize(), config.hashSeed());
+        this.view = view;
+    }
+
+    int view() {
+        return view;
+    }
+
+    /** Number of the message to ask for, once more. */
+    long ask() {
+        replays++;
+        return last + 1;
+    }
+
+    /** How often it was asked for more. */
+    int replays() {
+        return replays;
+    }
+
+    /** Number of the last message that the shadow has followed, −1 before the first. */
+    long last() {
+        return last;
+    }
+
+    /** Blocks of the shadow. */
+    int blocks() {
+        return cache.size();
+    }
+
+    /**
+     * Follows a message that the engine sends again.
+     *
+     * @return false if messages before it are missing
+     */
+    boolean replayed(long sequence, byte[] payload, KvBatch scratch) {
+        if (sequence <= last) {
+            return true;
+        }
+        if (sequence > last + 1 && !(last < 0 && sequence == 1)) {
+            return false;
+        }
+        decoder.decode(payload, 0, payload.length, scratch);
+        follow(sequence, scratch);
+        return true;
+    }
+
+    /**
+     * Follows a live message.
+     *
+     * @return false if messages before it are missing, which a replay has
+     */
+    boolean live(long sequence, KvBatch message) {
+        if (sequence == last + 1) {
+            follow(sequence, message);
+        }
+        return sequence <= last;
+    }
+
+    private void follow(long sequence, KvBatch message) {
+        cache.apply(message);
+        last = sequence;
+    }
+
+    /** Whether a part has been reported: from then on it has to follow every live message. */
+    boolean isReporting() {
+        return begun;
+    }
+
+    /**
+     * Reports the next part; the same again if there was no room for it.
+     *
+     * @param sink where to
+     * @param listener notified of the result
+     * @return whether there was room
+     */
+    boolean report(KvEventSink sink, ApplyListener listener) {
+        if (!filled) {
+            batch.reset(config.slot(), last, CopyRule.PHYSICAL, true, listener);
+            if (!begun) {
+                begun = true;
+                cache.rewind();
+                batch.addRefill(false);
+            }
+            complete = cache.show(EngineCache.PART, this);
+            if (complete) {
+                batch.addRefill(true);
+            }
+        }
+        filled = !sink.offer(batch);
+        return !filled;
+    }
+
+    /** Whether the last part has been reported. */
+    boolean isComplete() {
+        return complete && !filled;
+    }
+
+    @Override
+    public void stored(boolean root, long parent, long[] names, long[] locals, int count) {
+        batch.addReported(root, parent, names, locals, count);
+    }
+
+    @Override
+    public void copies(long name, int copies) {
+        batch.addRemovedTo(name, copies);
+    }
+}

@@ -1,0 +1,19 @@
+package io.kvasir.pipeline.source;
+
+/**
+ * What an engine means by "block removed" when it holds several physical copies of the block.
+ *
+ * <p>vLLM V1 announces every copy and every removal of a copy; other engines, and perhaps later
+ * vLLM versions, announce the removal of the last copy only.
+ */
+public enum RemovalRule {
+    /** Each removal takes one copy away. */
+    PHYSICAL,
+    /** A removal means that no copy is left. */
+    LAST_COPY,
+    /**
+     * Starts as {@link #PHYSICAL} and changes to {@link #LAST_COPY} when the engine's own hits show
+     * again and again that the index believes in blocks that are gone.
+     */
+    AUTO
+}

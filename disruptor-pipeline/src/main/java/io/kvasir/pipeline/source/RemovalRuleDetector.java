@@ -1,0 +1,65 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.core.index.CopyRule;
+
+/**
+ * Judges by the engine's own cache hits whether the index believes in blocks that the engine does
+ * not have: because removals mean something else than was taken, or because a whole cache is gone
+ * unnoticed. Not thread-safe.
+ */
+final class RemovalRuleDetector {
+    /** What follows from a report. */
+    enum Finding {
+        NOTHING,
+        /** The rule has been changed: removals mean the last copy. */
+        RULE_CHANGED,
+        /** The rule is what it is, and still the index believes too much. */
+        PHANTOMS
+    }
+
+    static final int WINDOW = 32;
+    static final int OVER_PREDICTIONS = 8;
+
+    private final boolean automatic;
+    private CopyRule rule;
+    private long reports;
+    private int switches;
+
+    RemovalRuleDetector(RemovalRule configured) {
+        automatic = configured == RemovalRule.AUTO;
+        rule = configured == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+    }
+
+    CopyRule rule() {
+        return rule;
+    }
+
+    /** The rule in the words of the configuration. */
+    RemovalRule inUse() {
+        return rule == CopyRule.PHYSICAL ? RemovalRule.PHYSICAL : RemovalRule.LAST_COPY;
+    }
+
+    int switches() {
+        return switches;
+    }
+
+    /** Takes one comparison; {@code over}: the engine had at least a block less than predicted. */
+    Finding report(boolean over) {
+        reports = (reports << 1 | (over ? 1 : 0)) & ((1L << WINDOW) - 1);
+        if (Long.bitCount(reports) < OVER_PREDICTIONS) {
+            return Finding.NOTHING;
+        }
+        reports = 0;
+        if (automatic && rule == CopyRule.PHYSICAL) {
+            rule = CopyRule.LAST_COPY;
+            switches++;
+            return Finding.RULE_CHANGED;
+        }
+        return Finding.PHANTOMS;
+    }
+
+    /** Forgets the comparisons: they were with a view that is no more. */
+    void forget() {
+        reports = 0;
+    }
+}

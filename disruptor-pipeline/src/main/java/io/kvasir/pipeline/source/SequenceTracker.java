@@ -1,0 +1,139 @@
+package io.kvasir.pipeline.source;
+
+import java.util.Arrays;
+import java.util.zip.CRC32C;
+
+/**
+ * Follows the message numbers of one stream and remembers what the last messages held, so that a
+ * repeated, a late and a swapped message are told from the first messages of a restarted engine.
+ *
+ * <p>A number that falls back proves a restart if its content is known and differs, if it is 0 and
+ * number 0 was never seen, or if it begins a run of {@value #RESTART_RUN} falling-back numbers in a
+ * row. Anything else that falls back is a repeat or came too late. Not thread-safe.
+ */
+final class SequenceTracker {
+    /** What a live message is, by its number and content. */
+    enum Verdict {
+        /** The next one. */
+        NEXT,
+        /** There are numbers missing before it. */
+        AHEAD,
+        /** Known already. */
+        DUPLICATE,
+        /** Its number has passed and nothing is known of its content. */
+        LATE,
+        /** Proof that the numbers have begun anew. */
+        RESTART
+    }
+
+    static final int RESTART_RUN = 3;
+    private static final int WINDOW = 256;
+    private static final long NONE = -1;
+
+    private final CRC32C crc = new CRC32C();
+    private final long[] numbers = new long[WINDOW];
+    private final long[] contents = new long[WINDOW];
+    private boolean sawFirst;
+    private long firstContent; // of message 0
+    private long last = NONE;
+    private long highestLive = NONE;
+    private long runNext = NONE;
+    private int run;
+
+    SequenceTracker() {
+        Arrays.fill(numbers, NONE);
+    }
+
+    /** Number of the last message handed on, −1 before the first. */
+    long last() {
+        return last;
+    }
+
+    /** What stands for a message's bytes: equal for equal ones, hardly ever for others. */
+    long contentOf(byte[] payload, int offset, int length) {
+        crc.reset();
+        crc.update(payload, offset, length);
+        return crc.getValue() << Integer.SIZE | length;
+    }
+
+    /** Says what a live message is, and remembers it. */
+    Verdict judge(long number, long content) {
+        if (number > highestLive) {
+            highestLive = number;
+            run = 0;
+            if (number <= last) { // a replay was faster
+                return differs(number, content) ? Verdict.RESTART : Verdict.DUPLICATE;
+            }
+            return ahead(number, content);
+        }
+        if (isKnown(number)) {
+            return differs(number, content) ? Verdict.RESTART : Verdict.DUPLICATE;
+        }
+        if (number > last) {
+            return ahead(number, content);
+        }
+        if (number == 0) {
+            return sawFirst && firstContent == content ? Verdict.DUPLICATE : Verdict.RESTART;
+        }
+        run = number == runNext ? run + 1 : 1;
+        runNext = number + 1;
+        return run >= RESTART_RUN ? Verdict.RESTART : Verdict.LATE;
+    }
+
+    private Verdict ahead(long number, long content) {
+        remember(number, content);
+        return number == last + 1 ? Verdict.NEXT : Verdict.AHEAD;
+    }
+
+    private boolean isKnown(long number) {
+        return numbers[indexOf(number)] == number;
+    }
+
+    private boolean differs(long number, long content) {
+        return isKnown(number) && contents[indexOf(number)] != content;
+    }
+
+    /** Whether a message is the last one that was handed on. */
+    boolean isLast(long number, long content) {
+        return number == last && isKnown(number) && !differs(number, content);
+    }
+
+    /** Goes on to a message that was handed on. */
+    void advance(long number, long content) {
+        last = number;
+        remember(number, content);
+        if (number == 0) {
+            sawFirst = true;
+            firstContent = content;
+        }
+    }
+
+    private void remember(long number, long content) {
+        numbers[indexOf(number)] = number;
+        contents[indexOf(number)] = content;
+    }
+
+    /** Begins again before the first message of the same life of the engine. */
+    void rewind() {
+        last = NONE;
+    }
+
+    /** Goes on behind a number, where everything before it is given up. */
+    void skipTo(long number) {
+        last = number;
+    }
+
+    /** Forgets all messages: the engine has restarted. */
+    void forget() {
+        last = NONE;
+        highestLive = NONE;
+        run = 0;
+        runNext = NONE;
+        sawFirst = false;
+        Arrays.fill(numbers, NONE);
+    }
+
+    private static int indexOf(long number) {
+        return (int) number & (WINDOW - 1);
+    }
+}

@@ -1,0 +1,240 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.core.hash.BlockHasher;
+
+import java.util.Objects;
+
+/**
+ * Where the events of one (worker, data-parallel rank) come from and how they are read.
+ *
+ * @param name name of the worker in logs and messages
+ * @param slot worker slot of the index that the events feed
+ * @param dpRank data-parallel rank, 0 for a single one; each rank has a source of its own
+ * @param blockSize tokens per block; stores of another size are dropped and say so
+ * @param endpoint ZMQ address of the publisher, e.g. {@code tcp://10.0.0.7:5557}; empty for a
+ *     source that is fed directly
+ * @param bind true if the publisher connects to us: then {@code endpoint} is bound
+ * @param replayEndpoint ZMQ address that answers replay requests; null if there is none
+ * @param topic prefix of the topics to receive; empty = all
+ * @param removals what a removal means
+ * @param rootStoresRefresh whether a root store of blocks already held only reports them, as
+ *     engines do for requests that ask for a full cache report
+ * @param freshness when the source counts as stale; a router has {@link FreshnessLimits#DEFAULT}
+ *     mean its own settings
+ * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
+ */
+public record SourceConfig(
+        String name,
+        int slot,
+        int dpRank,
+        int blockSize,
+        String endpoint,
+        boolean bind,
+        String replayEndpoint,
+        String topic,
+        RemovalRule removals,
+        boolean rootStoresRefresh,
+        FreshnessLimits freshness,
+        long hashSeed) {
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException if a number is out of range
+     */
+    public SourceConfig {
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(endpoint, "endpoint");
+        Objects.requireNonNull(topic, "topic");
+        Objects.requireNonNull(removals, "removals");
+        Objects.requireNonNull(freshness, "freshness");
+        if (slot < 0 || dpRank < 0) {
+            throw new IllegalArgumentException(
+                    "slot and dpRank must not be negative: slot=" + slot + ", dpRank=" + dpRank);
+        }
+        if (blockSize <= 0) {
+            throw new IllegalArgumentException(
+                    "blockSize must be positive: blockSize=" + blockSize + ", source=" + name);
+        }
+        if (replayEndpoint != null && replayEndpoint.isEmpty()) {
+            replayEndpoint = null;
+        }
+    }
+
+    /**
+     * A source that connects to a publisher, has no replay address, takes all topics, judges
+     * removals by itself and makes public hashes.
+     *
+     * @param name name of the worker
+     * @param slot worker slot of the index
+     * @param blockSize tokens per block
+     * @param endpoint address of the publisher; empty for a source that is fed directly
+     */
+    public static SourceConfig of(String name, int slot, int blockSize, String endpoint) {
+        return new SourceConfig(
+                name,
+                slot,
+                0,
+                blockSize,
+                endpoint,
+                false,
+                null,
+                "",
+                RemovalRule.AUTO,
+                false,
+                FreshnessLimits.DEFAULT,
+                BlockHasher.BASE_SEED);
+    }
+
+    /** The same source feeding another worker slot. */
+    public SourceConfig withSlot(int workerSlot) {
+        return new SourceConfig(
+                name,
+                workerSlot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source for another rank. */
+    public SourceConfig withDpRank(int rank) {
+        return new SourceConfig(
+                name,
+                slot,
+                rank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source, bound instead of connected or the other way round. */
+    public SourceConfig withBind(boolean bound) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bound,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source with an address that answers replay requests; null for none. */
+    public SourceConfig withReplayEndpoint(String address) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                address,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source with a topic filter; empty = all. */
+    public SourceConfig withTopic(String prefix) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                prefix,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source with another meaning of removals. */
+    public SourceConfig withRemovals(RemovalRule rule) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                rule,
+                rootStoresRefresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source, root stores of held blocks being reports or copies. */
+    public SourceConfig withRootStoresRefresh(boolean refresh) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                refresh,
+                freshness,
+                hashSeed);
+    }
+
+    /** The same source with other limits of staleness. */
+    public SourceConfig withFreshness(FreshnessLimits limits) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                limits,
+                hashSeed);
+    }
+
+    /** The same source for an index whose local hashes have another seed. */
+    public SourceConfig withHashSeed(long seed) {
+        return new SourceConfig(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                seed);
+    }
+}

@@ -1,0 +1,599 @@
+package io.kvasir.pipeline.source;
+
+import static io.kvasir.pipeline.source.Messages.batch;
+import static io.kvasir.pipeline.source.Messages.cleared;
+import static io.kvasir.pipeline.source.Messages.range;
+import static io.kvasir.pipeline.source.Messages.removed;
+import static io.kvasir.pipeline.source.Messages.stored;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.UnaryOperator;
+
+class EngineStreamTest {
+    private static final int SLOT = 2;
+    private static final int BLOCK = 4;
+
+    private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 256, 256));
+    private final KvEventSink applier = new IndexApplier(index);
+    private boolean full;
+    private long nowNs;
+
+    @AfterEach
+    void closeIndex() {
+        index.close();
+    }
+
+    private EngineStream stream(UnaryOperator<SourceConfig> change) {
+        final SourceConfig config = change.apply(SourceConfig.of("w", SLOT, BLOCK, ""));
+        return new EngineStream(config, this::offer, () -> nowNs);
+    }
+
+    private EngineStream replayable() {
+        return stream(c -> c.withReplayEndpoint("direct"));
+    }
+
+    private boolean offer(KvBatch batch) {
+        return !full && applier.offer(batch);
+    }
+
+    /** Message that stores one root block named {@code hash}. */
+    private static byte[] store(int hash) {
+        return batch(stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK));
+    }
+
+    private List<Long> held() {
+        final List<Long> names = new ArrayList<>();
+        index.forEach((slot, engine, sequence, copies) -> names.add(engine));
+        names.sort(null);
+        return names;
+    }
+
+    private static void replay(EngineStream stream, int from, byte[]... messages) {
+        for (int i = 0; i < messages.length; i++) {
+            assertEquals(ReplayStep.CONTINUE, stream.onReplayed(from + i, messages[i]));
+        }
+        stream.replayEnded();
+    }
+
+    @Test
+    void consecutiveMessagesAreApplied() {
+        final EngineStream stream = stream(c -> c);
+        assertEquals(IndexState.LOADING, stream.state());
+        for (int i = 0; i < 5; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+
+        assertEquals(List.of(1L, 2L, 3L, 4L, 5L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(4, index.appliedSequence(SLOT));
+        final SourceStatus status = stream.status();
+        assertEquals(4, status.lastSequence());
+        assertEquals(5, status.messages());
+        assertEquals(5, status.events());
+        assertEquals(5, status.applied());
+        assertEquals(5, status.blocksStored());
+        assertEquals(0, status.gaps());
+        assertEquals("", status.problem());
+    }
+
+    @Test
+    void aGapWithoutReplayKeepsWhatIsKnownAndIsDegraded() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        stream.onMessage(4, store(5));
+
+        assertEquals(List.of(1L, 5L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(1, stream.status().gaps());
+        assertEquals(3, stream.status().lostMessages());
+        assertTrue(stream.status().problem().contains("1..3"), stream.status().problem());
+    }
+
+    @Test
+    void aClearOfTheEngineMakesADegradedViewExactAgain() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(3, store(1));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        stream.onMessage(4, batch(cleared(), stored(List.of(9), null, range(1, 4), BLOCK)));
+
+        assertEquals(List.of(9L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aFirstNumberAboveZeroIsLoadedFromZero() {
+        final EngineStream stream = replayable();
+        stream.onMessage(2, store(3));
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(IndexState.LOADING, stream.state());
+        assertEquals(List.of(), held());
+        replay(stream, 0, store(1), store(2), store(3));
+        assertEquals(List.of(1L, 2L, 3L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        stream.onMessage(3, store(4));
+        assertEquals(List.of(1L, 2L, 3L, 4L), held());
+        assertEquals(0, stream.status().gaps());
+        assertEquals(1, stream.status().replays());
+    }
+
+    @Test
+    void publishersThatCountFromOneAreExact() {
+        final EngineStream loaded = replayable();
+        loaded.onMessage(1, store(1));
+        replay(loaded, 1, store(1));
+        assertEquals(IndexState.EXACT, loaded.state());
+
+        final EngineStream bound = stream(c -> c.withBind(true));
+        bound.onMessage(1, store(1));
+        assertEquals(IndexState.EXACT, bound.state());
+
+        final EngineStream connected = stream(c -> c);
+        connected.onMessage(1, store(1));
+        assertEquals(IndexState.DEGRADED, connected.state());
+    }
+
+    @Test
+    void aGapIsReplayedBeginningWithTheLastMessage() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onMessage(4, store(5));
+
+        assertEquals(IndexState.RESYNC, stream.state());
+        assertEquals(1, stream.replayFrom());
+        replay(stream, 1, store(2), store(3), store(4), store(5), store(6));
+        assertEquals(List.of(1L, 2L, 3L, 4L, 5L, 6L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(5, store(6));
+        assertEquals(1, stream.status().duplicates());
+        stream.onMessage(6, store(7));
+        assertEquals(7, held().size());
+        assertEquals(0, stream.status().restarts());
+        assertEquals(1, stream.status().gaps());
+        index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
+    }
+
+    @Test
+    void aGapOfAnEngineThatHasRestartedIsNoticedByTheBytes() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onMessage(4, store(5));
+
+        assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(22)));
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(21), store(22), store(23), store(24), store(5));
+        assertEquals(List.of(5L, 21L, 22L, 23L, 24L), held());
+        assertEquals(1, stream.status().restarts());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aReplayThatNoLongerReachesBackIsDegraded() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(9, store(9));
+        replay(stream, 5, store(5), store(6), store(7), store(8), store(9));
+
+        assertEquals(List.of(1L, 5L, 6L, 7L, 8L, 9L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(4, stream.status().lostMessages());
+        assertTrue(stream.status().problem().contains("1..4"), stream.status().problem());
+    }
+
+    @Test
+    void aReplayThatIsNotAnsweredKeepsWhatIsKnown() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        stream.replayFailed();
+
+        assertEquals(List.of(1L, 4L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(1, stream.status().replayFailures());
+        assertEquals(2, stream.status().lostMessages());
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        stream.onMessage(4, store(5));
+        assertEquals(List.of(1L, 4L, 5L), held());
+    }
+
+    @Test
+    void aLostViewIsHealedWhenTheReplaySocketAnswersAgain() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        stream.replayFailed();
+        stream.tick();
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        nowNs += TimeUnit.SECONDS.toNanos(31);
+        stream.tick();
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(List.of(1L, 4L), held());
+        replay(stream, 0, store(1), store(2), store(3), store(4));
+        assertEquals(List.of(1L, 2L, 3L, 4L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(4, store(5));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void healingThatWouldLoseMoreIsNotDone() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        stream.replayFailed();
+        nowNs += TimeUnit.SECONDS.toNanos(31);
+        stream.tick();
+
+        assertEquals(ReplayStep.STOP, stream.onReplayed(2, store(3)));
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(1L, 4L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+    }
+
+    @Test
+    void aNumberThatFallsBackIsARestart() {
+        final EngineStream stream = stream(c -> c);
+        for (int i = 0; i < 4; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+        stream.onMessage(0, store(11));
+
+        assertEquals(List.of(11L), held());
+        assertEquals(1, stream.status().restarts());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(0, index.appliedSequence(SLOT));
+        stream.onMessage(1, store(12));
+        assertEquals(List.of(11L, 12L), held());
+    }
+
+    @Test
+    void aRestartSeenLateIsLoadedFromZero() {
+        final EngineStream stream = replayable();
+        for (int i = 0; i < 4; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+        stream.onMessage(2, store(13));
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(List.of(), held());
+        assertEquals(-1, index.appliedSequence(SLOT));
+        replay(stream, 0, store(11), store(12), store(13));
+        assertEquals(List.of(11L, 12L, 13L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aMessageDeliveredTwiceIsNoRestart() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        stream.onMessage(0, store(1));
+
+        assertEquals(1, stream.status().duplicates());
+        assertEquals(0, stream.status().restarts());
+        stream.onMessage(0, store(2));
+        assertEquals(1, stream.status().restarts());
+        assertEquals(List.of(2L), held());
+    }
+
+    @Test
+    void afterAReconnectTheSameLastMessageMeansTheSameLife() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(1), store(2));
+        stream.onConnected();
+        assertEquals(IndexState.RESYNC, stream.state());
+        assertEquals(1, stream.replayFrom());
+        replay(stream, 1, store(2), store(3));
+
+        assertEquals(List.of(1L, 2L, 3L), held());
+        assertEquals(0, stream.status().restarts());
+        assertEquals(1, stream.status().reconnects());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void afterAReconnectOtherBytesMeanARestart() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onConnected();
+
+        assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(12)));
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(11), store(12));
+        assertEquals(List.of(11L, 12L), held());
+        assertEquals(1, stream.status().restarts());
+    }
+
+    @Test
+    void afterAReconnectNothingMeansARestart() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onConnected();
+        stream.replayEnded();
+
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+        assertEquals(IndexState.LOADING, stream.state());
+        stream.replayEnded();
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(0, store(11));
+        assertEquals(List.of(11L), held());
+        assertEquals(1, stream.status().restarts());
+    }
+
+    @Test
+    void afterAReconnectWithoutAnswerTheViewIsStaleAndTheEngineIsAskedAgain() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onConnected();
+        stream.replayFailed();
+
+        assertEquals(IndexState.STALE, stream.state());
+        assertEquals(List.of(1L), held());
+        nowNs += TimeUnit.SECONDS.toNanos(6);
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(1), store(2));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(List.of(1L, 2L), held());
+    }
+
+    @Test
+    void liveMessagesThatAReplayHasBroughtAlreadyAreIgnored() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        replay(stream, 0, store(1), store(2), store(3));
+        stream.onMessage(1, store(2));
+        stream.onMessage(2, store(3));
+        stream.onMessage(3, store(4));
+
+        assertEquals(List.of(1L, 2L, 3L, 4L), held());
+        assertEquals(2, stream.status().duplicates());
+        assertEquals(0, stream.status().restarts());
+    }
+
+    @Test
+    void aMissedNewestMessageIsFoundByTheTailCheck() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.checkTail();
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(1), store(2));
+
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aMessageThatTheSinkRefusesIsReplayed() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        full = true;
+        stream.onMessage(1, store(2));
+        assertEquals(1, stream.status().refused());
+        assertEquals(IndexState.RESYNC, stream.state());
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
+        assertEquals(ReplayStep.RETRY, stream.onReplayed(1, store(2)));
+        full = false;
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
+        stream.replayEnded();
+
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
+    }
+
+    @Test
+    void aRefusedMessageWithoutReplayIsLostAndSaysSo() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        full = true;
+        stream.onMessage(1, store(2));
+        full = false;
+        stream.onMessage(2, store(3));
+
+        assertEquals(List.of(1L, 3L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(1, stream.status().lostMessages());
+        assertTrue(
+                stream.status().problem().contains("event-ring-size"), stream.status().problem());
+    }
+
+    @Test
+    void aClearThatTheSinkRefusesComesLater() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        full = true;
+        stream.clear();
+        assertEquals(List.of(1L), held());
+        full = false;
+        stream.tick();
+
+        assertEquals(List.of(), held());
+        assertEquals(0, index.appliedSequence(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void garbageIsCountedAndItsNumberNotBelieved() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        stream.onMessage(1L << 60, new byte[] {1, 2, 3});
+        stream.onMessage(-1, store(9));
+        stream.onMessage(1, store(2));
+
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(
+                Map.of("undecodable_message", 1L, "bad_sequence_frame", 1L),
+                stream.status().drops());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aWrongBlockSizeIsLoud() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, batch(stored(List.of(1), null, range(1, 16), 16)));
+
+        final SourceStatus status = stream.status();
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(16, status.learnedBlockSize());
+        assertEquals(Map.of("block_size_mismatch", 1L), status.drops());
+        assertTrue(status.problem().contains("set blockSize=16"), status.problem());
+    }
+
+    @Test
+    void storesThatTheIndexRefusesAreCountedAndDegrade() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, batch(stored(List.of(5), 77, range(1, 4), BLOCK)));
+
+        assertEquals(1, stream.status().unknownParents());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertTrue(
+                stream.status().problem().contains("do not")
+                        || !stream.status().problem().isEmpty());
+        stream.onMessage(1, batch(cleared()));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void repeatedOverPredictionChangesTheMeaningOfRemovals() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(1));
+        stream.onMessage(2, batch(removed(List.of(1))));
+        assertEquals(List.of(1L), held());
+        for (int i = 0; i < 20; i++) {
+            stream.reportEngineHit(4, 4);
+            stream.reportEngineHit(0, 8);
+        }
+        for (int i = 0; i < 7; i++) {
+            stream.reportEngineHit(4, 0);
+        }
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        stream.reportEngineHit(4, 0);
+
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        assertEquals(1, stream.status().ruleSwitches());
+        assertTrue(stream.status().problem().contains("last-copy"), stream.status().problem());
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(1), store(1), batch(removed(List.of(1))));
+        assertEquals(List.of(), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(3, store(2));
+        assertEquals(List.of(2L), held());
+        assertEquals(0, stream.status().restarts());
+    }
+
+    @Test
+    void aFixedRuleIsNotChangedButTheBlocksThatTheEngineHasNotAreDropped() {
+        final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.PHYSICAL));
+        stream.onMessage(0, store(1));
+        for (int i = 0; i < 100; i++) {
+            stream.reportEngineHit(4, 0);
+        }
+
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        assertEquals(List.of(), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+    }
+
+    @Test
+    void withoutReplayAChangeOfRuleStartsFromAnEmptySlot() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        for (int i = 0; i < 8; i++) {
+            stream.reportEngineHit(4, 0);
+        }
+        assertEquals(List.of(), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        stream.onMessage(1, store(2));
+        assertEquals(List.of(2L), held());
+        assertEquals(0, stream.status().gaps());
+    }
+
+    @Test
+    void lastCopyRemovesEveryCopyAtOnce() {
+        final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.LAST_COPY));
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(1));
+        stream.onMessage(2, batch(removed(List.of(1))));
+
+        assertEquals(List.of(), held());
+    }
+
+    @Test
+    void rootStoresOfHeldBlocksCanBeReports() {
+        final EngineStream stream = stream(c -> c.withRootStoresRefresh(true));
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(1));
+        stream.onMessage(2, batch(removed(List.of(1))));
+
+        assertEquals(List.of(), held());
+    }
+
+    @Test
+    void aClosedStreamTakesNothing() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        stream.close();
+        stream.onMessage(1, store(2));
+        stream.clear();
+
+        assertEquals(List.of(1L), held());
+        assertEquals(IndexState.GONE, stream.state());
+    }
+
+    @Test
+    void aLostConnectionIsNamedAndCountedUntilItIsBack() {
+        final EngineStream stream = stream(c -> c);
+        stream.onConnectFailed("tcp://10.0.0.7:5557 refused");
+        assertEquals(1, stream.status().connectFailures());
+        assertTrue(stream.status().problem().contains("10.0.0.7"), stream.status().problem());
+        stream.onConnected();
+        assertEquals("", stream.status().problem());
+        stream.onMessage(0, store(1));
+        stream.onDisconnected("tcp://10.0.0.7:5557 closed");
+
+        assertEquals(1, stream.status().disconnects());
+        assertTrue(stream.status().problem().contains("closed"), stream.status().problem());
+        stream.onConnected();
+        stream.onMessage(0, store(1));
+        assertEquals("", stream.status().problem());
+    }
+
+    @Test
+    void theAgeOfTheLastMessageIsTold() {
+        final EngineStream stream = stream(c -> c);
+        assertEquals(-1, stream.status().lastEventAgeNs());
+        nowNs = 500;
+        stream.onMessage(0, store(1));
+        nowNs = 1_700;
+
+        assertEquals(1_200, stream.status().lastEventAgeNs());
+    }
+}

@@ -1,0 +1,163 @@
+package io.kvasir.pipeline.source;
+
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** A small engine: publishes messages over real sockets and answers replay requests. */
+final class Publisher implements AutoCloseable {
+    private final ZContext context = new ZContext(1);
+    private final ZMQ.Socket events = context.createSocket(SocketType.XPUB);
+    private final String endpoint;
+    private final String replayEndpoint;
+    private final List<byte[]> kept = new CopyOnWriteArrayList<>();
+    private final List<Long> asked = new CopyOnWriteArrayList<>();
+    private final Thread replies;
+    private volatile boolean mute;
+    private volatile boolean withTopic = true;
+    private volatile int keptFrom;
+    private volatile boolean closed;
+
+    /** Binds random ports; see {@link #at} for given ones. */
+    Publisher() {
+        this("tcp://127.0.0.1:*", "tcp://127.0.0.1:*");
+    }
+
+    private Publisher(String eventsAddress, String replayAddress) {
+        events.setSndHWM(0);
+        events.setLinger(0);
+        events.bind(eventsAddress);
+        endpoint = events.getLastEndpoint();
+        final ZMQ.Socket router = context.createSocket(SocketType.ROUTER);
+        router.setLinger(0);
+        router.bind(replayAddress);
+        replayEndpoint = router.getLastEndpoint();
+        replies = new Thread(() -> answer(router), "test-replay");
+        replies.start();
+    }
+
+    /** A new life of the engine, on the same addresses. */
+    static Publisher at(String endpoint, String replayEndpoint) {
+        return new Publisher(endpoint, replayEndpoint);
+    }
+
+    String endpoint() {
+        return endpoint;
+    }
+
+    String replayEndpoint() {
+        return replayEndpoint;
+    }
+
+    /** Numbers asked for so far. */
+    List<Long> asked() {
+        return asked;
+    }
+
+    /** Stops or resumes answering. */
+    void mute(boolean silent) {
+        mute = silent;
+    }
+
+    /** Answers in the older form, without the topic. */
+    void oldReplayForm() {
+        withTopic = false;
+    }
+
+    /** Forgets messages before a number, as a bounded replay buffer does. */
+    void forgetBefore(int sequence) {
+        keptFrom = sequence;
+    }
+
+    /** Waits until a subscription has arrived: from then on nothing sent is missed. */
+    void awaitSubscriber() {
+        events.setReceiveTimeOut(10_000);
+        final byte[] subscription = events.recv();
+        if (subscription == null || subscription.length == 0 || subscription[0] != 1) {
+            throw new IllegalStateException("no subscription within 10 s");
+        }
+    }
+
+    /** Adds a message without sending it: lost on the way. */
+    int lose(byte[] payload) {
+        kept.add(payload);
+        return kept.size() - 1;
+    }
+
+    /** Adds and sends a message; returns its number. */
+    int publish(byte[] payload) {
+        final int sequence = lose(payload);
+        send(number(sequence), payload);
+        return sequence;
+    }
+
+    void send(byte[]... framesBehindTopic) {
+        final List<byte[]> frames = new ArrayList<>();
+        frames.add("kv-events".getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+        frames.addAll(List.of(framesBehindTopic));
+        sendRaw(frames);
+    }
+
+    void sendRaw(List<byte[]> frames) {
+        for (int i = 0; i < frames.size(); i++) {
+            events.send(frames.get(i), i + 1 < frames.size() ? ZMQ.SNDMORE : 0);
+        }
+    }
+
+    static byte[] number(long sequence) {
+        return ByteBuffer.allocate(8).putLong(sequence).array();
+    }
+
+    private void answer(ZMQ.Socket router) {
+        router.setReceiveTimeOut(20);
+        while (!closed) {
+            final byte[] identity = router.recv();
+            if (identity == null) {
+                continue;
+            }
+            byte[] last = identity;
+            while (router.hasReceiveMore()) {
+                last = router.recv();
+            }
+            final long from = ByteBuffer.wrap(last).getLong();
+            asked.add(from);
+            if (mute) {
+                continue;
+            }
+            final List<byte[]> messages = List.copyOf(kept);
+            for (int i = (int) Math.max(from, keptFrom); i < messages.size(); i++) {
+                reply(router, identity, "kv-events", i, messages.get(i));
+            }
+            reply(router, identity, "", -1, new byte[0]);
+        }
+        router.close();
+    }
+
+    private void reply(
+            ZMQ.Socket router, byte[] identity, String topic, long sequence, byte[] payload) {
+        router.send(identity, ZMQ.SNDMORE);
+        router.send(new byte[0], ZMQ.SNDMORE);
+        if (withTopic) {
+            router.send(topic, ZMQ.SNDMORE);
+        }
+        router.send(number(sequence), ZMQ.SNDMORE);
+        router.send(payload, 0);
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        try {
+            replies.join(5_000);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        events.close();
+        context.close();
+    }
+}

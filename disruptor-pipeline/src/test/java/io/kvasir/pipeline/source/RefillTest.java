@@ -1,0 +1,229 @@
+package io.kvasir.pipeline.source;
+
+import static io.kvasir.pipeline.source.Messages.batch;
+import static io.kvasir.pipeline.source.Messages.range;
+import static io.kvasir.pipeline.source.Messages.removed;
+import static io.kvasir.pipeline.source.Messages.stored;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.CapacityRule;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.events.IndexPipelineConfig;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** A worker whose blocks did not fit gets them back by itself when there is room. */
+class RefillTest {
+    private static final int SLOT = 1;
+    private static final int OTHER = 2;
+    private static final int BLOCK = 4;
+    private static final int LIMIT = 100;
+
+    private final PrefixIndex index =
+            new PrefixIndex(new PrefixIndexConfig(4, LIMIT, LIMIT).with(CapacityRule.EVICT));
+    private final AtomicLong nowNs = new AtomicLong(1);
+
+    @AfterEach
+    void close() {
+        index.close();
+    }
+
+    private static byte[] store(int name) {
+        return batch(stored(List.of(name), null, range(name * 10, name * 10 + 3), BLOCK));
+    }
+
+    private static byte[] storeBehind(int parent, int name) {
+        return batch(stored(List.of(name), parent, range(name * 10, name * 10 + 3), BLOCK));
+    }
+
+    private Set<Long> held(int slot) {
+        final Set<Long> names = new HashSet<>();
+        index.forEach(
+                (s, name, sequence, copies) -> {
+                    if (s == slot) {
+                        names.add(name);
+                    }
+                });
+        return names;
+    }
+
+    private EngineStream stream(int slot, String replay) {
+        final SourceConfig config = SourceConfig.of("w" + slot, slot, BLOCK, "");
+        return new EngineStream(
+                replay == null ? config : config.withReplayEndpoint(replay), applier, nowNs::get);
+    }
+
+    private final IndexApplier applier = new IndexApplier(index);
+
+    /** A worker whose older blocks are evicted by another one, which then goes. */
+    private List<byte[]> crowdOut(EngineStream stream, EngineStream other) {
+        final List<byte[]> sent = new ArrayList<>();
+        for (int i = 0; i < 80; i++) {
+            sent.add(i % 4 == 0 ? store(1 + i) : storeBehind(i, 1 + i));
+            stream.onMessage(i, sent.getLast());
+        }
+        for (int i = 0; i < 60; i++) {
+            other.onMessage(i, store(1_001 + i));
+        }
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertTrue(index.missingBlocks(SLOT) > 0);
+        assertEquals(1, stream.credit(0.5));
+        for (int i = 0; i < 60; i++) {
+            other.onMessage(60 + i, batch(removed(List.of(1_001 + i))));
+        }
+        assertEquals(0, index.heldBlocks(OTHER));
+        return sent;
+    }
+
+    @Test
+    void whatWasEvictedComesBackBesideLiveMessages() {
+        final EngineStream stream = stream(SLOT, "direct");
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        final Set<Long> before = held(SLOT);
+        stream.tick();
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        for (int i = 0; i < 40; i++) {
+            stream.onReplayed(i, sent.get(i));
+            assertTrue(held(SLOT).containsAll(before));
+        }
+        sent.add(store(81)); // live, and seen at once
+        stream.onMessage(80, sent.get(80));
+        assertTrue(held(SLOT).contains(81L));
+        for (int i = 40; i < 70; i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        stream.replayEnded(); // as an engine does that had no more when it was asked
+        assertEquals(70, stream.replayFrom());
+        for (int i = 70; i < 81; i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        sent.add(batch(removed(List.of(81))));
+        stream.onMessage(81, sent.get(81));
+        stream.replayEnded();
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(80, index.heldBlocks(SLOT));
+        assertEquals(0, index.missingBlocks(SLOT));
+        assertEquals(0, stream.status().unknownParents());
+    }
+
+    @Test
+    void aReplayWithoutTheBeginningIsOfNoUse() {
+        final EngineStream stream = stream(SLOT, "direct");
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        final Set<Long> before = held(SLOT);
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+
+        assertEquals(EngineStream.ReplayStep.STOP, stream.onReplayed(5, sent.get(5)));
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(before, held(SLOT));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        nowNs.addAndGet(TimeUnit.MINUTES.toNanos(1));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+    }
+
+    @Test
+    void aLostMessageEndsARefill() {
+        final EngineStream stream = stream(SLOT, "direct");
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        stream.onReplayed(0, sent.getFirst());
+        stream.onMessage(85, store(86));
+
+        assertEquals(IndexState.RESYNC, stream.state());
+        assertEquals(EngineStream.ReplayStep.STOP, stream.onReplayed(1, sent.get(1)));
+        assertEquals(79, stream.replayFrom());
+    }
+
+    @Test
+    void withoutReplayTheEndOfTheMissingBlocksIsTheEndOfIt() {
+        final EngineStream stream = stream(SLOT, null);
+        crowdOut(stream, stream(OTHER, null));
+        for (int i = 0; i < 80; i++) {
+            stream.onMessage(80 + i, batch(removed(List.of(80 - i))));
+        }
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(0, stream.status().unknownRemovals());
+    }
+
+    @Test
+    void aRealReplaySocketGivesBackWhatAnotherWorkerHasTakenAway() {
+        try (Publisher engine = new Publisher();
+                IndexPipeline pipeline =
+                        new IndexPipeline(
+                                IndexPipelineConfig.defaults()
+                                        .withZmq(
+                                                ZmqConfig.defaults().withReplays(4, 2_000, 3, 100)),
+                                index)) {
+            final EventSource source =
+                    pipeline.openZmq(
+                            SourceConfig.of("w", SLOT, BLOCK, engine.endpoint())
+                                    .withReplayEndpoint(engine.replayEndpoint()));
+            engine.awaitSubscriber();
+            for (int i = 0; i < 80; i++) {
+                engine.publish(i % 4 == 0 ? store(1 + i) : storeBehind(i, 1 + i));
+            }
+            await("80 blocks", () -> index.heldBlocks(SLOT) == 80, source);
+            final EngineStream other = pipeline.openDirect(SourceConfig.of("o", OTHER, BLOCK, ""));
+            for (int i = 0; i < 60; i++) {
+                other.onMessage(i, store(1_001 + i));
+            }
+            await("crowded", () -> index.missingBlocks(SLOT) > 0, source);
+            await("crowd applied", other::ready, source);
+            final long least = index.heldBlocks(SLOT);
+            final AtomicBoolean undercounted = new AtomicBoolean();
+            for (int i = 0; i < 60; i++) {
+                other.onMessage(60 + i, batch(removed(List.of(1_001 + i))));
+            }
+            await(
+                    "all blocks again",
+                    () -> {
+                        undercounted.compareAndSet(false, index.heldBlocks(SLOT) < least);
+                        return index.missingBlocks(SLOT) == 0 && source.state() == IndexState.EXACT;
+                    },
+                    source);
+            assertEquals(80, index.heldBlocks(SLOT));
+            assertTrue(!undercounted.get(), "undercounted meanwhile");
+            engine.publish(store(81));
+            await("live again", () -> index.heldBlocks(SLOT) == 81, source);
+        }
+    }
+
+    private static void await(String what, BooleanSupplier condition, EventSource shown) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
+        while (!condition.getAsBoolean()) {
+            assertTrue(
+                    System.nanoTime() < deadline, () -> "gave up: " + what + " " + shown.status());
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+}

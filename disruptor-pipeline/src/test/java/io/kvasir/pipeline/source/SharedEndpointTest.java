@@ -1,0 +1,179 @@
+package io.kvasir.pipeline.source;
+
+import static io.kvasir.pipeline.source.Messages.pack;
+import static io.kvasir.pipeline.source.Messages.range;
+import static io.kvasir.pipeline.source.Messages.stored;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.events.IndexPipelineConfig;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** Several workers behind one address. */
+class SharedEndpointTest {
+    private static final int BLOCK = 4;
+
+    private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
+    private final IndexPipeline pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
+    private final ZContext context = new ZContext(1);
+
+    @AfterEach
+    void close() {
+        context.close();
+        pipeline.close();
+        index.close();
+    }
+
+    private static byte[] store(int hash, int rank) {
+        final Object event = stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK);
+        return pack(Arrays.asList(1.5, List.of(event), rank));
+    }
+
+    private static void await(BooleanSupplier condition, Runnable again, EventSource... shown) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        while (!condition.getAsBoolean()) {
+            assertTrue(
+                    System.nanoTime() < deadline,
+                    () -> "gave up: " + Arrays.stream(shown).map(EventSource::status).toList());
+            again.run();
+            LockSupport.parkNanos(20_000_000);
+        }
+    }
+
+    private ZMQ.Socket publisher(String endpoint) {
+        final ZMQ.Socket socket = context.createSocket(SocketType.PUB);
+        socket.setLinger(0);
+        socket.setHandshakeIvl(500);
+        socket.connect(endpoint);
+        return socket;
+    }
+
+    private static void send(ZMQ.Socket socket, String topic, long sequence, byte[] payload) {
+        socket.send(topic.getBytes(StandardCharsets.US_ASCII), ZMQ.SNDMORE);
+        socket.send(Publisher.number(sequence), ZMQ.SNDMORE);
+        socket.send(payload, 0);
+    }
+
+    private EventSource bound(String name, int slot, String endpoint, String topic, int rank) {
+        return pipeline.openZmq(
+                SourceConfig.of(name, slot, BLOCK, endpoint)
+                        .withBind(true)
+                        .withTopic(topic)
+                        .withDpRank(rank));
+    }
+
+    @Test
+    void workersThatConnectToOneBoundAddressAreToldApartByTopic() {
+        final EventSource one = bound("pod-1", 1, "tcp://127.0.0.1:*", "kv@10.0.0.1@m", 0);
+        final String endpoint = one.status().endpoint();
+        final EventSource two = bound("pod-2", 2, endpoint, "kv@10.0.0.2@m", 0);
+        final EventSource rest = bound("rest", 3, endpoint, "kv@", 0);
+        assertEquals(endpoint, two.status().endpoint());
+        final ZMQ.Socket first = publisher(endpoint);
+        final ZMQ.Socket second = publisher(endpoint);
+        final ZMQ.Socket third = publisher(endpoint);
+        await(
+                () -> one.state() == IndexState.EXACT && two.state() == IndexState.EXACT,
+                () -> {
+                    send(first, "kv@10.0.0.1@m", 1, store(1, 0));
+                    send(second, "kv@10.0.0.2@m", 1, store(2, 0));
+                },
+                one,
+                two);
+        await(
+                () -> rest.status().lastSequence() == 1,
+                () -> send(third, "kv@10.0.0.3@m", 1, store(3, 0)),
+                rest);
+        await(() -> index.heldBlocks(3) == 1, () -> {}, rest);
+        assertEquals(1, index.heldBlocks(1));
+        assertEquals(1, index.heldBlocks(2));
+
+        one.close();
+        final EventSource again = bound("pod-1", 4, endpoint, "kv@10.0.0.1@m", 0);
+        await(
+                () -> again.state() == IndexState.EXACT,
+                () -> send(first, "kv@10.0.0.1@m", 1, store(4, 0)),
+                again);
+        second.close();
+        await(() -> two.status().disconnects() == 1, () -> {}, two);
+        assertEquals(0, rest.status().disconnects());
+        assertEquals(0, again.status().disconnects());
+    }
+
+    @Test
+    void anAddressCanBeBoundAgainAtOnceAfterItsLastSource() {
+        final EventSource one = bound("w", 1, "tcp://127.0.0.1:*", "", 0);
+        final String endpoint = one.status().endpoint();
+        for (int i = 0; i < 20; i++) {
+            bound("w", 1, endpoint, "", 0).close();
+        }
+        one.close();
+        for (int i = 0; i < 20; i++) {
+            bound("w", 1, endpoint, "", 0).close();
+        }
+        final EventSource last = bound("w", 1, endpoint, "", 0);
+        assertEquals(endpoint, last.status().endpoint());
+    }
+
+    @Test
+    void ranksOnOneSocketAreToldApartByTheBatch() {
+        try (Publisher publisher = new Publisher()) {
+            final SourceConfig config = SourceConfig.of("w", 1, BLOCK, publisher.endpoint());
+            final EventSource rank0 = pipeline.openZmq(config);
+            final EventSource rank1 = pipeline.openZmq(config.withSlot(2).withDpRank(1));
+            publisher.awaitSubscriber();
+            for (int i = 0; i < 5; i++) {
+                publisher.send(Publisher.number(i), store(10 + i, 0));
+                publisher.send(Publisher.number(i), store(20 + i, 1));
+                publisher.send(Publisher.number(i), store(30 + i, 7));
+            }
+            await(
+                    () -> rank0.status().lastSequence() == 4 && rank1.status().lastSequence() == 4,
+                    () -> {},
+                    rank0,
+                    rank1);
+            await(() -> index.heldBlocks(1) == 5 && index.heldBlocks(2) == 5, () -> {});
+            assertEquals(IndexState.EXACT, rank0.state());
+            assertEquals(IndexState.EXACT, rank1.state());
+            await(
+                    () -> rank0.status().drops().equals(Map.of("unregistered_rank", 5L)),
+                    () -> {},
+                    rank0);
+            assertTrue(
+                    rank0.status().problem().contains("a batch of rank 7"),
+                    rank0.status().problem());
+        }
+    }
+
+    @Test
+    void aBoundAddressWithoutPublisherSaysSo() {
+        final EventSource source = bound("w", 1, "tcp://127.0.0.1:*", "", 0);
+        await(
+                () -> source.status().problem().contains("no publisher has connected"),
+                () -> {},
+                source);
+        final ZMQ.Socket publisher = publisher(source.status().endpoint());
+        await(
+                () -> source.state() == IndexState.EXACT,
+                () -> send(publisher, "kv", 1, store(1, 0)),
+                source);
+        assertEquals("", source.status().problem());
+    }
+}
