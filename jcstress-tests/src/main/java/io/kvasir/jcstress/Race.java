@@ -18,19 +18,19 @@ class Race {
     /** Worker slots of each index. */
     static final int SLOTS = 64;
 
-    /** Most covers of a run that are a list; one more and they are a map. */
+    /** Most holders of a run that are a list; one more and they are a map. */
     static final int LIST = 16;
 
-    /** A map of covers becomes a list when so many are left. */
+    /** A map of holders becomes a list when so many are left. */
     static final int LIST_AGAIN = 8;
 
     /**
-     * The slot that covers four blocks, where hashes of {@link #LIKE_COVERS} are read as covers.
+     * The slot that holds four blocks, where hashes of {@link #LIKE_HOLDERS} are read as holders.
      */
     static final int LIKE_SLOT = 60;
 
-    /** Blocks whose hashes read as covers; seven, so that one more fills a line. */
-    static final String LIKE_COVERS = "\u0400".repeat(7);
+    /** Blocks whose hashes read as holders; seven, so that one more fills a line. */
+    static final String LIKE_HOLDERS = "\u0400".repeat(7);
 
     private static final PrefixIndexConfig CONFIG =
             new PrefixIndexConfig(SLOTS, 4_096, 4_096, 64 << 10);
@@ -129,7 +129,8 @@ class Race {
         final long[] locals = new long[prompt.length()];
         for (int i = 0; i < locals.length; i++) {
             final char letter = prompt.charAt(i);
-            locals[i] = letter < LIKE_COVERS.charAt(0) ? letter : (long) LIKE_SLOT << 48 | 4L << 32;
+            locals[i] =
+                    letter < LIKE_HOLDERS.charAt(0) ? letter : (long) LIKE_SLOT << 48 | 4L << 32;
         }
         return locals;
     }

@@ -15,7 +15,7 @@ import io.kvasir.core.memory.BuddyArena;
 final class EngineHashLookup implements EngineHashIndex.Names {
     private static final int RECORD = 1 << 31;
 
-    private final HeldRuns holdings;
+    private final HeldRuns heldRuns;
     private final EngineHashIndex index;
     private final EngineHashRecords records;
     private int expected = NONE;
@@ -24,30 +24,30 @@ final class EngineHashLookup implements EngineHashIndex.Names {
 
     EngineHashLookup(
             BuddyArena arena,
-            HeldRuns holdings,
+            HeldRuns heldRuns,
             EngineHashIndex.Key key,
             EngineHashIndex.Batch batch) {
-        this.holdings = holdings;
+        this.heldRuns = heldRuns;
         this.index = new EngineHashIndex(arena, key, batch, this);
         this.records = new EngineHashRecords(arena);
     }
 
     @Override
     public long name(int entry) {
-        return entry < 0 ? records.engineHash(entry & ~RECORD) : holdings.name(entry);
+        return entry < 0 ? records.engineHash(entry & ~RECORD) : heldRuns.name(entry);
     }
 
     /** In three steps, so that the loads of each step overlap. */
     @Override
     public void names(int[] entries, int count, long[] names) {
         for (int i = 0; i < count; i++) {
-            names[i] = entries[i] < 0 ? 0 : holdings.headerOffset(entries[i]);
+            names[i] = entries[i] < 0 ? 0 : heldRuns.headerOffset(entries[i]);
         }
         for (int i = 0; i < count; i++) {
-            names[i] = entries[i] < 0 ? 0 : holdings.nameOffsetOf(names[i], entries[i]);
+            names[i] = entries[i] < 0 ? 0 : heldRuns.nameOffsetOf(names[i], entries[i]);
         }
         for (int i = 0; i < count; i++) {
-            names[i] = entries[i] < 0 ? name(entries[i]) : holdings.nameAt(names[i]);
+            names[i] = entries[i] < 0 ? name(entries[i]) : heldRuns.nameAt(names[i]);
         }
     }
 
@@ -93,7 +93,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     }
 
     private boolean isAt(int position, long name) {
-        return position != NONE && holdings.isHeld(position) && holdings.name(position) == name;
+        return position != NONE && heldRuns.isHeld(position) && heldRuns.name(position) == name;
     }
 
     /** Notes where the next engine hash to be removed probably is. */
@@ -144,7 +144,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
      * @return false when there is no memory; nothing has changed then
      */
     boolean addAlias(long name, int position) {
-        final int first = addRecord(holdings.name(position), position);
+        final int first = addRecord(heldRuns.name(position), position);
         if (first == EngineHashRecords.NONE) {
             return false;
         }
@@ -231,7 +231,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         }
         aliases--;
         if (previous == EngineHashRecords.NONE) {
-            holdings.name(position, records.engineHash(next));
+            heldRuns.name(position, records.engineHash(next));
             dropRecord(next);
         } else {
             dropRecord(previous);
@@ -241,7 +241,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
 
     /** Shows each engine hash of a held block with its copies. */
     void forEachOf(int position, NameVisitor visitor) {
-        final long first = holdings.name(position);
+        final long first = heldRuns.name(position);
         int record = record(first);
         if (record == EngineHashRecords.NONE) {
             visitor.name(first, 1);

@@ -10,7 +10,7 @@ import java.util.Arrays;
  * Gives up the blocks that a worker slot has stored longest ago, the deepest blocks of a prompt
  * first. Writer thread only. Needs no memory.
  *
- * <p>A hand of each slot goes round its holdings and passes over those that were stored into since
+ * <p>A hand of each slot goes round its held runs and passes over those that were stored into since
  * it came by last (second chance), and those that others go on from. Where it has emptied one, it
  * goes on with the one above: so a prompt goes from its end to its beginning. After a hole in a
  * prompt, which only its engine can make, the two parts are prompts of their own.
@@ -26,12 +26,12 @@ final class Evictor {
     private static final int SEARCH = 1024;
 
     private final RadixTree tree;
-    private final HolderConsistency covers;
+    private final HolderConsistency holders;
     private final HeldRuns[] slots;
     private final EngineHashLookup[] slotNames;
     private final int[] hands;
 
-    /** Holding to go on with, of each slot. */
+    /** Held run to go on with, of each slot. */
     private final int[] found;
 
     private final long[] evicted = new long[MOST];
@@ -39,11 +39,11 @@ final class Evictor {
 
     Evictor(
             RadixTree tree,
-            HolderConsistency covers,
+            HolderConsistency holders,
             HeldRuns[] slots,
             EngineHashLookup[] slotNames) {
         this.tree = tree;
-        this.covers = covers;
+        this.holders = holders;
         this.slots = slots;
         this.slotNames = slotNames;
         this.hands = new int[slots.length];
@@ -62,22 +62,22 @@ final class Evictor {
     }
 
     /**
-     * Gives up blocks of one holding.
+     * Gives up blocks of one held run.
      *
      * @param slot slot to choose from
-     * @param kept its holding that stays, or {@link HeldRuns#NONE}
+     * @param kept its held run that stays, or {@link HeldRuns#NONE}
      * @param most engine hashes wanted
      * @return how many were given up, at most {@link #MOST}; 0 when none was found
      */
     int evict(int slot, int kept, int most) {
-        final int holding = choose(slot, kept, most);
-        if (holding == NONE) {
+        final int heldRun = choose(slot, kept, most);
+        if (heldRun == NONE) {
             return 0;
         }
         final HeldRuns mine = slots[slot];
-        final int above = mine.above(holding);
-        final int count = evictFrom(slot, holding, Math.min(most, MOST));
-        found[slot] = mine.isUsed(holding) ? holding : above;
+        final int above = mine.above(heldRun);
+        final int count = evictFrom(slot, heldRun, Math.min(most, MOST));
+        found[slot] = mine.isUsed(heldRun) ? heldRun : above;
         steps += count;
         return count;
     }
@@ -94,56 +94,56 @@ final class Evictor {
         }
         int chances = CHANCES + most;
         for (int left = Math.min(SEARCH, 2 * mine.end()); left > 0; left--) {
-            final int holding = hands[slot] < mine.end() ? hands[slot] : 0;
-            hands[slot] = holding + 1;
+            final int heldRun = hands[slot] < mine.end() ? hands[slot] : 0;
+            hands[slot] = heldRun + 1;
             steps++;
-            if (!mine.isUsed(holding) || holding == kept) {
+            if (!mine.isUsed(heldRun) || heldRun == kept) {
                 continue;
             }
-            final boolean recent = mine.isStored(holding);
-            mine.look(holding);
-            if (keptBelow(slot, holding) == mine.high(holding)) {
+            final boolean recent = mine.isStored(heldRun);
+            mine.look(heldRun);
+            if (keptBelow(slot, heldRun) == mine.high(heldRun)) {
                 continue;
             }
             if (!recent || chances == 0) {
-                return holding;
+                return heldRun;
             }
             chances--;
         }
         return NONE;
     }
 
-    /** Places of a holding below this one stay: other holdings go on from there. */
-    private int keptBelow(int slot, int holding) {
+    /** Places of a held run below this one stay: other held runs go on from there. */
+    private int keptBelow(int slot, int heldRun) {
         final HeldRuns mine = slots[slot];
-        if (mine.below(holding) == 0) {
+        if (mine.below(heldRun) == 0) {
             return 0;
         }
-        final int last = tree.pieceAt(mine.run(holding), mine.high(holding) - 1);
-        return tree.childCount(last) == 0 ? tree.first(last) : mine.high(holding);
+        final int last = tree.segmentAt(mine.run(heldRun), mine.high(heldRun) - 1);
+        return tree.childCount(last) == 0 ? tree.first(last) : mine.high(heldRun);
     }
 
-    private int evictFrom(int slot, int holding, int most) {
+    private int evictFrom(int slot, int heldRun, int most) {
         final HeldRuns mine = slots[slot];
         final EngineHashLookup names = slotNames[slot];
-        final int low = Math.max(mine.low(holding), keptBelow(slot, holding));
-        if (mine.isSolid(holding) && !names.hasRecords()) {
-            final int last = mine.high(holding) - 1;
+        final int low = Math.max(mine.low(heldRun), keptBelow(slot, heldRun));
+        if (mine.isSolid(heldRun) && !names.hasRecords()) {
+            final int last = mine.high(heldRun) - 1;
             final int count = Math.min(most, last + 1 - low);
             for (int i = 0; i < count; i++) {
-                evicted[i] = mine.name(holding, last - i);
+                evicted[i] = mine.name(heldRun, last - i);
             }
-            names.remove(evicted, 0, count, HeldRunDescriptor.position(holding, last), -1);
-            covers.letGoLast(slot, holding, count);
+            names.remove(evicted, 0, count, HeldRunDescriptor.position(heldRun, last), -1);
+            holders.letGoLast(slot, heldRun, count);
             return count;
         }
         int count = 0;
-        while (count < most && mine.isUsed(holding) && mine.high(holding) > low) {
-            final int last = mine.high(holding) - 1;
-            final long name = mine.name(holding, last);
+        while (count < most && mine.isUsed(heldRun) && mine.high(heldRun) > low) {
+            final int last = mine.high(heldRun) - 1;
+            final long name = mine.name(heldRun, last);
             evicted[count++] = name;
             if (!names.remove(name)) {
-                covers.letGoOne(slot, holding, last);
+                holders.letGoOne(slot, heldRun, last);
             }
         }
         return count;

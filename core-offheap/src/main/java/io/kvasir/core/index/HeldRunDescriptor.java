@@ -3,24 +3,24 @@ package io.kvasir.core.index;
 import io.kvasir.core.radix.RadixTree;
 
 /**
- * Layout of one holding, what one worker slot holds of one array of hashes, and of positions.
+ * Layout of one held run, what one worker slot holds of one array of hashes, and of positions.
  *
  * <pre>
  *   0      4      8     10     12     14     16      20          24             28         32             64
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
  *   |above | run  | low | high | held | free | birth | held bits | above: birth | below    | names 0 … 7  |
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
- *   above      number of the slot's holding that this one goes on from + 1, 0 = none; another one has
+ *   above      number of the slot's held run that this one goes on from + 1, 0 = none; another one has
  *              the number by now unless its birth is the one that stands here
- *   run        a piece of the array that the slot covers
+ *   run        a segment of the array that the slot holds
  *   low, high  first held and behind the last held place of the array
  *   held       held places
- *   birth      number of holdings that the slot had had before this one
+ *   birth      number of held runs that the slot had had before this one
  *   held bits  line of one bit per place, 0 = all between low and high are held
- *   below      [ stored since it was last looked at:1 | holdings that go on from this one:31 ]
+ *   below      [ stored since it was last looked at:1 | held runs that go on from this one:31 ]
  *   names n    line of the slot's names of the places 64·n to 64·n + 63, 0 = none needed
  *
- *   position   [ 0:1 | holding:22 | place:9 ]
+ *   position   [ 0:1 | held run:22 | place:9 ]
  * </pre>
  */
 final class HeldRunDescriptor {
@@ -36,29 +36,29 @@ final class HeldRunDescriptor {
     static final int BELOW_OFFSET = 28;
     static final int NAMES_OFFSET = 32;
 
-    /** Names of one piece of memory. */
+    /** Names of one block of memory. */
     static final int NAMES_PER_CHUNK = 64;
 
     static final int CHUNKS = RadixTree.MAX_RUN / NAMES_PER_CHUNK;
 
     private static final int PLACE_BITS = 9;
-    private static final int HOLDING_BITS = 22;
+    private static final int HELD_RUN_BITS = 22;
 
     /** HeldRuns of one slot at most. */
-    static final int MAX_HOLDINGS = 1 << HOLDING_BITS;
+    static final int MAX_HELD_RUNS = 1 << HELD_RUN_BITS;
 
     private HeldRunDescriptor() {}
 
-    /** Offset, in a holding, of the line with the names of a chunk. */
+    /** Offset, in a held run, of the line with the names of a chunk. */
     static int chunkOffset(int chunk) {
         return NAMES_OFFSET + chunk * Integer.BYTES;
     }
 
-    static int position(int holding, int place) {
-        return holding << PLACE_BITS | place;
+    static int position(int heldRun, int place) {
+        return heldRun << PLACE_BITS | place;
     }
 
-    static int holding(int position) {
+    static int heldRun(int position) {
         return position >>> PLACE_BITS;
     }
 

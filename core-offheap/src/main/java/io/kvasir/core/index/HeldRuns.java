@@ -5,14 +5,14 @@ import io.kvasir.core.memory.OffHeap;
 
 /**
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
- * uses it; its memory comes from the arena of the index, a line for each holding.
+ * uses it; its memory comes from the arena of the index, a line for each held run.
  *
  * <p>A <em>position</em> names a held block: the place of the block in an array, and the slot's
- * holding of that array. Splits of runs change no position. A position that was kept may have
+ * held run of that array. Splits of runs change no position. A position that was kept may have
  * become that of another block; the name tells.
  */
 final class HeldRuns {
-    /** No position, no holding. */
+    /** No position, no held run. */
     static final int NONE = -1;
 
     private static final int STORED = 1 << 31;
@@ -22,10 +22,12 @@ final class HeldRuns {
     private final BuddyArena arena;
     private final OffHeap memory;
 
-    /** Line of each holding in use; of a free one, how far below {@link #NONE} the next free is. */
+    /**
+     * Line of each held run in use; of a free one, how far below {@link #NONE} the next free is.
+     */
     private final SegmentedLines lines;
 
-    /** The holding that was asked for last, and where it is: the same is asked for many times. */
+    /** The held run that was asked for last, and where it is: the same is asked for many times. */
     private int seen = NONE;
 
     private long seenAt;
@@ -46,31 +48,31 @@ final class HeldRuns {
         return used;
     }
 
-    /** Numbers of holdings are below this; not all of them are in use. */
+    /** Numbers of held runs are below this; not all of them are in use. */
     int end() {
         return end;
     }
 
-    /** Where the lines of the holdings are written; for tests. */
+    /** Where the lines of the held runs are written; for tests. */
     SegmentedLines lines() {
         return lines;
     }
 
-    /** Line of a holding; not above {@link BuddyArena#NONE} for one that is not in use. */
-    int line(int holding) {
-        return memory.getInt(lineOffset(holding));
+    /** Line of a held run; not above {@link BuddyArena#NONE} for one that is not in use. */
+    int line(int heldRun) {
+        return memory.getInt(lineOffset(heldRun));
     }
 
-    /** Whether a number is that of a holding. */
-    boolean isUsed(int holding) {
-        return holding < end && line(holding) > BuddyArena.NONE;
+    /** Whether a number is that of a held run. */
+    boolean isUsed(int heldRun) {
+        return heldRun < end && line(heldRun) > BuddyArena.NONE;
     }
 
     /**
-     * Makes a holding of nothing.
+     * Makes a held run of nothing.
      *
-     * @param run a piece of the array
-     * @param above the slot's holding that this one goes on from, or {@link #NONE}
+     * @param run a segment of the array
+     * @param above the slot's held run that this one goes on from, or {@link #NONE}
      * @return its number, or {@link #NONE} when there is no memory
      */
     int allocate(int run, int above) {
@@ -84,11 +86,11 @@ final class HeldRuns {
             }
             return NONE;
         }
-        final int holding = firstFree == NONE ? end++ : firstFree;
-        if (holding == firstFree) {
-            firstFree = NONE - line(holding);
+        final int heldRun = firstFree == NONE ? end++ : firstFree;
+        if (heldRun == firstFree) {
+            firstFree = NONE - line(heldRun);
         }
-        memory.putInt(lineOffset(holding), line);
+        memory.putInt(lineOffset(heldRun), line);
         seen = NONE;
         final long at = BuddyArena.offset(line);
         memory.zero(at, BuddyArena.LINE_LENGTH);
@@ -102,27 +104,27 @@ final class HeldRuns {
             addBelow(above, 1);
         }
         used++;
-        return holding;
+        return heldRun;
     }
 
     private boolean hasRoomForOneMore() {
-        return end < HeldRunDescriptor.MAX_HOLDINGS
+        return end < HeldRunDescriptor.MAX_HELD_RUNS
                 && (end < lines.lines() * LINES_PER_LINE || lines.grow());
     }
 
-    /** Frees a holding of nothing; the last one frees the memory of all. */
-    void free(int holding) {
-        final long at = at(holding);
-        assert held(holding) == 0;
-        final int above = above(holding);
+    /** Frees a held run of nothing; the last one frees the memory of all. */
+    void free(int heldRun) {
+        final long at = at(heldRun);
+        assert held(heldRun) == 0;
+        final int above = above(heldRun);
         if (above != NONE) {
             addBelow(above, -1);
         }
         freeBits(at);
         freeNames(at, 0);
-        arena.free(line(holding));
-        memory.putInt(lineOffset(holding), NONE - firstFree);
-        firstFree = holding;
+        arena.free(line(heldRun));
+        memory.putInt(lineOffset(heldRun), NONE - firstFree);
+        firstFree = heldRun;
         used--;
         if (used == 0) {
             release();
@@ -137,32 +139,32 @@ final class HeldRuns {
 
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
-        final int holding = HeldRunDescriptor.holding(position);
-        return isUsed(holding) && holds(holding, HeldRunDescriptor.place(position));
+        final int heldRun = HeldRunDescriptor.heldRun(position);
+        return isUsed(heldRun) && holds(heldRun, HeldRunDescriptor.place(position));
     }
 
-    /** A piece of the array that the slot covers. */
-    int run(int holding) {
-        return memory.getInt(at(holding) + HeldRunDescriptor.RUN_OFFSET);
+    /** A segment of the array that the slot holds. */
+    int run(int heldRun) {
+        return memory.getInt(at(heldRun) + HeldRunDescriptor.RUN_OFFSET);
     }
 
-    void run(int holding, int run) {
-        memory.putInt(at(holding) + HeldRunDescriptor.RUN_OFFSET, run);
+    void run(int heldRun, int run) {
+        memory.putInt(at(heldRun) + HeldRunDescriptor.RUN_OFFSET, run);
     }
 
     /** First held place. */
-    int low(int holding) {
-        return memory.getShort(at(holding) + HeldRunDescriptor.LOW_OFFSET);
+    int low(int heldRun) {
+        return memory.getShort(at(heldRun) + HeldRunDescriptor.LOW_OFFSET);
     }
 
     /** Place behind the last held one. */
-    int high(int holding) {
-        return memory.getShort(at(holding) + HeldRunDescriptor.HIGH_OFFSET);
+    int high(int heldRun) {
+        return memory.getShort(at(heldRun) + HeldRunDescriptor.HIGH_OFFSET);
     }
 
     /** Held places. */
-    int held(int holding) {
-        return memory.getShort(at(holding) + HeldRunDescriptor.HELD_OFFSET);
+    int held(int heldRun) {
+        return memory.getShort(at(heldRun) + HeldRunDescriptor.HELD_OFFSET);
     }
 
     private void putLow(long at, int place) {
@@ -178,11 +180,11 @@ final class HeldRuns {
     }
 
     /**
-     * The holding that one goes on from, which is that of its parent array when it was made; {@link
-     * #NONE} where there is none any more.
+     * The held run that one goes on from, which is that of its parent array when it was made;
+     * {@link #NONE} where there is none any more.
      */
-    int above(int holding) {
-        final long at = at(holding);
+    int above(int heldRun) {
+        final long at = at(heldRun);
         final int above = memory.getInt(at + HeldRunDescriptor.ABOVE_OFFSET) - 1;
         final int birth = memory.getInt(at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET);
         return above != NONE
@@ -196,58 +198,58 @@ final class HeldRuns {
     }
 
     /** HeldRuns that go on from one: none of them was made before it. */
-    int below(int holding) {
-        return memory.getInt(at(holding) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
+    int below(int heldRun) {
+        return memory.getInt(at(heldRun) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
     }
 
-    private void addBelow(int holding, int change) {
-        final long at = BuddyArena.offset(line(holding)) + HeldRunDescriptor.BELOW_OFFSET;
+    private void addBelow(int heldRun, int change) {
+        final long at = BuddyArena.offset(line(heldRun)) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) + change);
     }
 
     /** Whether blocks were stored since {@link #look}. */
-    boolean isStored(int holding) {
-        return memory.getInt(at(holding) + HeldRunDescriptor.BELOW_OFFSET) < 0;
+    boolean isStored(int heldRun) {
+        return memory.getInt(at(heldRun) + HeldRunDescriptor.BELOW_OFFSET) < 0;
     }
 
-    /** Says that blocks were stored in a holding, or behind it. */
-    void stored(int holding) {
-        final long at = at(holding) + HeldRunDescriptor.BELOW_OFFSET;
+    /** Says that blocks were stored in a held run, or behind it. */
+    void stored(int heldRun) {
+        final long at = at(heldRun) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) | STORED);
     }
 
     /** Makes {@link #isStored} false until blocks are stored again. */
-    void look(int holding) {
-        final long at = at(holding) + HeldRunDescriptor.BELOW_OFFSET;
+    void look(int heldRun) {
+        final long at = at(heldRun) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) & ~STORED);
     }
 
     /** Whether all places between {@link #low} and {@link #high} are held. */
-    boolean isSolid(int holding) {
-        return memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NONE;
+    boolean isSolid(int heldRun) {
+        return memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NONE;
     }
 
     /** Whether a place is held. */
-    boolean holds(int holding, int place) {
-        if (place < low(holding) || place >= high(holding)) {
+    boolean holds(int heldRun, int place) {
+        if (place < low(heldRun) || place >= high(heldRun)) {
             return false;
         }
-        final int bits = memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET);
         return bits == BuddyArena.NONE || bit(bits, place);
     }
 
     /** First place from {@code place} on that is held or not, as asked; at most {@code end}. */
-    int next(int holding, int place, int end, boolean held) {
+    int next(int heldRun, int place, int end, boolean held) {
         int p = place;
-        if (isSolid(holding)) {
-            final int low = low(holding);
-            final int high = high(holding);
+        if (isSolid(heldRun)) {
+            final int low = low(heldRun);
+            final int high = high(heldRun);
             if (held) {
                 return p >= high || low == high ? end : Math.min(Math.max(p, low), end);
             }
             return p >= low && p < high ? Math.min(high, end) : p;
         }
-        final int bits = memory.getInt(at(holding) + HeldRunDescriptor.BITS_OFFSET);
+        final int bits = memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET);
         while (p < end) {
             final long word = memory.getLong(bitWord(bits, p));
             final long wanted = (held ? word : ~word) >>> p;
@@ -260,18 +262,18 @@ final class HeldRuns {
     }
 
     /** The slot's name of a held place. */
-    long name(int holding, int place) {
-        return memory.getLong(nameOffset(at(holding), place));
+    long name(int heldRun, int place) {
+        return memory.getLong(nameOffset(at(heldRun), place));
     }
 
     /** The slot's name of a position. */
     long name(int position) {
-        return name(HeldRunDescriptor.holding(position), HeldRunDescriptor.place(position));
+        return name(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.place(position));
     }
 
     /** Gives a held position another name. */
     void name(int position, long name) {
-        final long at = at(HeldRunDescriptor.holding(position));
+        final long at = at(HeldRunDescriptor.heldRun(position));
         memory.putLong(nameOffset(at, HeldRunDescriptor.place(position)), name);
     }
 
@@ -280,8 +282,8 @@ final class HeldRuns {
      *
      * @return false when there is no memory for them
      */
-    boolean putNames(int holding, int place, long[] hashes, int from, int count) {
-        final long at = at(holding);
+    boolean putNames(int heldRun, int place, long[] hashes, int from, int count) {
+        final long at = at(heldRun);
         int next = place;
         for (int left = count; left > 0; ) {
             final int inChunk = next % HeldRunDescriptor.NAMES_PER_CHUNK;
@@ -319,40 +321,40 @@ final class HeldRuns {
     }
 
     /**
-     * Makes ready to {@link #hold} places: a holding with gaps needs bits, and one that grows at
+     * Makes ready to {@link #hold} places: a held run with gaps needs bits, and one that grows at
      * its start too, so that the places can be dropped in any order without more memory.
      *
      * @return false when there is no memory for them
      */
-    boolean prepareBits(int holding, int place) {
-        return !isSolid(holding)
-                || held(holding) == 0
-                || place == high(holding)
-                || makeSparse(holding);
+    boolean prepareBits(int heldRun, int place) {
+        return !isSolid(heldRun)
+                || held(heldRun) == 0
+                || place == high(heldRun)
+                || makeSparse(heldRun);
     }
 
-    private boolean makeSparse(int holding) {
+    private boolean makeSparse(int heldRun) {
         final int bits = arena.allocate(0);
         if (bits == BuddyArena.NONE) {
             return false;
         }
         memory.zero(BuddyArena.offset(bits), BuddyArena.LINE_LENGTH);
-        setBits(bits, low(holding), high(holding));
-        memory.putInt(at(holding) + HeldRunDescriptor.BITS_OFFSET, bits);
+        setBits(bits, low(heldRun), high(heldRun));
+        memory.putInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET, bits);
         return true;
     }
 
-    /** Holds places that are not held; a solid holding needs them to touch what it has. */
-    void hold(int holding, int place, int count) {
-        final long at = at(holding);
-        final int held = held(holding);
+    /** Holds places that are not held; a solid held run needs them to touch what it has. */
+    void hold(int heldRun, int place, int count) {
+        final long at = at(heldRun);
+        final int held = held(heldRun);
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         if (held == 0) {
             putLow(at, place);
             putHigh(at, place + count);
         } else {
-            putLow(at, Math.min(low(holding), place));
-            putHigh(at, Math.max(high(holding), place + count));
+            putLow(at, Math.min(low(heldRun), place));
+            putHigh(at, Math.max(high(heldRun), place + count));
         }
         putHeld(at, held + count);
         if (bits != BuddyArena.NONE) {
@@ -360,24 +362,24 @@ final class HeldRuns {
         }
     }
 
-    /** Whether a holding has bits that are not needed any more. */
-    boolean isUnsettled(int holding) {
-        return !isSolid(holding) && held(holding) == high(holding) - low(holding);
+    /** Whether a held run has bits that are not needed any more. */
+    boolean isUnsettled(int heldRun) {
+        return !isSolid(heldRun) && held(heldRun) == high(heldRun) - low(heldRun);
     }
 
     /** Gives back bits that are not needed any more. */
-    void settle(int holding) {
-        if (isUnsettled(holding)) {
-            freeBits(at(holding));
+    void settle(int heldRun) {
+        if (isUnsettled(heldRun)) {
+            freeBits(at(heldRun));
         }
     }
 
-    /** Lets go of the last places of a solid holding. */
-    void dropLast(int holding, int count) {
-        final long at = at(holding);
-        final int high = high(holding) - count;
+    /** Lets go of the last places of a solid held run. */
+    void dropLast(int heldRun, int count) {
+        final long at = at(heldRun);
+        final int high = high(heldRun) - count;
         putHigh(at, high);
-        putHeld(at, held(holding) - count);
+        putHeld(at, held(heldRun) - count);
         shrinkNames(at, high);
     }
 
@@ -387,30 +389,30 @@ final class HeldRuns {
      * @return false when bits are needed and there is no memory for them; the place and all held
      *     ones behind it have to be given up instead
      */
-    boolean drop(int holding, int place) {
-        final long at = at(holding);
-        final int low = low(holding);
-        final int high = high(holding);
-        if (isSolid(holding)) {
+    boolean drop(int heldRun, int place) {
+        final long at = at(heldRun);
+        final int low = low(heldRun);
+        final int high = high(heldRun);
+        if (isSolid(heldRun)) {
             if (place == high - 1) {
-                dropLast(holding, 1);
+                dropLast(heldRun, 1);
                 return true;
             }
             if (place == low) {
                 putLow(at, low + 1);
-                putHeld(at, held(holding) - 1);
+                putHeld(at, held(heldRun) - 1);
                 return true;
             }
-            if (!makeSparse(holding)) {
+            if (!makeSparse(heldRun)) {
                 return false;
             }
         }
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         clearBit(bits, place);
-        putHeld(at, held(holding) - 1);
+        putHeld(at, held(heldRun) - 1);
         trim(at, bits);
-        settle(holding);
-        shrinkNames(at, high(holding));
+        settle(heldRun);
+        shrinkNames(at, high(heldRun));
         return true;
     }
 
@@ -489,12 +491,12 @@ final class HeldRuns {
         return BuddyArena.offset(bits) + (place >>> 6 << 3);
     }
 
-    /** Offset of the line of the holding of a position. */
+    /** Offset of the line of the held run of a position. */
     long headerOffset(int position) {
-        return BuddyArena.offset(line(HeldRunDescriptor.holding(position)));
+        return BuddyArena.offset(line(HeldRunDescriptor.heldRun(position)));
     }
 
-    /** Offset of the name of a position, of which the line of the holding is known. */
+    /** Offset of the name of a position, of which the line of the held run is known. */
     long nameOffsetOf(long at, int position) {
         return nameOffset(at, HeldRunDescriptor.place(position));
     }
@@ -514,15 +516,15 @@ final class HeldRuns {
                 + (long) (place % HeldRunDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
-    private long lineOffset(int holding) {
-        return lines.offset(holding / LINES_PER_LINE)
-                + (long) (holding % LINES_PER_LINE) * Integer.BYTES;
+    private long lineOffset(int heldRun) {
+        return lines.offset(heldRun / LINES_PER_LINE)
+                + (long) (heldRun % LINES_PER_LINE) * Integer.BYTES;
     }
 
-    private long at(int holding) {
-        if (holding != seen) {
-            seen = holding;
-            seenAt = BuddyArena.offset(line(holding));
+    private long at(int heldRun) {
+        if (heldRun != seen) {
+            seen = heldRun;
+            seenAt = BuddyArena.offset(line(heldRun));
         }
         return seenAt;
     }

@@ -7,16 +7,16 @@ import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.RadixTree;
 
 /**
- * Keeps the runs of the tree, the covers that readers see and the holdings of the slots in
+ * Keeps the runs of the tree, the holders that readers see and the held runs of the slots in
  * agreement. Writer thread only.
  *
- * <p>A slot has a cover on exactly those runs of which it holds a block; the cover says how many
- * leading blocks, and its tag names the holding. A run ends at the last block that a slot holds,
+ * <p>A slot has a holder on exactly those runs of which it holds a block; the holder says how many
+ * leading blocks, and its tag names the held run. A run ends at the last block that a slot holds,
  * unless it has children: what nobody holds any more behind that is given back at once.
  */
 final class HolderConsistency {
-    /** Holders of the lower piece of a split that are added one by one. */
-    private static final int FEW_COVERS = 64;
+    /** Holders of the lower segment of a split that are added one by one. */
+    private static final int FEW_HOLDERS = 64;
 
     private final RadixTree tree;
     private final HeldRuns[] slots;
@@ -24,10 +24,10 @@ final class HolderConsistency {
     private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
-    /** Where a slot was found last: one event asks for the same cover again and again. */
+    /** Where a slot was found last: one event asks for the same holder again and again. */
     private int seenRun = RadixTree.NONE;
 
-    private int seenCover;
+    private int seenHolder;
 
     private long asked;
 
@@ -53,41 +53,41 @@ final class HolderConsistency {
         tree.unheld(run, tree.unheld(run) + count);
     }
 
-    /** Cover of a run by a slot, or {@link RadixTree#NO_COVER}. */
-    private int cover(int run, int slot) {
-        if (run != seenRun || !tree.isCover(run, seenCover, slot)) {
+    /** Holder of a run by a slot, or {@link RadixTree#NO_HOLDER}. */
+    private int holder(int run, int slot) {
+        if (run != seenRun || !tree.isHolder(run, seenHolder, slot)) {
             seenRun = run;
-            seenCover = tree.findCover(run, slot);
-            if (seenCover == RadixTree.NO_COVER) {
+            seenHolder = tree.findHolder(run, slot);
+            if (seenHolder == RadixTree.NO_HOLDER) {
                 seenRun = RadixTree.NONE;
             }
         }
-        return seenCover;
+        return seenHolder;
     }
 
-    /** Holding of the array of a run by a slot, or {@link HeldRuns#NONE}. */
-    int findHolding(int run, int slot) {
-        final int cover = cover(run, slot);
-        if (cover >= 0) {
-            return tree.coverTag(run, cover);
+    /** Held run of the array of a run by a slot, or {@link HeldRuns#NONE}. */
+    int findHeldRun(int run, int slot) {
+        final int holder = holder(run, slot);
+        if (holder >= 0) {
+            return tree.holderTag(run, holder);
         }
         int first = run;
-        for (int r = tree.previousPiece(run); r != RadixTree.NONE; r = tree.previousPiece(r)) {
+        for (int r = tree.previousSegment(run); r != RadixTree.NONE; r = tree.previousSegment(r)) {
             asked++;
-            final int found = cover(r, slot);
+            final int found = holder(r, slot);
             if (found >= 0) {
-                return tree.coverTag(r, found);
+                return tree.holderTag(r, found);
             }
             first = r;
         }
         if (!tree.isHeadless(first)) {
-            return NONE; // every slot that holds a block of the array covers its first piece
+            return NONE; // every slot that holds a block of the array holds its first segment
         }
-        for (int r = tree.nextPiece(run); r != RadixTree.NONE; r = tree.nextPiece(r)) {
+        for (int r = tree.nextSegment(run); r != RadixTree.NONE; r = tree.nextSegment(r)) {
             asked++;
-            final int found = cover(r, slot);
+            final int found = holder(r, slot);
             if (found >= 0) {
-                return tree.coverTag(r, found);
+                return tree.holderTag(r, found);
             }
         }
         return NONE;
@@ -98,27 +98,27 @@ final class HolderConsistency {
      *
      * @return false when there is no memory for it; then {@link #abandon} must follow
      */
-    boolean prepare(int run, int slot, int holding, int place) {
-        return slots[slot].prepareBits(holding, place)
-                && (cover(run, slot) >= 0 || addCover(run, slot, holding));
+    boolean prepare(int run, int slot, int heldRun, int place) {
+        return slots[slot].prepareBits(heldRun, place)
+                && (holder(run, slot) >= 0 || addHolder(run, slot, heldRun));
     }
 
-    private boolean addCover(int run, int slot, int holding) {
+    private boolean addHolder(int run, int slot, int heldRun) {
         seenRun = RadixTree.NONE;
-        if (tree.covers(run) >= HolderCounts.FEW && !holders.has(run) && !count(run)) {
+        if (tree.holders(run) >= HolderCounts.FEW && !holders.has(run) && !count(run)) {
             return false;
         }
-        seenCover = tree.addCover(run, slot, 0, holding);
-        if (seenCover == RadixTree.NO_COVER) {
+        seenHolder = tree.addHolder(run, slot, 0, heldRun);
+        if (seenHolder == RadixTree.NO_HOLDER) {
             return false;
         }
         seenRun = run;
         final HeldRuns mine = slots[slot];
-        if (tree.first(run) < tree.first(mine.run(holding))) {
-            mine.run(holding, run); // the first one that it covers
+        if (tree.first(run) < tree.first(mine.run(heldRun))) {
+            mine.run(heldRun, run); // the first one that it holds
         }
-        if (mine.held(holding) == 0 && tree.previousPiece(run) != RadixTree.NONE) {
-            tree.markHeadless(tree.pieceAt(run, 0));
+        if (mine.held(heldRun) == 0 && tree.previousSegment(run) != RadixTree.NONE) {
+            tree.markHeadless(tree.segmentAt(run, 0));
         }
         return true;
     }
@@ -126,25 +126,25 @@ final class HolderConsistency {
     /**
      * Takes back what {@link #prepare} has made of something that came to nothing.
      *
-     * @return whether the holding is gone with it
+     * @return whether the held run is gone with it
      */
-    boolean abandon(int run, int slot, int holding) {
+    boolean abandon(int run, int slot, int heldRun) {
         final HeldRuns mine = slots[slot];
-        final int cover = cover(run, slot);
+        final int holder = holder(run, slot);
         final int first = tree.first(run);
         final int end = first + tree.length(run);
-        if (cover >= 0 && mine.next(holding, first, end, true) == end) {
-            removeCover(run, cover, mine, holding);
+        if (holder >= 0 && mine.next(heldRun, first, end, true) == end) {
+            removeHolder(run, holder, mine, heldRun);
         }
-        return freeIfEmpty(mine, holding);
+        return freeIfEmpty(mine, heldRun);
     }
 
-    /** Brings a run up to date after the slot's holding got blocks that it did not have. */
-    void held(int run, int offset, int count, int slot, int holding) {
+    /** Brings a run up to date after the slot's held run got blocks that it did not have. */
+    void held(int run, int offset, int count, int slot, int heldRun) {
         final int regained = gain(run, offset, offset + count, slot);
         tree.unheld(run, tree.unheld(run) - regained);
         blocks.add(regained);
-        tree.setCover(run, cover(run, slot), slot, leading(run, slots[slot], holding), holding);
+        tree.setHolder(run, holder(run, slot), slot, leading(run, slots[slot], heldRun), heldRun);
     }
 
     /** Counts a slot among the holders of blocks; says how many of them had none. */
@@ -160,119 +160,119 @@ final class HolderConsistency {
         if (!holders.make(run)) {
             return false;
         }
-        for (int piece = tree.pieceAt(run, 0); piece != RadixTree.NONE; ) {
-            final int first = tree.first(piece);
-            final int end = first + tree.length(piece);
-            for (int cover = tree.lastCover(piece);
-                    cover != RadixTree.NO_COVER;
-                    cover = tree.previousCover(piece, cover)) {
-                final HeldRuns held = slots[tree.coverSlot(piece, cover)];
-                final int holding = tree.coverTag(piece, cover);
-                int place = held.next(holding, first, end, true);
+        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NONE; ) {
+            final int first = tree.first(segment);
+            final int end = first + tree.length(segment);
+            for (int holder = tree.lastHolder(segment);
+                    holder != RadixTree.NO_HOLDER;
+                    holder = tree.previousHolder(segment, holder)) {
+                final HeldRuns held = slots[tree.holderSlot(segment, holder)];
+                final int heldRun = tree.holderTag(segment, holder);
+                int place = held.next(heldRun, first, end, true);
                 while (place < end) {
-                    final int next = held.next(holding, place, end, false);
-                    holders.add(piece, place - first, next - first);
-                    place = held.next(holding, next, end, true);
+                    final int next = held.next(heldRun, place, end, false);
+                    holders.add(segment, place - first, next - first);
+                    place = held.next(heldRun, next, end, true);
                 }
             }
-            piece = tree.nextPiece(piece);
+            segment = tree.nextSegment(segment);
         }
         return true;
     }
 
     /** Last held place of what a slot holds before an array, or {@link HeldRuns#NONE}. */
-    int lastBefore(int slot, int holding) {
-        final int first = tree.pieceAt(slots[slot].run(holding), 0);
+    int lastBefore(int slot, int heldRun) {
+        final int first = tree.segmentAt(slots[slot].run(heldRun), 0);
         final int above = tree.parent(first);
-        final int cover = cover(above, slot);
-        if (cover < 0) {
+        final int holder = holder(above, slot);
+        if (holder < 0) {
             return NONE;
         }
-        final int before = tree.coverTag(above, cover);
+        final int before = tree.holderTag(above, holder);
         return HeldRunDescriptor.position(before, slots[slot].high(before) - 1);
     }
 
-    /** Lets a slot go of the last blocks of a solid holding. Frees the holding with its last. */
-    void letGoLast(int slot, int holding, int count) {
+    /** Lets a slot go of the last blocks of a solid held run. Frees the held run with its last. */
+    void letGoLast(int slot, int heldRun, int count) {
         final HeldRuns mine = slots[slot];
-        int high = mine.high(holding);
+        int high = mine.high(heldRun);
         final int newHigh = high - count;
-        int run = tree.pieceAt(mine.run(holding), high - 1);
+        int run = tree.segmentAt(mine.run(heldRun), high - 1);
         final int bottom = run;
         int lost = 0;
-        mine.dropLast(holding, count);
+        mine.dropLast(heldRun, count);
         while (true) {
             final int first = tree.first(run);
             final int from = Math.max(first, newHigh);
-            lost += letGo(run, from - first, high - first, slot, holding);
+            lost += letGo(run, from - first, high - first, slot, heldRun);
             if (first <= newHigh) {
                 break;
             }
-            run = tree.previousPiece(run);
+            run = tree.previousSegment(run);
             high = first;
         }
-        freeIfEmpty(mine, holding);
+        freeIfEmpty(mine, heldRun);
         if (lost > 0) {
             trim(bottom);
         }
     }
 
     /**
-     * Lets a slot go of one held place. Frees the holding with its last.
+     * Lets a slot go of one held place. Frees the held run with its last.
      *
      * @return false when there is no memory to note the hole; nothing has changed then
      */
-    boolean letGoOne(int slot, int holding, int place) {
+    boolean letGoOne(int slot, int heldRun, int place) {
         final HeldRuns mine = slots[slot];
-        final int run = tree.pieceAt(mine.run(holding), place);
-        if (!mine.drop(holding, place)) {
+        final int run = tree.segmentAt(mine.run(heldRun), place);
+        if (!mine.drop(heldRun, place)) {
             return false;
         }
         final int offset = place - tree.first(run);
-        final int lost = letGo(run, offset, offset + 1, slot, holding);
-        freeIfEmpty(mine, holding);
+        final int lost = letGo(run, offset, offset + 1, slot, heldRun);
+        freeIfEmpty(mine, heldRun);
         if (lost > 0) {
             trim(run);
         }
         return true;
     }
 
-    private void removeCover(int run, int cover, HeldRuns mine, int holding) {
-        tree.removeCover(run, cover);
-        tree.fitCovers(run, tree.length(run));
+    private void removeHolder(int run, int holder, HeldRuns mine, int heldRun) {
+        tree.removeHolder(run, holder);
+        tree.fitHolders(run, tree.length(run));
         holders.fit(run);
-        if (mine.run(holding) == run && mine.held(holding) > 0) {
-            mine.run(holding, tree.pieceAt(run, mine.low(holding)));
+        if (mine.run(heldRun) == run && mine.held(heldRun) > 0) {
+            mine.run(heldRun, tree.segmentAt(run, mine.low(heldRun)));
             tree.markHeadless(run);
         }
     }
 
-    private static boolean freeIfEmpty(HeldRuns mine, int holding) {
-        if (mine.held(holding) > 0) {
+    private static boolean freeIfEmpty(HeldRuns mine, int heldRun) {
+        if (mine.held(heldRun) > 0) {
             return false;
         }
-        mine.free(holding);
+        mine.free(heldRun);
         return true;
     }
 
     /**
-     * Brings a run up to date after a holding has let go of its blocks {@code from..to - 1}.
+     * Brings a run up to date after a held run has let go of its blocks {@code from..to - 1}.
      *
      * @return how many of them no slot holds any more; where any is, {@link #trim} must follow
      */
-    private int letGo(int run, int from, int to, int slot, int holding) {
+    private int letGo(int run, int from, int to, int slot, int heldRun) {
         final HeldRuns mine = slots[slot];
         final int first = tree.first(run);
         final int end = first + tree.length(run);
-        final int cover = cover(run, slot);
+        final int holder = holder(run, slot);
         final int lost =
                 holders.has(run)
                         ? holders.take(run, from, to)
                         : to - from - heldByOthers(run, from, to, slot);
-        if (mine.next(holding, first, end, true) == end) {
-            removeCover(run, cover, mine, holding);
+        if (mine.next(heldRun, first, end, true) == end) {
+            removeHolder(run, holder, mine, heldRun);
         } else {
-            tree.setCover(run, cover, slot, leading(run, mine, holding), holding);
+            tree.setHolder(run, holder, slot, leading(run, mine, heldRun), heldRun);
         }
         tree.unheld(run, tree.unheld(run) + lost);
         blocks.add(-lost);
@@ -289,7 +289,7 @@ final class HolderConsistency {
         int run = bottom;
         while (run != tree.root() && tree.childCount(run) == 0 && tree.unheld(run) > 0) {
             final int length = tree.length(run);
-            if (tree.covers(run) == 0) {
+            if (tree.holders(run) == 0) {
                 final int parent = tree.parent(run);
                 tree.remove(run);
                 run = parent;
@@ -308,15 +308,17 @@ final class HolderConsistency {
     /** Undoes the splits at both ends of a run that have no reason any more. */
     private void join(int run) {
         joinNext(run);
-        final int above = tree.previousPiece(run);
+        final int above = tree.previousSegment(run);
         if (above != RadixTree.NONE) {
             joinNext(above);
         }
     }
 
-    /** Joins a run with its next piece, if it has no other child and that is not too much work. */
+    /**
+     * Joins a run with its next segment, if it has no other child and that is not too much work.
+     */
     private void joinNext(int run) {
-        final int lower = tree.nextPiece(run);
+        final int lower = tree.nextSegment(run);
         if (lower == RadixTree.NONE
                 || tree.childCount(run) != 1
                 || !joined.prepare(run, holders.has(run) ? Integer.MAX_VALUE : HolderCounts.FEW)) {
@@ -324,8 +326,8 @@ final class HolderConsistency {
         }
         for (int i = 0; i < joined.added(); i++) {
             final HeldRuns mine = slots[joined.slot(i)];
-            if (mine.run(joined.holding(i)) == lower) {
-                mine.run(joined.holding(i), run);
+            if (mine.run(joined.heldRun(i)) == lower) {
+                mine.run(joined.heldRun(i), run);
             }
         }
         tree.join(run);
@@ -343,10 +345,10 @@ final class HolderConsistency {
             return end;
         }
         int longest = 0;
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER && longest < length;
-                cover = tree.previousCover(run, cover)) {
-            final int high = slots[tree.coverSlot(run, cover)].high(tree.coverTag(run, cover));
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER && longest < length;
+                holder = tree.previousHolder(run, holder)) {
+            final int high = slots[tree.holderSlot(run, holder)].high(tree.holderTag(run, holder));
             longest = Math.max(longest, Math.min(length, high - tree.first(run)));
         }
         return longest;
@@ -359,17 +361,17 @@ final class HolderConsistency {
         }
         final int first = tree.first(run);
         boolean some = false;
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int other = tree.coverSlot(run, cover);
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int other = tree.holderSlot(run, holder);
             asked++;
             if (other != slot) {
-                if (tree.coverLeading(run, cover) >= to) {
+                if (tree.holderLeading(run, holder) >= to) {
                     return to - from;
                 }
-                final int holding = tree.coverTag(run, cover);
-                some |= slots[other].next(holding, first + from, first + to, true) < first + to;
+                final int heldRun = tree.holderTag(run, holder);
+                some |= slots[other].next(heldRun, first + from, first + to, true) < first + to;
             }
         }
         int held = 0;
@@ -390,12 +392,12 @@ final class HolderConsistency {
     }
 
     private boolean isHeldByOther(int run, int place, int slot) {
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int other = tree.coverSlot(run, cover);
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int other = tree.holderSlot(run, holder);
             asked++;
-            if (other != slot && slots[other].holds(tree.coverTag(run, cover), place)) {
+            if (other != slot && slots[other].holds(tree.holderTag(run, holder), place)) {
                 return true;
             }
         }
@@ -412,7 +414,7 @@ final class HolderConsistency {
         if (lower == RadixTree.NONE) {
             return false;
         }
-        if (!coverLower(run, at, lower)) {
+        if (!holderLower(run, at, lower)) {
             tree.cancelSplit(lower);
             return false;
         }
@@ -423,70 +425,70 @@ final class HolderConsistency {
             tree.unheld(run, tree.unheld(run) - unheld);
         }
         tree.finishSplit(run, lower);
-        uncoverUpper(run, at, lower);
-        tree.fitCovers(run, at);
-        tree.fitCovers(lower, tree.length(lower));
+        releaseUpper(run, at, lower);
+        tree.fitHolders(run, at);
+        tree.fitHolders(lower, tree.length(lower));
         return true;
     }
 
-    /** Adds the covers of the lower piece of a split; false when there is no memory. */
-    private boolean coverLower(int run, int at, int lower) {
+    /** Adds the holders of the lower segment of a split; false when there is no memory. */
+    private boolean holderLower(int run, int at, int lower) {
         final int first = tree.first(lower);
         final int end = first + tree.length(lower);
-        final boolean copied = tree.hasCoverMap(run) && tree.covers(run) > FEW_COVERS;
-        if (copied && !tree.copyWholeCovers(run, lower)) {
+        final boolean copied = tree.hasHolderMap(run) && tree.holders(run) > FEW_HOLDERS;
+        if (copied && !tree.copyWholeHolders(run, lower)) {
             return false;
         }
-        for (int cover = copied ? tree.lastCoverNotWhole(run) : tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover =
+        for (int holder = copied ? tree.lastHolderNotWhole(run) : tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder =
                         copied
-                                ? tree.previousCoverNotWhole(run, cover)
-                                : tree.previousCover(run, cover)) {
+                                ? tree.previousHolderNotWhole(run, holder)
+                                : tree.previousHolder(run, holder)) {
             asked++;
-            final int slot = tree.coverSlot(run, cover);
-            final int holding = tree.coverTag(run, cover);
-            int leading = tree.coverLeading(run, cover) - at;
+            final int slot = tree.holderSlot(run, holder);
+            final int heldRun = tree.holderTag(run, holder);
+            int leading = tree.holderLeading(run, holder) - at;
             if (leading <= 0) {
-                if (slots[slot].next(holding, first, end, true) == end) {
+                if (slots[slot].next(heldRun, first, end, true) == end) {
                     continue;
                 }
-                leading = leading(lower, slots[slot], holding);
+                leading = leading(lower, slots[slot], heldRun);
             }
-            if (tree.addCover(lower, slot, leading, holding) == RadixTree.NO_COVER) {
+            if (tree.addHolder(lower, slot, leading, heldRun) == RadixTree.NO_HOLDER) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Corrects the covers of the upper piece after a split. */
-    private void uncoverUpper(int run, int at, int lower) {
+    /** Corrects the holders of the upper segment after a split. */
+    private void releaseUpper(int run, int at, int lower) {
         final int first = tree.first(run);
         final int end = first + at;
-        for (int cover = tree.lastCoverNotWhole(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCoverNotWhole(run, cover)) {
+        for (int holder = tree.lastHolderNotWhole(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolderNotWhole(run, holder)) {
             asked++;
-            final int slot = tree.coverSlot(run, cover);
-            final int holding = tree.coverTag(run, cover);
-            final int leading = tree.coverLeading(run, cover);
+            final int slot = tree.holderSlot(run, holder);
+            final int heldRun = tree.holderTag(run, holder);
+            final int leading = tree.holderLeading(run, holder);
             final HeldRuns mine = slots[slot];
             if (leading >= at) {
-                tree.setCover(run, cover, slot, at, holding);
-            } else if (leading == 0 && mine.next(holding, first, end, true) == end) {
-                tree.removeCover(run, cover);
-                if (mine.run(holding) == run) {
-                    mine.run(holding, lower);
+                tree.setHolder(run, holder, slot, at, heldRun);
+            } else if (leading == 0 && mine.next(heldRun, first, end, true) == end) {
+                tree.removeHolder(run, holder);
+                if (mine.run(heldRun) == run) {
+                    mine.run(heldRun, lower);
                     tree.markHeadless(run);
                 }
             }
         }
     }
 
-    /** Leading blocks of a run that a holding of its array has. */
-    private int leading(int run, HeldRuns mine, int holding) {
+    /** Leading blocks of a run that a held run of its array has. */
+    private int leading(int run, HeldRuns mine, int heldRun) {
         final int first = tree.first(run);
-        return mine.next(holding, first, first + tree.length(run), false) - first;
+        return mine.next(heldRun, first, first + tree.length(run), false) - first;
     }
 }

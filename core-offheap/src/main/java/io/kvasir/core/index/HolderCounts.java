@@ -7,9 +7,9 @@ import io.kvasir.core.radix.RadixTree;
 /**
  * How many slots hold each block of an array that many slots hold: what else would have to be asked
  * of every one of them at each event costs the event's own blocks. A run that more than {@link
- * #FEW} slots cover has counts. Writer thread only.
+ * #FEW} slots hold has counts. Writer thread only.
  *
- * <p>The counts are one int per place of the array, in lines that all pieces of the array name
+ * <p>The counts are one int per place of the array, in lines that all segments of the array name
  * ({@link RadixTree#holderLine}).
  */
 final class HolderCounts {
@@ -34,7 +34,7 @@ final class HolderCounts {
     /**
      * Gives an array counts, all 0.
      *
-     * @param run any piece of the array
+     * @param run any segment of the array
      * @return false when there is no memory for them
      */
     boolean make(int run) {
@@ -44,9 +44,9 @@ final class HolderCounts {
             return false;
         }
         memory.zero(BuddyArena.offset(line), length);
-        for (int piece = tree.pieceAt(run, 0); piece != RadixTree.NONE; ) {
-            tree.holderLine(piece, line);
-            piece = tree.nextPiece(piece);
+        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NONE; ) {
+            tree.holderLine(segment, line);
+            segment = tree.nextSegment(segment);
         }
         return true;
     }
@@ -56,9 +56,9 @@ final class HolderCounts {
      */
     void fit(int run) {
         if (has(run)
-                && tree.covers(run) <= FEW / 2
-                && tree.previousPiece(run) == RadixTree.NONE
-                && tree.nextPiece(run) == RadixTree.NONE) {
+                && tree.holders(run) <= FEW / 2
+                && tree.previousSegment(run) == RadixTree.NONE
+                && tree.nextSegment(run) == RadixTree.NONE) {
             arena.free(tree.holderLine(run));
             tree.holderLine(run, BuddyArena.NONE);
         }

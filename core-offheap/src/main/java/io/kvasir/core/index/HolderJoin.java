@@ -3,11 +3,11 @@ package io.kvasir.core.index;
 import io.kvasir.core.radix.RadixTree;
 
 /**
- * Makes the covers of a run right for what it is about to be joined with, its next piece. They are
- * right for the run alone, too: a reader takes no more of a cover than it has matched. Who holds
- * all of the run holds what it holds of the next piece behind it; all others hold no more than
- * before. So the holdings are not looked at, and where both have maps only slots that do not hold
- * all of both are. Writer thread only.
+ * Makes the holders of a run right for what it is about to be joined with, its next segment. They
+ * are right for the run alone, too: a reader takes no more of a holder than it has matched. Who
+ * holds all of the run holds what it holds of the next segment behind it; all others hold no more
+ * than before. So the held runs are not looked at, and where both have maps only slots that do not
+ * hold all of both are. Writer thread only.
  */
 final class HolderJoin {
     /** Slots of two maps that are changed one by one; beyond that the split stays. */
@@ -18,20 +18,20 @@ final class HolderJoin {
 
     private final RadixTree tree;
 
-    /** Of each slot, while two runs are compared: the cover of the lower one + 1, 0 = none. */
-    private final int[] lowerCovers;
+    /** Of each slot, while two runs are compared: the holder of the lower one + 1, 0 = none. */
+    private final int[] lowerHolders;
 
     private final int[] differing = new int[MAX_DIFFERING];
     private final int[] slots = new int[MAX_LISTED];
-    private final int[] holdings = new int[MAX_LISTED];
+    private final int[] heldRuns = new int[MAX_LISTED];
     private int added;
 
     HolderJoin(RadixTree tree, int workerSlots) {
         this.tree = tree;
-        this.lowerCovers = new int[workerSlots];
+        this.lowerHolders = new int[workerSlots];
     }
 
-    /** Slots that covered the next piece only, in the join prepared last. */
+    /** Slots that held the next segment only, in the join prepared last. */
     int added() {
         return added;
     }
@@ -42,29 +42,29 @@ final class HolderJoin {
     }
 
     /** What that slot holds of the array. */
-    int holding(int i) {
-        return holdings[i];
+    int heldRun(int i) {
+        return heldRuns[i];
     }
 
     /**
-     * Makes the covers of a run right for the run joined with its next piece.
+     * Makes the holders of a run right for the run joined with its next segment.
      *
-     * @param most covers that the joined run may have
-     * @return false when it would be too much work, too many covers, or there is no memory; the
-     *     covers say what they said before then
+     * @param most holders that the joined run may have
+     * @return false when it would be too much work, too many holders, or there is no memory; the
+     *     holders say what they said before then
      */
     boolean prepare(int run, int most) {
-        final int lower = tree.nextPiece(run);
+        final int lower = tree.nextSegment(run);
         added = 0;
-        if (tree.hasCoverMap(run) && tree.hasCoverMap(lower)) {
+        if (tree.hasHolderMap(run) && tree.hasHolderMap(lower)) {
             return prepareMaps(run, lower, most);
         }
-        if (tree.covers(run) + tree.covers(lower) > MAX_LISTED) {
+        if (tree.holders(run) + tree.holders(lower) > MAX_LISTED) {
             return false;
         }
         mark(lower);
         findAdded(run, lower);
-        final boolean prepared = tree.covers(run) + added <= most && add(run, lower);
+        final boolean prepared = tree.holders(run) + added <= most && add(run, lower);
         if (prepared) {
             lengthen(run, lower);
         }
@@ -73,72 +73,72 @@ final class HolderJoin {
     }
 
     private boolean prepareMaps(int run, int lower, int most) {
-        final int count = tree.differingCovers(run, lower, differing);
-        if (count == RadixTree.NO_COVER) {
+        final int count = tree.differingHolders(run, lower, differing);
+        if (count == RadixTree.NO_HOLDER) {
             return false;
         }
         for (int i = 0; i < count; i++) {
-            if (tree.findCover(run, differing[i]) == RadixTree.NO_COVER) {
-                toAdd(lower, tree.findCover(lower, differing[i]));
+            if (tree.findHolder(run, differing[i]) == RadixTree.NO_HOLDER) {
+                toAdd(lower, tree.findHolder(lower, differing[i]));
             }
         }
-        if (tree.covers(run) + added > most || !add(run, lower)) {
+        if (tree.holders(run) + added > most || !add(run, lower)) {
             return false;
         }
         for (int i = 0; i < count; i++) {
-            final int inLower = tree.findCover(lower, differing[i]);
-            lengthen(run, tree.findCover(run, differing[i]), lower, inLower);
+            final int inLower = tree.findHolder(lower, differing[i]);
+            lengthen(run, tree.findHolder(run, differing[i]), lower, inLower);
         }
         return true;
     }
 
     private void mark(int lower) {
-        for (int cover = tree.lastCover(lower);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(lower, cover)) {
-            lowerCovers[tree.coverSlot(lower, cover)] = cover + 1;
+        for (int holder = tree.lastHolder(lower);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(lower, holder)) {
+            lowerHolders[tree.holderSlot(lower, holder)] = holder + 1;
         }
     }
 
     private void unmark(int lower) {
-        for (int cover = tree.lastCover(lower);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(lower, cover)) {
-            lowerCovers[tree.coverSlot(lower, cover)] = 0;
+        for (int holder = tree.lastHolder(lower);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(lower, holder)) {
+            lowerHolders[tree.holderSlot(lower, holder)] = 0;
         }
     }
 
-    /** Lists the slots that cover the lower run only; those of both get their mark negated. */
+    /** Lists the slots that hold the lower run only; those of both get their mark negated. */
     private void findAdded(int run, int lower) {
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int slot = tree.coverSlot(run, cover);
-            lowerCovers[slot] = -lowerCovers[slot];
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int slot = tree.holderSlot(run, holder);
+            lowerHolders[slot] = -lowerHolders[slot];
         }
-        for (int cover = tree.lastCover(lower);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(lower, cover)) {
-            if (lowerCovers[tree.coverSlot(lower, cover)] > 0) {
-                toAdd(lower, cover);
+        for (int holder = tree.lastHolder(lower);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(lower, holder)) {
+            if (lowerHolders[tree.holderSlot(lower, holder)] > 0) {
+                toAdd(lower, holder);
             }
         }
     }
 
-    private void toAdd(int lower, int cover) {
-        slots[added] = tree.coverSlot(lower, cover);
-        holdings[added++] = tree.coverTag(lower, cover);
+    private void toAdd(int lower, int holder) {
+        slots[added] = tree.holderSlot(lower, holder);
+        heldRuns[added++] = tree.holderTag(lower, holder);
     }
 
     /** Adds the slots listed, of which none holds the run's first block; all or none. */
     private boolean add(int run, int lower) {
         final int length = tree.length(run) + tree.length(lower);
         for (int i = 0; i < added; i++) {
-            if (tree.addCover(run, slots[i], 0, holdings[i], length) == RadixTree.NO_COVER) {
+            if (tree.addHolder(run, slots[i], 0, heldRuns[i], length) == RadixTree.NO_HOLDER) {
                 while (--i >= 0) {
-                    tree.removeCover(run, tree.findCover(run, slots[i]));
+                    tree.removeHolder(run, tree.findHolder(run, slots[i]));
                 }
-                tree.fitCovers(run, tree.length(run));
+                tree.fitHolders(run, tree.length(run));
                 return false;
             }
         }
@@ -146,25 +146,26 @@ final class HolderJoin {
     }
 
     private void lengthen(int run, int lower) {
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int inLower = Math.abs(lowerCovers[tree.coverSlot(run, cover)]) - 1;
-            lengthen(run, cover, lower, inLower);
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int inLower = Math.abs(lowerHolders[tree.holderSlot(run, holder)]) - 1;
+            lengthen(run, holder, lower, inLower);
         }
     }
 
-    /** Corrects the cover of a slot that holds all of the run. */
-    private void lengthen(int run, int cover, int lower, int inLower) {
+    /** Corrects the holder of a slot that holds all of the run. */
+    private void lengthen(int run, int holder, int lower, int inLower) {
         final int length = tree.length(run);
-        if (tree.coverLeading(run, cover) >= length) {
-            final int more = inLower == RadixTree.NO_COVER ? 0 : tree.coverLeading(lower, inLower);
-            tree.setCover(
+        if (tree.holderLeading(run, holder) >= length) {
+            final int more =
+                    inLower == RadixTree.NO_HOLDER ? 0 : tree.holderLeading(lower, inLower);
+            tree.setHolder(
                     run,
-                    cover,
-                    tree.coverSlot(run, cover),
+                    holder,
+                    tree.holderSlot(run, holder),
                     length + more,
-                    tree.coverTag(run, cover),
+                    tree.holderTag(run, holder),
                     length + tree.length(lower));
         }
     }

@@ -73,7 +73,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final RadixTree tree;
     private final HeldRuns[] slots;
     private final EngineHashLookup[] slotNames;
-    private final HolderConsistency covers;
+    private final HolderConsistency holders;
     private final SharedCells slotCells;
     private final SlotShares shares;
     private final MissingBlocks missing;
@@ -106,16 +106,16 @@ public final class PrefixIndex implements AutoCloseable {
     private byte[] outcomes = new byte[64];
     private int run;
     private int offset;
-    private int holding;
+    private int heldRun;
 
-    /** Holding of the array before, which a new one goes on from. */
+    /** Held run of the array before, which a new one goes on from. */
     private int above;
 
     private boolean conflict;
     private int newNames;
     private int newBlocks;
 
-    /** Engine hashes of a removal before this one do not go on to the last of a holding. */
+    /** Engine hashes of a removal before this one do not go on to the last of a held run. */
     private int notLastBefore;
 
     private int heldChange;
@@ -161,11 +161,11 @@ public final class PrefixIndex implements AutoCloseable {
         final EngineHashIndex.Key key = newKey();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
         Arrays.setAll(slotNames, s -> new EngineHashLookup(arena, slots[s], key, batch));
-        this.covers = new HolderConsistency(arena, tree, slots);
+        this.holders = new HolderConsistency(arena, tree, slots);
         this.slotCells = new SharedCells(SlotCellDescriptor.length(config.maxWorkerSlots()));
         this.shares = new SlotShares(config.maxWorkerSlots(), slotCells);
         this.missing = new MissingBlocks(config.maxWorkerSlots());
-        this.evictor = new Evictor(tree, covers, slots, slotNames);
+        this.evictor = new Evictor(tree, holders, slots, slotNames);
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
@@ -185,9 +185,9 @@ public final class PrefixIndex implements AutoCloseable {
      * Notes that a slot holds a run of blocks. Writer thread. All or nothing.
      *
      * <p>An engine hash that the slot holds already gets one more physical copy, unless {@code
-     * refreshHeld}. If it stood for another block, that holding is released with all its copies and
-     * the new one is stored (counted as conflicting store); it stays released if the store is then
-     * refused for want of memory.
+     * refreshHeld}. If it stood for another block, that held run is released with all its copies
+     * and the new one is stored (counted as conflicting store); it stays released if the store is
+     * then refused for want of memory.
      *
      * @param workerSlot worker slot
      * @param root whether the run starts a prompt; {@code parentEngineHash} is not looked at then
@@ -313,7 +313,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     private boolean fits(int moreNames, int moreBlocks) {
         return shares.total() + heldChange + moreNames <= config.maxHeldBlocks()
-                && covers.blocks() + moreBlocks <= config.maxBlocks();
+                && holders.blocks() + moreBlocks <= config.maxBlocks();
     }
 
     /** Whether there are lines of which a store can take what it needs, most probably. */
@@ -328,10 +328,10 @@ public final class PrefixIndex implements AutoCloseable {
         if (!evicts() || newNames > config.maxHeldBlocks() || newBlocks > config.maxBlocks()) {
             return fits(newNames, newBlocks);
         }
-        final int parentHolding = root ? NONE : HeldRunDescriptor.holding(myNames.position(parent));
+        final int parentHeldRun = root ? NONE : HeldRunDescriptor.heldRun(myNames.position(parent));
         int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
         while (left > 0 && !(fits(newNames, newBlocks) && hasFreeLines())) {
-            final int evicted = evict(parentHolding, Math.min(left, wanted()));
+            final int evicted = evict(parentHeldRun, Math.min(left, wanted()));
             left = evicted == 0 ? 0 : left - evicted;
         }
         countNew(root, parent); // some of the store's own blocks may be among the evicted
@@ -341,7 +341,7 @@ public final class PrefixIndex implements AutoCloseable {
     /** Blocks to evict for the limit that is furthest away. */
     private int wanted() {
         final long names = shares.total() + heldChange + newNames - config.maxHeldBlocks();
-        final long blocks = covers.blocks() + newBlocks - config.maxBlocks();
+        final long blocks = holders.blocks() + newBlocks - config.maxBlocks();
         return (int) Math.max(1, Math.min(Evictor.MOST, Math.max(names, blocks)));
     }
 
@@ -370,7 +370,7 @@ public final class PrefixIndex implements AutoCloseable {
         while (left > 0) {
             int round = MOST_EVICTED / 2 + count;
             while (round > 0) {
-                final int kept = root ? NONE : HeldRunDescriptor.holding(parentPosition);
+                final int kept = root ? NONE : HeldRunDescriptor.heldRun(parentPosition);
                 final int evicted = evict(kept, Math.min(round, Evictor.MOST));
                 if (evicted == 0) {
                     return false;
@@ -405,7 +405,7 @@ public final class PrefixIndex implements AutoCloseable {
             }
             final int same = tree.matching(run, offset, locals, done, count - done);
             if (same == 0) {
-                if (!covers.split(run, offset)) {
+                if (!holders.split(run, offset)) {
                     break;
                 }
                 continue;
@@ -418,7 +418,7 @@ public final class PrefixIndex implements AutoCloseable {
             }
         }
         if (done < count) {
-            covers.trim(run);
+            holders.trim(run);
             undo(done);
             return false;
         }
@@ -430,11 +430,11 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Keeps bits that are not needed any more until the store can not be taken back. */
     private void noteUnsettled() {
-        if (mine.isUnsettled(holding)) {
+        if (mine.isUnsettled(heldRun)) {
             if (unsettledCount == unsettled.length) {
                 unsettled = Arrays.copyOf(unsettled, 2 * unsettledCount);
             }
-            unsettled[unsettledCount++] = holding;
+            unsettled[unsettledCount++] = heldRun;
         }
     }
 
@@ -443,13 +443,13 @@ public final class PrefixIndex implements AutoCloseable {
         if (root) {
             run = tree.root();
             offset = 0;
-            holding = NONE;
+            heldRun = NONE;
             above = NONE;
             return;
         }
-        holding = HeldRunDescriptor.holding(parent);
+        heldRun = HeldRunDescriptor.heldRun(parent);
         final int place = HeldRunDescriptor.place(parent);
-        run = tree.pieceAt(mine.run(holding), place);
+        run = tree.segmentAt(mine.run(heldRun), place);
         offset = place - tree.first(run) + 1;
     }
 
@@ -462,7 +462,7 @@ public final class PrefixIndex implements AutoCloseable {
         }
         final int appended = tree.append(run, locals, done, count - done, ARRAYS_PER_RUN);
         if (appended > 0) {
-            covers.appended(run, appended);
+            holders.appended(run, appended);
             return true;
         }
         final int most = RadixTree.longestRun(arena, ARRAYS_PER_RUN);
@@ -473,15 +473,15 @@ public final class PrefixIndex implements AutoCloseable {
         if (added == RadixTree.NONE) {
             return false;
         }
-        covers.appended(added, tree.length(added));
+        holders.appended(added, tree.length(added));
         enter(added);
         return true;
     }
 
     private void enter(int child) {
-        if (holding == NONE || tree.previousPiece(child) != run) {
-            above = holding;
-            holding = covers.findHolding(child, slot);
+        if (heldRun == NONE || tree.previousSegment(child) != run) {
+            above = heldRun;
+            heldRun = holders.findHeldRun(child, slot);
         }
         run = child;
         offset = 0;
@@ -497,13 +497,13 @@ public final class PrefixIndex implements AutoCloseable {
         while (held < blocks) {
             final int place = tree.first(run) + offset + held;
             final int end = place + blocks - held;
-            if (holding != NONE && mine.holds(holding, place)) {
-                if (!storeAgain(done + held, HeldRunDescriptor.position(holding, place))) {
+            if (heldRun != NONE && mine.holds(heldRun, place)) {
+                if (!storeAgain(done + held, HeldRunDescriptor.position(heldRun, place))) {
                     break;
                 }
                 held++;
             } else {
-                final int next = holding == NONE ? end : mine.next(holding, place, end, true);
+                final int next = heldRun == NONE ? end : mine.next(heldRun, place, end, true);
                 final int fresh = holdNew(done + held, offset + held, place, next - place);
                 held += fresh;
                 if (fresh < next - place) {
@@ -512,38 +512,38 @@ public final class PrefixIndex implements AutoCloseable {
             }
         }
         if (held > 0) {
-            mine.stored(holding);
+            mine.stored(heldRun);
         }
         return held;
     }
 
     /** Holds blocks that the slot does not hold: all of them, or none. */
     private int holdNew(int done, int blockOffset, int place, int blocks) {
-        if (holding == NONE) {
-            holding = mine.allocate(run, above);
-            if (holding == NONE) {
+        if (heldRun == NONE) {
+            heldRun = mine.allocate(run, above);
+            if (heldRun == NONE) {
                 return 0;
             }
             if (above != NONE) {
                 mine.stored(above);
             }
         }
-        if (covers.prepare(run, slot, holding, place)
-                && mine.putNames(holding, place, names, done, blocks)) {
-            final int position = HeldRunDescriptor.position(holding, place);
+        if (holders.prepare(run, slot, heldRun, place)
+                && mine.putNames(heldRun, place, names, done, blocks)) {
+            final int position = HeldRunDescriptor.position(heldRun, place);
             final EngineHashIndex.Insertion added = myNames.add(names, done, blocks, position);
             if (added == EngineHashIndex.Insertion.DONE) {
-                mine.hold(holding, place, blocks);
+                mine.hold(heldRun, place, blocks);
                 noteUnsettled();
-                covers.held(run, blockOffset, blocks, slot, holding);
+                holders.held(run, blockOffset, blocks, slot, heldRun);
                 Arrays.fill(outcomes, done, done + blocks, STORED);
                 heldChange += blocks;
                 return blocks;
             }
             conflict = added == EngineHashIndex.Insertion.KNOWN;
         }
-        if (covers.abandon(run, slot, holding)) {
-            holding = NONE;
+        if (holders.abandon(run, slot, heldRun)) {
+            heldRun = NONE;
         }
         return 0;
     }
@@ -610,7 +610,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     private int tracedPosition(int i) {
-        final int found = covers.findHolding(tracedRuns[i], slot);
+        final int found = holders.findHeldRun(tracedRuns[i], slot);
         return found == NONE
                 ? NONE
                 : HeldRunDescriptor.position(found, tree.first(tracedRuns[i]) + tracedOffsets[i]);
@@ -623,7 +623,7 @@ public final class PrefixIndex implements AutoCloseable {
         newBlocks = 0;
         for (int i = 0; i < count; i++) {
             newNames += isKnown(i, traced) ? 0 : 1;
-            newBlocks += i < traced && covers.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
+            newBlocks += i < traced && holders.isHeld(tracedRuns[i], tracedOffsets[i]) ? 0 : 1;
         }
     }
 
@@ -713,16 +713,16 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Removes a name and those after it that go on from it either way; returns how many. */
     private int removeFrom(int first, int position) {
-        final int from = HeldRunDescriptor.holding(position);
+        final int from = HeldRunDescriptor.heldRun(position);
         final int place = HeldRunDescriptor.place(position);
         int removed = mine.isSolid(from) ? lastNames(first, from, place) : 0;
         if (removed > 0) {
             final boolean all = removed == mine.held(from);
             final int high = mine.high(from);
             final int last = HeldRunDescriptor.position(from, high - 1);
-            final int next = all ? covers.lastBefore(slot, from) : last - removed;
+            final int next = all ? holders.lastBefore(slot, from) : last - removed;
             myNames.remove(names, first, removed, position, place == high - 1 ? -1 : 1);
-            covers.letGoLast(slot, from, removed);
+            holders.letGoLast(slot, from, removed);
             myNames.expect(next);
         } else {
             removed = 1;
@@ -735,7 +735,7 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /**
-     * How many of the next names are the last of a solid holding, in the order of its blocks or
+     * How many of the next names are the last of a solid held run, in the order of its blocks or
      * against it; 0 = none or not all up to the last.
      */
     private int lastNames(int first, int from, int place) {
@@ -774,7 +774,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Lets the slot go of a place; without memory to note the hole, of all behind it too. */
     private void letGo(int from, int place) {
-        if (covers.letGoOne(slot, from, place)) {
+        if (holders.letGoOne(slot, from, place)) {
             return;
         }
         for (int p = mine.high(from) - 1; p > place; p--) {
@@ -785,7 +785,7 @@ public final class PrefixIndex implements AutoCloseable {
                 gaveUp(slot, forgotten, 1);
             }
         }
-        covers.letGoLast(slot, from, 1);
+        holders.letGoLast(slot, from, 1);
     }
 
     /**
@@ -838,7 +838,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /**
      * Forgets everything that a slot holds; its applied sequence stays. Writer thread. Takes time
-     * for each run that the slot covers, not for each block.
+     * for each run that the slot holds, not for each block.
      *
      * @return engine hashes dropped
      * @throws IndexOutOfBoundsException if the slot is out of range
@@ -857,9 +857,9 @@ public final class PrefixIndex implements AutoCloseable {
         for (int h = 0; h < mine.end(); h++) {
             while (mine.isUsed(h)) {
                 if (mine.isSolid(h)) {
-                    covers.letGoLast(slot, h, mine.held(h));
+                    holders.letGoLast(slot, h, mine.held(h));
                 } else {
-                    covers.letGoOne(slot, h, mine.high(h) - 1);
+                    holders.letGoOne(slot, h, mine.high(h) - 1);
                 }
             }
         }
@@ -890,7 +890,7 @@ public final class PrefixIndex implements AutoCloseable {
     private void release(long name, int position) {
         heldChange--;
         if (!myNames.remove(name)) {
-            letGo(HeldRunDescriptor.holding(position), HeldRunDescriptor.place(position));
+            letGo(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.place(position));
         }
     }
 
@@ -943,17 +943,17 @@ public final class PrefixIndex implements AutoCloseable {
 
     private void showHolders(int shown, int block, long sequence, BlockVisitor visitor) {
         final int place = tree.first(shown) + block;
-        for (int cover = tree.lastCover(shown);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(shown, cover)) {
-            final int holder = tree.coverSlot(shown, cover);
-            final int held = tree.coverTag(shown, cover);
-            if (!slots[holder].holds(held, place)) {
+        for (int holder = tree.lastHolder(shown);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(shown, holder)) {
+            final int owner = tree.holderSlot(shown, holder);
+            final int held = tree.holderTag(shown, holder);
+            if (!slots[owner].holds(held, place)) {
                 continue;
             }
             final int position = HeldRunDescriptor.position(held, place);
-            slotNames[holder].forEachOf(
-                    position, (name, copies) -> visitor.block(holder, name, sequence, copies));
+            slotNames[owner].forEachOf(
+                    position, (name, copies) -> visitor.block(owner, name, sequence, copies));
         }
     }
 
@@ -1010,7 +1010,7 @@ public final class PrefixIndex implements AutoCloseable {
 
     /** Distinct blocks that any slot holds. */
     public long blocks() {
-        return covers.blocks();
+        return holders.blocks();
     }
 
     /** (Worker slot, engine hash) pairs. */
@@ -1139,13 +1139,13 @@ public final class PrefixIndex implements AutoCloseable {
         return tree;
     }
 
-    /** What keeps runs, covers and holdings in agreement; for tests. */
-    HolderConsistency covers() {
-        return covers;
+    /** What keeps runs, holders and held runs in agreement; for tests. */
+    HolderConsistency holders() {
+        return holders;
     }
 
     /** What a slot holds; for tests. */
-    HeldRuns holdings(int workerSlot) {
+    HeldRuns heldRuns(int workerSlot) {
         return slots[workerSlot];
     }
 

@@ -11,7 +11,7 @@ import java.util.Objects;
  * <p>The budget follows from the limits: 9 bytes for a distinct block and 55 for a held one, which
  * prompts of 8 blocks and more need, however they are stored, and 8 KiB for each worker slot; a
  * small index gets what the shortest runs need, up to 4 MiB. Where prompts are stored in shorter
- * pieces, the memory may end before the limits do; a store does not fit then as it does not at a
+ * segments, the memory may end before the limits do; a store does not fit then as it does not at a
  * limit.
  *
  * @param maxWorkerSlots worker slots, 1..{@value RadixTree#MAX_WORKER_SLOTS}

@@ -9,8 +9,8 @@ import io.kvasir.core.radix.RadixTree;
  * <p>The budget follows from the limits: {@value #BYTES_PER_BLOCK} bytes for a block, which is kept
  * once for all worker slots, {@value #BYTES_PER_REQUEST} for a request, which ends a run and may
  * split another, and {@value #BYTES_PER_SLOT} for a worker slot. Where prompts share many short
- * pieces, the memory may end before the limits do; a prompt is booked without a path then, as it is
- * when {@code maxActiveBlocks} are in use.
+ * segments, the memory may end before the limits do; a prompt is booked without a path then, as it
+ * is when {@code maxActiveBlocks} are in use.
  *
  * @param maxWorkerSlots worker slots, 1..65536
  * @param maxRequests running requests

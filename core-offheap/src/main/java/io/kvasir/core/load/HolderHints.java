@@ -4,10 +4,10 @@ import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.radix.RadixTree;
 
 /**
- * Where the cover of a worker slot is among the many of a run that everybody uses: a system prompt
+ * Where the holder of a worker slot is among the many of a run that everybody uses: a system prompt
  * of a thousand workers would be searched through at every booking. Writer thread only.
  *
- * <p>A hint is the place where the cover was last; it is believed only if that slot is there. Two
+ * <p>A hint is the place where the holder was last; it is believed only if that slot is there. Two
  * pairs of run and slot may share a hint, and a run's number may be given out again: then it is
  * wrong, and costs the search that it should have saved.
  */
@@ -29,32 +29,32 @@ final class HolderHints implements AutoCloseable {
         this.hints = OffHeap.allocate((long) Integer.BYTES << bits);
     }
 
-    /** The same as {@link RadixTree#findCover}. */
+    /** The same as {@link RadixTree#findHolder}. */
     int find(int run, int slot) {
-        final int covers = tree.covers(run);
-        if (covers <= FEW || tree.hasCoverMap(run)) {
-            return tree.findCover(run, slot);
+        final int holders = tree.holders(run);
+        if (holders <= FEW || tree.hasHolderMap(run)) {
+            return tree.findHolder(run, slot);
         }
         final long hint = hint(run, slot);
         final int last = hints.getInt(hint);
-        if (tree.isCover(run, last, slot)) {
+        if (tree.isHolder(run, last, slot)) {
             return last;
         }
-        final int found = tree.findCover(run, slot);
+        final int found = tree.findHolder(run, slot);
         if (found >= 0) {
             hints.putInt(hint, found);
         }
         return found;
     }
 
-    /** The same as {@link RadixTree#removeCover}. */
-    void remove(int run, int cover) {
-        final int last = tree.covers(run) - 1;
-        if (last > FEW && !tree.hasCoverMap(run)) {
-            hints.putInt(hint(run, tree.coverSlot(run, last)), cover);
+    /** The same as {@link RadixTree#removeHolder}. */
+    void remove(int run, int holder) {
+        final int last = tree.holders(run) - 1;
+        if (last > FEW && !tree.hasHolderMap(run)) {
+            hints.putInt(hint(run, tree.holderSlot(run, last)), holder);
         }
-        tree.removeCover(run, cover);
-        tree.fitCovers(run, RadixTree.MAX_RUN);
+        tree.removeHolder(run, holder);
+        tree.fitHolders(run, RadixTree.MAX_RUN);
     }
 
     private long hint(int run, int slot) {

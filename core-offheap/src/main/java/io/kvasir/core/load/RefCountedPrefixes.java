@@ -16,14 +16,14 @@ import io.kvasir.core.radix.RadixTree;
  *                             └──[ other ]                    3:1, 7:1
  * </pre>
  *
- * <p>One rule keeps it simple: a run is covered as a whole or not at all. So a run that a path
- * leaves or ends in is split there, both pieces with the same counts; a run is never appended to,
+ * <p>One rule keeps it simple: a run is held as a whole or not at all. So a run that a path leaves
+ * or ends in is split there, both segments with the same counts; a run is never appended to,
  * because a path that ends at its end would grow with it; a run that nobody uses has no children
- * and goes at once; and pieces between which no path ends or branches any more are joined. Neither
- * splits nor joins move a block in its array or change the number of an array's first piece: these
- * two name the end of a path.
+ * and goes at once; and segments between which no path ends or branches any more are joined.
+ * Neither splits nor joins move a block in its array or change the number of an array's first
+ * segment: these two name the end of a path.
  *
- * <p>A cover says {@link RadixTree#MAX_RUN} leading blocks, which is the whole run whatever its
+ * <p>A holder says {@link RadixTree#MAX_RUN} leading blocks, which is the whole run whatever its
  * length, and has the count as its tag; {@link RadixTree#unheld} counts the paths that end at the
  * run's end. One writer thread; {@link #match} is for any thread.
  */
@@ -33,8 +33,8 @@ final class RefCountedPrefixes implements AutoCloseable {
 
     private static final int WHOLE = RadixTree.MAX_RUN;
 
-    /** Pieces with more covers stay as they are: to split them again would cost too much. */
-    private static final int MAX_JOINED_COVERS = 64;
+    /** Segments with more holders stay as they are: to split them again would cost too much. */
+    private static final int MAX_JOINED_HOLDERS = 64;
 
     private final BuddyArena arena;
     private final RadixTree tree;
@@ -95,7 +95,7 @@ final class RefCountedPrefixes implements AutoCloseable {
                 return takeBack(slot, split);
             }
             final boolean first = use(run, slot);
-            assert first : "the first cover of a run has its place in the header";
+            assert first : "the first holder of a run has its place in the header";
             done += tree.length(run);
         }
         tree.unheld(end, tree.unheld(end) + 1);
@@ -109,7 +109,7 @@ final class RefCountedPrefixes implements AutoCloseable {
         int done = 0;
         while (done < count) {
             run = tree.child(run, hashes[done]);
-            if (run == RadixTree.NONE || hints.find(run, slot) == RadixTree.NO_COVER) {
+            if (run == RadixTree.NONE || hints.find(run, slot) == RadixTree.NO_HOLDER) {
                 return done;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
@@ -123,11 +123,11 @@ final class RefCountedPrefixes implements AutoCloseable {
 
     private boolean use(int run, int slot) {
         // who did not use the run above before does not use this one
-        final int cover = usesEnd ? hints.find(run, slot) : RadixTree.NO_COVER;
-        usesEnd = cover != RadixTree.NO_COVER;
+        final int holder = usesEnd ? hints.find(run, slot) : RadixTree.NO_HOLDER;
+        usesEnd = holder != RadixTree.NO_HOLDER;
         if (usesEnd) {
-            tree.setCover(run, cover, slot, WHOLE, tree.coverTag(run, cover) + 1);
-        } else if (tree.addCover(run, slot, WHOLE, 1) != RadixTree.NO_COVER) {
+            tree.setHolder(run, holder, slot, WHOLE, tree.holderTag(run, holder) + 1);
+        } else if (tree.addHolder(run, slot, WHOLE, 1) != RadixTree.NO_HOLDER) {
             firstUses += tree.length(run);
         } else {
             return false;
@@ -142,12 +142,12 @@ final class RefCountedPrefixes implements AutoCloseable {
         if (lower == RadixTree.NONE) {
             return false;
         }
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int slot = tree.coverSlot(run, cover);
-            if (tree.addCover(lower, slot, WHOLE, tree.coverTag(run, cover))
-                    == RadixTree.NO_COVER) {
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int slot = tree.holderSlot(run, holder);
+            if (tree.addHolder(lower, slot, WHOLE, tree.holderTag(run, holder))
+                    == RadixTree.NO_HOLDER) {
                 tree.cancelSplit(lower);
                 return false;
             }
@@ -167,14 +167,14 @@ final class RefCountedPrefixes implements AutoCloseable {
         return FULL;
     }
 
-    /** Whether the run goes on in one next piece and nowhere else. */
+    /** Whether the run goes on in one next segment and nowhere else. */
     private boolean isNeedlesslySplit(int run) {
         return tree.unheld(run) == 0
                 && tree.childCount(run) == 1
-                && tree.nextPiece(run) != RadixTree.NONE;
+                && tree.nextSegment(run) != RadixTree.NONE;
     }
 
-    /** First piece of the array in which the path of the last {@link #enter} ends. */
+    /** First segment of the array in which the path of the last {@link #enter} ends. */
     int endArray() {
         return endArray;
     }
@@ -192,7 +192,7 @@ final class RefCountedPrefixes implements AutoCloseable {
      * @return how many blocks the slot does not use any more
      */
     int leave(int slot, int array, int place) {
-        final int run = array == tree.root() ? array : tree.pieceAt(array, place);
+        final int run = array == tree.root() ? array : tree.segmentAt(array, place);
         tree.unheld(run, tree.unheld(run) - 1);
         final int freed = leaveUpward(slot, run);
         used.add(-freed);
@@ -205,14 +205,14 @@ final class RefCountedPrefixes implements AutoCloseable {
         boolean gone = true;
         while (run != tree.root()) {
             final int above = tree.parent(run);
-            final int cover = hints.find(run, slot);
-            final int requests = tree.coverTag(run, cover);
+            final int holder = hints.find(run, slot);
+            final int requests = tree.holderTag(run, holder);
             if (requests > 1) {
-                tree.setCover(run, cover, slot, WHOLE, requests - 1);
+                tree.setHolder(run, holder, slot, WHOLE, requests - 1);
             } else {
                 freed += tree.length(run);
-                hints.remove(run, cover);
-                if (tree.covers(run) == 0) {
+                hints.remove(run, holder);
+                if (tree.holders(run) == 0) {
                     tree.remove(run);
                     run = above;
                     continue;
@@ -220,7 +220,7 @@ final class RefCountedPrefixes implements AutoCloseable {
             }
             if (gone) { // what has gone is below: this is where an end or a branch was
                 gone = false;
-                if (tree.covers(run) <= MAX_JOINED_COVERS && isNeedlesslySplit(run)) {
+                if (tree.holders(run) <= MAX_JOINED_HOLDERS && isNeedlesslySplit(run)) {
                     tree.join(run);
                 }
             }
@@ -253,7 +253,7 @@ final class RefCountedPrefixes implements AutoCloseable {
         return tree.runs();
     }
 
-    /** Bytes of the budget that runs, their covers and children have now; any thread. */
+    /** Bytes of the budget that runs, their holders and children have now; any thread. */
     long usedBytes() {
         return arena.usedLines() * BuddyArena.LINE_LENGTH;
     }

@@ -16,7 +16,7 @@ import io.kvasir.core.memory.ChainedHashEntries;
  *   |        | blocks |     |     | ation    | next |before| next |before|
  *   +--------+--------+-----+-----+----------+------+------+------+------+
  *   prefill tokens  Long.MIN_VALUE = none any more: the request generates
- *   array, place    end of the path: first piece of the array that has the last prompt block
+ *   array, place    end of the path: first segment of the array that has the last prompt block
  *                   followed, and its place there. The root = no block followed
  *   timer           1 + bucket of the deadline wheel, 0 = no deadline
  *   generation      +1 when the entry is handed out, +1 when it is given back: odd = running
@@ -35,7 +35,7 @@ public final class RequestDescriptor {
     /** Time in ns when the request ends of itself. */
     public static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
 
-    /** First piece of the array in which the path ends. */
+    /** First segment of the array in which the path ends. */
     public static final int ARRAY_OFFSET = DEADLINE_OFFSET + Long.BYTES;
 
     /** Blocks that no other request can share: output and prompt blocks not followed. */

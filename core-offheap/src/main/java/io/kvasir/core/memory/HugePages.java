@@ -10,7 +10,7 @@ import java.util.Optional;
 /**
  * Zeroed memory on 2 MiB pages, where the operating system is Linux and the caller's module may
  * call native code ({@code --enable-native-access}). Random access to large tables costs a third
- * less there: one entry of the processor's page cache covers 512 times as much.
+ * less there: one entry of the processor's page cache serves 512 times as much.
  *
  * <p>Pages are taken when they are first written. Whether they are large is for the kernel to say
  * ({@code transparent_hugepage} must be {@code madvise} or {@code always}); without them it is

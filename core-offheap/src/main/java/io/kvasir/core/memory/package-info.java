@@ -1,5 +1,5 @@
 /**
- * Memory outside the Java heap: bounded pieces of it, chained entries, lists. Nothing above this
+ * Memory outside the Java heap: bounded ranges of it, chained entries, lists. Nothing above this
  * package holds a memory segment.
  */
 package io.kvasir.core.memory;

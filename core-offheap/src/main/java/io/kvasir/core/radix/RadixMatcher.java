@@ -13,8 +13,8 @@ import java.lang.invoke.VarHandle;
  * believed to continue its parent when it names the end that was the parent's at that version, and
  * its depth is the one reached. So a run that was split, cut or used again under the reader is
  * noticed: the reader reads it again, or starts at the root, and after a bounded number of tries it
- * takes the rest as absent, which the contract allows. Appended blocks and changed covers need no
- * version: length and each cover are single words, and each says what was true at some moment.
+ * takes the rest as absent, which the contract allows. Appended blocks and changed holders need no
+ * version: length and each holder are single words, and each says what was true at some moment.
  */
 class RadixMatcher {
     /** Moments between two reads; a test steps in to let the writer act. */
@@ -27,13 +27,13 @@ class RadixMatcher {
         IDENTIFIED,
         /** The extent is read, the hashes not. */
         EXTENT_READ,
-        /** The hashes are compared, the covers not read. */
+        /** The hashes are compared, the holders not read. */
         COMPARED,
-        /** Where the covers are is read, the covers not. */
-        COVERS_LOCATED,
+        /** Where the holders are is read, the holders not. */
+        HOLDERS_LOCATED,
         /** Of 64 slots it is known who holds some of the run, not who holds all of it. */
         PARTIAL_READ,
-        /** The covers are read, the version not checked. */
+        /** The holders are read, the version not checked. */
         CREDITED
     }
 
@@ -137,13 +137,13 @@ class RadixMatcher {
 
     /** Gives the slots that held everything so far what they hold of this run. */
     private void credit(long at, int depth, int matched, OverlapScores out) {
-        final long covers = memory.getLongAcquire(at + RunDescriptor.COVERS_OFFSET);
-        final int line = RunDescriptor.line(covers);
+        final long holders = memory.getLongAcquire(at + RunDescriptor.HOLDERS_OFFSET);
+        final int line = RunDescriptor.line(holders);
         final long first =
-                line == NONE ? at + RunDescriptor.INLINE_COVERS_OFFSET : BuddyArena.offset(line);
-        at(Step.COVERS_LOCATED);
-        if (!RunDescriptor.isMap(covers)) {
-            creditList(first, (int) covers, matched, out);
+                line == NONE ? at + RunDescriptor.INLINE_HOLDERS_OFFSET : BuddyArena.offset(line);
+        at(Step.HOLDERS_LOCATED);
+        if (!RunDescriptor.isMap(holders)) {
+            creditList(first, (int) holders, matched, out);
         } else if (depth == 0 || out.shared) {
             creditMap(first, matched, out);
         } else {
@@ -153,16 +153,16 @@ class RadixMatcher {
 
     private void creditList(long first, int count, int matched, OverlapScores out) {
         for (int i = 0; i < count; i++) {
-            final long cover = memory.getLongOpaque(first + (long) i * Long.BYTES);
-            final int slot = RunDescriptor.slot(cover);
-            final int held = Math.min(RunDescriptor.leading(cover), matched);
+            final long holder = memory.getLongOpaque(first + (long) i * Long.BYTES);
+            final int slot = RunDescriptor.slot(holder);
+            final int held = Math.min(RunDescriptor.leading(holder), matched);
             if (held > 0 && slot < slots) {
                 out.credit(slot, held, matched);
             }
         }
     }
 
-    /** Those that are left are few, though many cover this run: each is looked up in the map. */
+    /** Those that are left are few, though many hold this run: each is looked up in the map. */
     private void creditListed(long map, int matched, OverlapScores out) {
         for (int i = 0; i < out.listed; i++) {
             final int slot = out.slots[i];
@@ -212,7 +212,7 @@ class RadixMatcher {
     }
 
     /**
-     * Starts the loads of all that is read next (hashes, covers, and where the walk goes on if the
+     * Starts the loads of all that is read next (hashes, holders, and where the walk goes on if the
      * whole run matches), so that they wait for memory together and not one after the other.
      */
     private long touch(long at, long extent, long[] hashes, int next, int count) {
@@ -220,7 +220,8 @@ class RadixMatcher {
                 memory.getLong(
                         BuddyArena.offset(RunDescriptor.line(extent))
                                 + (long) RunDescriptor.first(extent) * Long.BYTES);
-        final int page = RunDescriptor.line(memory.getLongOpaque(at + RunDescriptor.COVERS_OFFSET));
+        final int page =
+                RunDescriptor.line(memory.getLongOpaque(at + RunDescriptor.HOLDERS_OFFSET));
         if (page != NONE) {
             sum ^= memory.getLong(BuddyArena.offset(page));
         }

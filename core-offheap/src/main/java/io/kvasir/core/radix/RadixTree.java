@@ -8,11 +8,11 @@ import java.security.SecureRandom;
 
 /**
  * A radix tree over local hashes whose edges are runs of up to 512 hashes, each a contiguous array,
- * with the worker slots that cover each run. All memory comes from one {@link BuddyArena}.
+ * with the worker slots that hold each run. All memory comes from one {@link BuddyArena}.
  *
- * <p>A run that is split becomes two headers over the same array, its <em>pieces</em>; hashes never
- * move. Children leave at the end of a run only, so a run with children has its final length. The
- * last piece of an array may grow in place while it has no children and few slots cover it.
+ * <p>A run that is split becomes two headers over the same array, its <em>segments</em>; hashes
+ * never move. Children leave at the end of a run only, so a run with children has its final length.
+ * The last segment of an array may grow in place while it has no children and few slots hold it.
  *
  * <p>One writer thread calls everything but {@link #match}; what a reader needs to stay right is
  * the order of the stores here and the checks in {@link RadixMatcher}: whatever a reader may still
@@ -22,8 +22,8 @@ public final class RadixTree {
     /** No run. */
     public static final int NONE = 0;
 
-    /** No cover. */
-    public static final int NO_COVER = RunHolders.NONE;
+    /** No holder. */
+    public static final int NO_HOLDER = RunHolders.NONE;
 
     /** Largest number of worker slots of one tree, and of all that is kept for each slot. */
     public static final int MAX_WORKER_SLOTS = 1 << 16;
@@ -41,7 +41,7 @@ public final class RadixTree {
     private final BuddyArena arena;
     private final OffHeap memory;
     private final RunVersions versions;
-    private final RunHolders covers;
+    private final RunHolders holders;
     private final RadixMatcher reader;
     private final RunChildren children;
     private final int root;
@@ -65,7 +65,7 @@ public final class RadixTree {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
-        this.covers = new RunHolders(arena, versions, slots);
+        this.holders = new RunHolders(arena, versions, slots);
         this.children = new RunChildren(arena, versions, secret);
         this.root = newRun();
         if (root == NONE) {
@@ -81,12 +81,12 @@ public final class RadixTree {
     }
 
     /**
-     * Finds how many leading blocks each slot covers; any thread, waits for nobody.
+     * Finds how many leading blocks each slot holds; any thread, waits for nobody.
      *
      * @param hashes local hash of block {@code i} at index {@code i}; [count]
      * @param count blocks, at most {@code hashes.length}
      * @param out overwritten
-     * @return deepest cover in blocks
+     * @return deepest holder in blocks
      */
     public int match(long[] hashes, int count, OverlapScores out) {
         return reader.match(hashes, count, out);
@@ -146,29 +146,30 @@ public final class RadixTree {
                 Math.min(count, RunDescriptor.length(extent) - block));
     }
 
-    /** Next piece of the same array, deeper; or {@link #NONE}. */
-    public int nextPiece(int run) {
-        return memory.getInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET);
+    /** Next segment of the same array, deeper; or {@link #NONE}. */
+    public int nextSegment(int run) {
+        return memory.getInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET);
     }
 
-    /** Piece of the same array before this one; or {@link #NONE}. */
-    public int previousPiece(int run) {
-        return memory.getInt(at(run) + RunDescriptor.PREVIOUS_PIECE_OFFSET);
+    /** Segment of the same array before this one; or {@link #NONE}. */
+    public int previousSegment(int run) {
+        return memory.getInt(at(run) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET);
     }
 
-    /** Piece of the array of {@code run} that contains a place of the array. */
-    public int pieceAt(int run, int place) {
-        int piece = run;
-        while (place < first(piece)) {
-            piece = previousPiece(piece);
+    /** Segment of the array of {@code run} that contains a place of the array. */
+    public int segmentAt(int run, int place) {
+        int segment = run;
+        while (place < first(segment)) {
+            segment = previousSegment(segment);
         }
-        while (place >= RunDescriptor.first(extent(piece)) + RunDescriptor.length(extent(piece))) {
-            piece = nextPiece(piece);
+        while (place
+                >= RunDescriptor.first(extent(segment)) + RunDescriptor.length(extent(segment))) {
+            segment = nextSegment(segment);
         }
-        return piece;
+        return segment;
     }
 
-    /** Blocks of a run that no slot holds any more; kept by the owner of the covers. */
+    /** Blocks of a run that no slot holds any more; kept by the owner of the holders. */
     public int unheld(int run) {
         return memory.getInt(at(run) + RunDescriptor.UNHELD_OFFSET);
     }
@@ -180,16 +181,16 @@ public final class RadixTree {
 
     /** Line of the counts of holders of a run's array, {@link BuddyArena#NONE} = none. */
     public int holderLine(int run) {
-        return memory.getInt(at(run) + RunDescriptor.HOLDERS_OFFSET);
+        return memory.getInt(at(run) + RunDescriptor.HOLDER_COUNTS_OFFSET);
     }
 
     /** Sets {@link #holderLine}; the memory goes with the array. */
     public void holderLine(int run, int line) {
-        memory.putInt(at(run) + RunDescriptor.HOLDERS_OFFSET, line);
+        memory.putInt(at(run) + RunDescriptor.HOLDER_COUNTS_OFFSET, line);
     }
 
     /**
-     * Whether a slot may hold blocks of the array of a run, its first piece, without covering it.
+     * Whether a slot may hold blocks of the array of a run, its first segment, without holding it.
      */
     public boolean isHeadless(int run) {
         return memory.getInt(at(run) + RunDescriptor.HEADLESS_OFFSET) != 0;
@@ -225,131 +226,131 @@ public final class RadixTree {
         return children;
     }
 
-    // -- covers -----------------------------------------------------------------------------
+    // -- holders -----------------------------------------------------------------------------
 
-    /** Slots that cover a run. */
-    public int covers(int run) {
-        return covers.count(run);
+    /** Slots that hold a run. */
+    public int holders(int run) {
+        return holders.count(run);
     }
 
-    /** Whether {@link #findCover} finds a slot at once, without a search. */
-    public boolean hasCoverMap(int run) {
-        return covers.isMap(run);
+    /** Whether {@link #findHolder} finds a slot at once, without a search. */
+    public boolean hasHolderMap(int run) {
+        return holders.isMap(run);
     }
 
     /**
-     * Finds the cover of a slot.
+     * Finds the holder of a slot.
      *
-     * @return its name until a cover of the run is added or removed; {@link #NO_COVER} = none
+     * @return its name until a holder of the run is added or removed; {@link #NO_HOLDER} = none
      */
-    public int findCover(int run, int slot) {
-        return covers.find(run, slot);
+    public int findHolder(int run, int slot) {
+        return holders.find(run, slot);
     }
 
-    /** Whether a slot has the cover of that name. */
-    public boolean isCover(int run, int cover, int slot) {
-        return covers.is(run, cover, slot);
+    /** Whether a slot has the holder of that name. */
+    public boolean isHolder(int run, int holder, int slot) {
+        return holders.is(run, holder, slot);
     }
 
-    /** The last cover of a run, or {@link #NO_COVER}; the others follow by previousCover. */
-    public int lastCover(int run) {
-        return covers.last(run);
+    /** The last holder of a run, or {@link #NO_HOLDER}; the others follow by previousHolder. */
+    public int lastHolder(int run) {
+        return holders.last(run);
     }
 
-    /** The cover before another, which may have been removed since; or {@link #NO_COVER}. */
-    public int previousCover(int run, int cover) {
-        return covers.previous(run, cover);
+    /** The holder before another, which may have been removed since; or {@link #NO_HOLDER}. */
+    public int previousHolder(int run, int holder) {
+        return holders.previous(run, holder);
     }
 
-    /** Slot of a cover. */
-    public int coverSlot(int run, int cover) {
-        return covers.slot(run, cover);
+    /** Slot of a holder. */
+    public int holderSlot(int run, int holder) {
+        return holders.slot(run, holder);
     }
 
-    /** Leading blocks of the run that the slot of a cover holds. */
-    public int coverLeading(int run, int cover) {
-        return covers.leading(run, cover);
+    /** Leading blocks of the run that the slot of a holder holds. */
+    public int holderLeading(int run, int holder) {
+        return holders.leading(run, holder);
     }
 
-    /** What the owner has noted with a cover. */
-    public int coverTag(int run, int cover) {
-        return covers.tag(run, cover);
+    /** What the owner has noted with a holder. */
+    public int holderTag(int run, int holder) {
+        return holders.tag(run, holder);
     }
 
-    /** As {@link #lastCover}, without those that a map says hold the whole run. */
-    public int lastCoverNotWhole(int run) {
-        return covers.lastNotWhole(run);
+    /** As {@link #lastHolder}, without those that a map says hold the whole run. */
+    public int lastHolderNotWhole(int run) {
+        return holders.lastNotWhole(run);
     }
 
-    /** As {@link #previousCover}, without those that a map says hold the whole run. */
-    public int previousCoverNotWhole(int run, int cover) {
-        return covers.previousNotWhole(run, cover);
+    /** As {@link #previousHolder}, without those that a map says hold the whole run. */
+    public int previousHolderNotWhole(int run, int holder) {
+        return holders.previousNotWhole(run, holder);
     }
 
     /**
-     * Gives the lower piece of a split that begins the slots that hold the whole of a run, which
+     * Gives the lower segment of a split that begins the slots that hold the whole of a run, which
      * has a map: word by word.
      *
      * @return false when there is no memory for it
      */
-    public boolean copyWholeCovers(int run, int lower) {
-        return covers.copyWhole(run, lower);
+    public boolean copyWholeHolders(int run, int lower) {
+        return holders.copyWhole(run, lower);
     }
 
     /**
-     * Finds the slots that cover one of two runs with maps and are not known to hold all of both.
+     * Finds the slots that hold one of two runs with maps and are not known to hold all of both.
      *
      * @param out the slots
-     * @return how many they are; {@link #NO_COVER} when they are more
+     * @return how many they are; {@link #NO_HOLDER} when they are more
      */
-    public int differingCovers(int run, int other, int[] out) {
-        return covers.differing(run, other, out);
+    public int differingHolders(int run, int other, int[] out) {
+        return holders.differing(run, other, out);
     }
 
-    /** As {@link #setCover}, of a run that is about to have another length. */
-    public void setCover(int run, int cover, int slot, int leading, int tag, int length) {
-        covers.set(run, cover, slot, leading, tag, length);
+    /** As {@link #setHolder}, of a run that is about to have another length. */
+    public void setHolder(int run, int holder, int slot, int leading, int tag, int length) {
+        holders.set(run, holder, slot, leading, tag, length);
     }
 
-    /** As {@link #addCover}, to a run that is about to have another length. */
-    public int addCover(int run, int slot, int leading, int tag, int length) {
-        return covers.add(run, slot, leading, tag, length);
+    /** As {@link #addHolder}, to a run that is about to have another length. */
+    public int addHolder(int run, int slot, int leading, int tag, int length) {
+        return holders.add(run, slot, leading, tag, length);
     }
 
-    /** Changes a cover. */
-    public void setCover(int run, int cover, int slot, int leading, int tag) {
-        covers.set(run, cover, slot, leading, tag);
+    /** Changes a holder. */
+    public void setHolder(int run, int holder, int slot, int leading, int tag) {
+        holders.set(run, holder, slot, leading, tag);
     }
 
     /**
-     * Adds a slot that does not cover the run yet.
+     * Adds a slot that does not hold the run yet.
      *
-     * @return its cover, or {@link #NO_COVER} when there is no memory for one more
+     * @return its holder, or {@link #NO_HOLDER} when there is no memory for one more
      */
-    public int addCover(int run, int slot, int leading, int tag) {
-        return covers.add(run, slot, leading, tag);
+    public int addHolder(int run, int slot, int leading, int tag) {
+        return holders.add(run, slot, leading, tag);
     }
 
-    /** Takes a slot from the covers of a run; another one may have its name then. */
-    public void removeCover(int run, int cover) {
-        covers.remove(run, cover);
+    /** Takes a slot from the holders of a run; another one may have its name then. */
+    public void removeHolder(int run, int holder) {
+        holders.remove(run, holder);
     }
 
     /**
-     * After removals: keeps the covers that are left in as little memory; renames them.
+     * After removals: keeps the holders that are left in as little memory; renames them.
      *
-     * @param whole leading blocks of a slot that covers the whole run: its length, or {@link
+     * @param whole leading blocks of a slot that holds the whole run: its length, or {@link
      *     #MAX_RUN} where that stays so when the length changes
      */
-    public void fitCovers(int run, int whole) {
-        covers.fit(run, whole);
+    public void fitHolders(int run, int whole) {
+        holders.fit(run, whole);
     }
 
     // -- growing ----------------------------------------------------------------------------
 
     /**
-     * Appends to a run, as far as it has no children and its covers are few: where its array has
-     * room, or in a larger array if it is all of its array and not more than one slot covers it.
+     * Appends to a run, as far as it has no children and its holders are few: where its array has
+     * room, or in a larger array if it is all of its array and not more than one slot holds it.
      *
      * @param arrays how many arrays as large there must be room for, so that a larger one is taken
      * @return blocks appended
@@ -357,7 +358,10 @@ public final class RadixTree {
     public int append(int run, long[] hashes, int from, int count, int arrays) {
         final long before = extent(run);
         final int line = RunDescriptor.line(before);
-        if (line == NONE || childCount(run) != 0 || nextPiece(run) != NONE || covers.isMap(run)) {
+        if (line == NONE
+                || childCount(run) != 0
+                || nextSegment(run) != NONE
+                || holders.isMap(run)) {
             return 0;
         }
         final int length = RunDescriptor.length(before);
@@ -383,8 +387,8 @@ public final class RadixTree {
     private long grow(int run, long extent, int count, int arrays) {
         final int length = RunDescriptor.length(extent);
         final int line = RunDescriptor.line(extent);
-        if (previousPiece(run) != NONE
-                || covers.count(run) > 1
+        if (previousSegment(run) != NONE
+                || holders.count(run) > 1
                 || holderLine(run) != BuddyArena.NONE) {
             return extent;
         }
@@ -454,11 +458,11 @@ public final class RadixTree {
     }
 
     /**
-     * Prepares the split of a run: a second piece over the rest of its array, without covers, that
-     * no reader sees yet.
+     * Prepares the split of a run: a second segment over the rest of its array, without holders,
+     * that no reader sees yet.
      *
      * @param at blocks that stay in the run, 1..length - 1
-     * @return the lower piece, to be given to {@link #finishSplit}; {@link #NONE} = no memory
+     * @return the lower segment, to be given to {@link #finishSplit}; {@link #NONE} = no memory
      */
     public int beginSplit(int run, int at) {
         final int lower = newRun();
@@ -477,24 +481,24 @@ public final class RadixTree {
         return lower;
     }
 
-    /** Drops a piece that {@link #beginSplit} has made, with its covers. */
+    /** Drops a segment that {@link #beginSplit} has made, with its holders. */
     public void cancelSplit(int lower) {
-        covers.clear(lower);
+        holders.clear(lower);
         freeRun(lower);
     }
 
-    /** Makes the split visible: the lower piece takes the children and becomes the only child. */
+    /** Makes the split visible: the lower segment takes the children and becomes the only child. */
     public void finishSplit(int run, int lower) {
         final long below = memory.getLong(at(run) + RunDescriptor.CHILDREN_OFFSET);
         memory.putLongOpaque(at(lower) + RunDescriptor.CHILDREN_OFFSET, below);
         memory.putInt(at(lower) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(run));
-        final int next = nextPiece(run);
-        memory.putInt(at(lower) + RunDescriptor.NEXT_PIECE_OFFSET, next);
-        memory.putInt(at(lower) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
+        final int next = nextSegment(run);
+        memory.putInt(at(lower) + RunDescriptor.NEXT_SEGMENT_OFFSET, next);
+        memory.putInt(at(lower) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, run);
         if (next != NONE) {
-            memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, lower);
+            memory.putInt(at(next) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, lower);
         }
-        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, lower);
+        memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, lower);
         final long end = end(run);
         final long other = end(lower);
         end(lower, end);
@@ -510,15 +514,15 @@ public final class RadixTree {
     }
 
     /**
-     * Undoes a split: a run takes the blocks and the children of its next piece, which is its only
-     * child. The covers of the run stay and must be right for the joined run already, those of the
-     * piece go.
+     * Undoes a split: a run takes the blocks and the children of its next segment, which is its
+     * only child. The holders of the run stay and must be right for the joined run already, those
+     * of the segment go.
      */
     public void join(int run) {
-        final int lower = nextPiece(run);
+        final int lower = nextSegment(run);
         final long below = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
-        final int next = nextPiece(lower);
-        assert childCount(run) == 1 && parent(lower) == run && covers(lower) <= covers(run);
+        final int next = nextSegment(lower);
+        assert childCount(run) == 1 && parent(lower) == run && holders(lower) <= holders(run);
         versions.structureChanged(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
         final long end = end(lower);
@@ -526,9 +530,9 @@ public final class RadixTree {
         end(run, end);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
         memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, below);
-        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, next);
+        memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, next);
         if (next != NONE) {
-            memory.putInt(at(next) + RunDescriptor.PREVIOUS_PIECE_OFFSET, run);
+            memory.putInt(at(next) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, run);
         }
         unheld(run, unheld(run) + unheld(lower));
         if (next == NONE && first(run) == 0) {
@@ -553,7 +557,7 @@ public final class RadixTree {
     public void truncate(int run, int length) {
         final long extent = extent(run);
         final int gone = RunDescriptor.length(extent) - length;
-        assert childCount(run) == 0 && nextPiece(run) == NONE && length > 0;
+        assert childCount(run) == 0 && nextSegment(run) == NONE && length > 0;
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - gone);
         versions.structureChanged(run);
         end(run, RunDescriptor.nextEnd(end(run))); // behind: what is read of the old run has no end
@@ -561,15 +565,15 @@ public final class RadixTree {
         shrinkArray(extent, RunDescriptor.first(extent) + length);
     }
 
-    /** Frees a run without children and covers. */
+    /** Frees a run without children and holders. */
     public void remove(int run) {
-        assert childCount(run) == 0 && covers(run) == 0 && nextPiece(run) == NONE;
+        assert childCount(run) == 0 && holders(run) == 0 && nextSegment(run) == NONE;
         final long extent = extent(run);
-        final int above = previousPiece(run);
+        final int above = previousSegment(run);
         children.remove(parent(run), run, hash(run, 0));
         blocks.add(-RunDescriptor.length(extent));
         if (above != NONE) {
-            memory.putInt(at(above) + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
+            memory.putInt(at(above) + RunDescriptor.NEXT_SEGMENT_OFFSET, NONE);
         }
         final int holders = holderLine(run);
         freeRun(run);
@@ -600,23 +604,23 @@ public final class RadixTree {
 
     // -- headers ----------------------------------------------------------------------------
 
-    /** A header without parent, children and covers; its version goes on from its last life. */
+    /** A header without parent, children and holders; its version goes on from its last life. */
     private int newRun() {
         if (freeRun == NONE && !newHeaders()) {
             return NONE;
         }
         final int run = freeRun;
         final long at = at(run);
-        freeRun = memory.getInt(at + RunDescriptor.NEXT_PIECE_OFFSET);
+        freeRun = memory.getInt(at + RunDescriptor.NEXT_SEGMENT_OFFSET);
         memory.putLongOpaque(at + RunDescriptor.EXTENT_OFFSET, 0);
         memory.putLongOpaque(at + RunDescriptor.CHILDREN_OFFSET, 0);
-        memory.putLongOpaque(at + RunDescriptor.COVERS_OFFSET, 0);
+        memory.putLongOpaque(at + RunDescriptor.HOLDERS_OFFSET, 0);
         memory.putIntOpaque(at + RunDescriptor.DEPTH_OFFSET, 0);
         memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, 0);
-        memory.putInt(at + RunDescriptor.NEXT_PIECE_OFFSET, NONE);
-        memory.putInt(at + RunDescriptor.PREVIOUS_PIECE_OFFSET, NONE);
+        memory.putInt(at + RunDescriptor.NEXT_SEGMENT_OFFSET, NONE);
+        memory.putInt(at + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, NONE);
         memory.putInt(at + RunDescriptor.UNHELD_OFFSET, 0);
-        memory.putInt(at + RunDescriptor.HOLDERS_OFFSET, BuddyArena.NONE);
+        memory.putInt(at + RunDescriptor.HOLDER_COUNTS_OFFSET, BuddyArena.NONE);
         memory.putInt(at + RunDescriptor.HEADLESS_OFFSET, 0);
         runs.add(1);
         return run;
@@ -637,7 +641,7 @@ public final class RadixTree {
             memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
             memory.putLongOpaque(at(run) + RunDescriptor.VERSION_OFFSET, 0);
             end(run, run);
-            memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
+            memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, freeRun);
             freeRun = run;
         }
         return true;
@@ -648,7 +652,7 @@ public final class RadixTree {
         memory.putLongOpaque(at(run) + RunDescriptor.PARENT_OFFSET, 0);
         versions.structureChanged(run);
         end(run, RunDescriptor.nextEnd(end(run)));
-        memory.putInt(at(run) + RunDescriptor.NEXT_PIECE_OFFSET, freeRun);
+        memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, freeRun);
         freeRun = run;
         runs.add(-1);
     }

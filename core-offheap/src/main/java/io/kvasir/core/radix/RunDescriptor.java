@@ -3,35 +3,35 @@ package io.kvasir.core.radix;
 import io.kvasir.core.memory.BuddyArena;
 
 /**
- * Layout of the header of one run, of its covers and of its table of children.
+ * Layout of the header of one run, of its holders and of its table of children.
  *
  * <pre>
- *    0         8         16        24        32        40     48     56     64     72     80
- *   +---------+---------+---------+---------+---------+------+------+------+------+------+
- *   | version | parent  | extent  | children| covers  | cover 0 … cover 4, when no more   |
- *   +---------+---------+---------+---------+---------+------+------+------+------+------+
- *   80      84      88          92          96       100       104        108    112   120       128
- *   +-------+-------+-----------+-----------+--------+---------+----------+------+-----+---------+
- *   | depth | child | next piece| previous  | unheld | holders | headless | free | end | run of  |
- *   |       | count |           | piece     |        |         |          |      |     | an end  |
- *   +-------+-------+-----------+-----------+--------+---------+----------+------+-----+---------+
+ *    0         8         16        24        32        40       48     56     64     72       80
+ *   +---------+---------+---------+---------+---------+--------+------+------+------+--------+
+ *   | version | parent  | extent  | children| holders | holder 0 … holder 4, when no more    |
+ *   +---------+---------+---------+---------+---------+--------+------+------+------+--------+
+ *   80      84      88        92         96       100      104        108    112   120       128
+ *   +-------+-------+---------+----------+--------+--------+----------+------+-----+---------+
+ *   | depth | child | next    | previous | unheld | counts | headless | free | end | run of  |
+ *   |       | count | segment | segment  |        |        |          |      |     | an end  |
+ *   +-------+-------+---------+----------+--------+--------+----------+------+-----+---------+
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
  *   parent    end of the parent, 0 = free or not yet linked
  *   extent    [ line of the array:32 | first:16 | length:16 ]      one word, so never torn
  *   children  a link: 0 = none; [ 1:8 | 0:24 | run:32 ]; [ 2:8 | count:16 | order:8 | line of a
  *             table:32 ]; [ 3:8 | 0:24 | line of a node:32 ]
- *   covers    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
- *   cover     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
- *   holders   line of one int per place of the array: slots that hold the block; 0 = not counted
+ *   holders    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
+ *   holder     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
+ *   counts    line of one int per place of the array: slots that hold the block; 0 = not counted
  *   end       [ how often it was given up:32 | number:32 ] where the children of the run are
  *   run of an end   run that has the end of this header's number
- *   headless  of a first piece: 1 = a slot may cover other pieces of the array and not this one
+ *   headless  of a first segment: 1 = a slot may hold other segments of the array and not this one
  *   table     2^(order + 2) entries [ local hash:64 ][ run:32 | 0:32 ], run 0 = empty; the search
  *             for a hash begins at the first order + 2 bits of its key that no node above has used
  *   node      16 links, one for each value of the next four bits of the key
  * </pre>
  *
- * <p>The covers of a run that few slots hold are a list in the header or on a page. Where many do,
+ * <p>The holders of a run that few slots hold are a list in the header or on a page. Where many do,
  * the page is a map with a place for every slot, in groups of 64:
  *
  * <pre>
@@ -45,7 +45,8 @@ import io.kvasir.core.memory.BuddyArena;
  * </pre>
  *
  * <p>Children name the <em>end</em> of their parent, not the parent: a split leaves them where they
- * are and gives the end to the lower piece, a join gives it back. There is an end for each header.
+ * are and gives the end to the lower segment, a join gives it back. There is an end for each
+ * header.
  *
  * <p>A run is named by its byte offset over the header length. Headers are handed out from blocks
  * that stay headers, so the words above can be read at any time.
@@ -56,20 +57,20 @@ final class RunDescriptor {
     static final int PARENT_OFFSET = 8;
     static final int EXTENT_OFFSET = 16;
     static final int CHILDREN_OFFSET = 24;
-    static final int COVERS_OFFSET = 32;
-    static final int INLINE_COVERS_OFFSET = 40;
-    static final int INLINE_COVERS = 5;
+    static final int HOLDERS_OFFSET = 32;
+    static final int INLINE_HOLDERS_OFFSET = 40;
+    static final int INLINE_HOLDERS = 5;
     static final int DEPTH_OFFSET = 80;
     static final int CHILD_COUNT_OFFSET = 84;
-    static final int NEXT_PIECE_OFFSET = 88;
-    static final int PREVIOUS_PIECE_OFFSET = 92;
+    static final int NEXT_SEGMENT_OFFSET = 88;
+    static final int PREVIOUS_SEGMENT_OFFSET = 92;
     static final int UNHELD_OFFSET = 96;
-    static final int HOLDERS_OFFSET = 100;
+    static final int HOLDER_COUNTS_OFFSET = 100;
     static final int HEADLESS_OFFSET = 104;
     static final int END_OFFSET = 112;
     static final int END_RUN_OFFSET = 120;
 
-    static final int COVER_MAP = 1 << 31;
+    static final int HOLDER_MAP = 1 << 31;
     static final int MAP_GROUP_SLOTS = Long.SIZE;
     static final int MAP_GROUP_LENGTH = 2 * Long.BYTES;
     static final int PARTIAL_OFFSET = 8;
@@ -108,20 +109,20 @@ final class RunDescriptor {
         return (int) extent & 0xFFFF;
     }
 
-    static long cover(int slot, int leading, int tag) {
+    static long holder(int slot, int leading, int tag) {
         return (long) slot << 48 | (long) leading << 32 | (tag & 0xFFFF_FFFFL);
     }
 
-    static int slot(long cover) {
-        return (int) (cover >>> 48);
+    static int slot(long holder) {
+        return (int) (holder >>> 48);
     }
 
-    static int leading(long cover) {
-        return (int) (cover >>> 32) & 0xFFFF;
+    static int leading(long holder) {
+        return (int) (holder >>> 32) & 0xFFFF;
     }
 
-    static int tag(long cover) {
-        return (int) cover;
+    static int tag(long holder) {
+        return (int) holder;
     }
 
     static long oneChild(int run) {
@@ -132,23 +133,23 @@ final class RunDescriptor {
         return (long) CHILD_TABLE << 56 | (long) order << 32 | line;
     }
 
-    static long covers(int line, int count) {
+    static long holders(int line, int count) {
         return (long) line << 32 | count;
     }
 
-    static long coverMap(int line, int count) {
-        return (long) line << 32 | ((count | COVER_MAP) & 0xFFFF_FFFFL);
+    static long holderMap(int line, int count) {
+        return (long) line << 32 | ((count | HOLDER_MAP) & 0xFFFF_FFFFL);
     }
 
-    static boolean isMap(long covers) {
-        return (int) covers < 0;
+    static boolean isMap(long holders) {
+        return (int) holders < 0;
     }
 
-    static int count(long covers) {
-        return (int) covers & ~COVER_MAP;
+    static int count(long holders) {
+        return (int) holders & ~HOLDER_MAP;
     }
 
-    /** Groups of 64 slots in a map of covers. */
+    /** Groups of 64 slots in a map of holders. */
     static int mapGroups(int slots) {
         return (slots + MAP_GROUP_SLOTS - 1) / MAP_GROUP_SLOTS;
     }

@@ -4,19 +4,19 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 
 /**
- * Which worker slots cover each run, and how many of its leading blocks: a list while they are few,
+ * Which worker slots hold each run, and how many of its leading blocks: a list while they are few,
  * a map with a place for every slot when they are many. Writer thread only; readers see each change
  * as one store, or notice it by the version of the run. A run with a map does not grow: bits that
  * say "all of it" would say too much.
  *
- * <p>A cover is named by its place: the index in a list, the slot in a map. The name lasts until a
- * cover of the run is added or removed, or {@link #fit} is called.
+ * <p>A holder is named by its place: the index in a list, the slot in a map. The name lasts until a
+ * holder of the run is added or removed, or {@link #fit} is called.
  */
 final class RunHolders {
-    /** No cover. */
+    /** No holder. */
     static final int NONE = -1;
 
-    private static final int COVERS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
+    private static final int HOLDERS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
 
     /** A list gives way to a map when it would grow to this fraction of the map's size: 2^-2. */
     private static final int LIST_SHARE = 2;
@@ -39,24 +39,24 @@ final class RunHolders {
         this.lastListOrder = Math.max(1, mapOrder - LIST_SHARE - 1);
     }
 
-    /** Slots that cover a run. */
+    /** Slots that hold a run. */
     int count(int run) {
-        return RunDescriptor.count(covers(run));
+        return RunDescriptor.count(holders(run));
     }
 
-    /** Whether the covers of a run are a map, where every slot is found at once. */
+    /** Whether the holders of a run are a map, where every slot is found at once. */
     boolean isMap(int run) {
-        return RunDescriptor.isMap(covers(run));
+        return RunDescriptor.isMap(holders(run));
     }
 
-    /** The cover of a slot, or {@link #NONE}. */
+    /** The holder of a slot, or {@link #NONE}. */
     int find(int run, int slot) {
-        final long covers = covers(run);
-        if (RunDescriptor.isMap(covers)) {
-            return isSet(covers, slot) ? slot : NONE;
+        final long holders = holders(run);
+        if (RunDescriptor.isMap(holders)) {
+            return isSet(holders, slot) ? slot : NONE;
         }
-        final long first = firstOfList(run, covers);
-        for (int i = 0; i < (int) covers; i++) {
+        final long first = firstOfList(run, holders);
+        for (int i = 0; i < (int) holders; i++) {
             if (RunDescriptor.slot(memory.getLong(first + (long) i * Long.BYTES)) == slot) {
                 return i;
             }
@@ -64,28 +64,28 @@ final class RunHolders {
         return NONE;
     }
 
-    /** Whether a slot has the cover of that name. */
-    boolean is(int run, int cover, int slot) {
-        final long covers = covers(run);
-        if (RunDescriptor.isMap(covers)) {
-            return cover == slot && isSet(covers, slot);
+    /** Whether a slot has the holder of that name. */
+    boolean is(int run, int holder, int slot) {
+        final long holders = holders(run);
+        if (RunDescriptor.isMap(holders)) {
+            return holder == slot && isSet(holders, slot);
         }
-        return cover < (int) covers
-                && RunDescriptor.slot(memory.getLong(listOffset(run, covers, cover))) == slot;
+        return holder < (int) holders
+                && RunDescriptor.slot(memory.getLong(listOffset(run, holders, holder))) == slot;
     }
 
-    /** The last cover of a run, or {@link #NONE}; the others follow by {@link #previous}. */
+    /** The last holder of a run, or {@link #NONE}; the others follow by {@link #previous}. */
     int last(int run) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers)
-                ? lastBelow(covers, groups * RunDescriptor.MAP_GROUP_SLOTS)
-                : (int) covers - 1;
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders)
+                ? lastBelow(holders, groups * RunDescriptor.MAP_GROUP_SLOTS)
+                : (int) holders - 1;
     }
 
-    /** The cover before another, which may have been removed since; or {@link #NONE}. */
-    int previous(int run, int cover) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers) ? lastBelow(covers, cover) : cover - 1;
+    /** The holder before another, which may have been removed since; or {@link #NONE}. */
+    int previous(int run, int holder) {
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders) ? lastBelow(holders, holder) : holder - 1;
     }
 
     /** As {@link #last}, of those that are not known to be whole; the others follow. */
@@ -94,21 +94,22 @@ final class RunHolders {
     }
 
     /** As {@link #previous}, of those that are not known to be whole. */
-    int previousNotWhole(int run, int cover) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers)
-                ? lastBelow(covers, cover, false)
-                : Math.min(cover, (int) covers) - 1;
+    int previousNotWhole(int run, int holder) {
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders)
+                ? lastBelow(holders, holder, false)
+                : Math.min(holder, (int) holders) - 1;
     }
 
-    private int lastBelow(long covers, int end) {
-        return lastBelow(covers, end, true);
+    private int lastBelow(long holders, int end) {
+        return lastBelow(holders, end, true);
     }
 
-    private int lastBelow(long covers, int end, boolean whole) {
+    private int lastBelow(long holders, int end, boolean whole) {
         for (int group = (end - 1) >> 6; end > 0 && group >= 0; group--) {
-            final long full = full(covers, group);
-            final long set = whole ? full | partial(covers, group) : partial(covers, group) & ~full;
+            final long full = full(holders, group);
+            final long set =
+                    whole ? full | partial(holders, group) : partial(holders, group) & ~full;
             final int left = end - group * RunDescriptor.MAP_GROUP_SLOTS;
             final long below = left >= Long.SIZE ? set : set & ((1L << left) - 1);
             if (below != 0) {
@@ -121,60 +122,60 @@ final class RunHolders {
         return NONE;
     }
 
-    /** Slot of a cover. */
-    int slot(int run, int cover) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers)
-                ? cover
-                : RunDescriptor.slot(memory.getLong(listOffset(run, covers, cover)));
+    /** Slot of a holder. */
+    int slot(int run, int holder) {
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders)
+                ? holder
+                : RunDescriptor.slot(memory.getLong(listOffset(run, holders, holder)));
     }
 
-    /** Leading blocks of a cover. */
-    int leading(int run, int cover) {
-        final long covers = covers(run);
-        if (!RunDescriptor.isMap(covers)) {
-            return RunDescriptor.leading(memory.getLong(listOffset(run, covers, cover)));
+    /** Leading blocks of a holder. */
+    int leading(int run, int holder) {
+        final long holders = holders(run);
+        if (!RunDescriptor.isMap(holders)) {
+            return RunDescriptor.leading(memory.getLong(listOffset(run, holders, holder)));
         }
-        return isWhole(run, cover) ? length(run) : memory.getShort(leadingOffset(covers, cover));
+        return isWhole(run, holder) ? length(run) : memory.getShort(leadingOffset(holders, holder));
     }
 
-    /** Whether a map says of the slot of a cover that it holds the whole run. */
-    boolean isWhole(int run, int cover) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers) && (full(covers, cover >> 6) >>> cover & 1) != 0;
+    /** Whether a map says of the slot of a holder that it holds the whole run. */
+    boolean isWhole(int run, int holder) {
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders) && (full(holders, holder >> 6) >>> holder & 1) != 0;
     }
 
-    /** What the owner has noted with a cover. */
-    int tag(int run, int cover) {
-        final long covers = covers(run);
-        return RunDescriptor.isMap(covers)
-                ? memory.getInt(tagOffset(covers, cover))
-                : RunDescriptor.tag(memory.getLong(listOffset(run, covers, cover)));
+    /** What the owner has noted with a holder. */
+    int tag(int run, int holder) {
+        final long holders = holders(run);
+        return RunDescriptor.isMap(holders)
+                ? memory.getInt(tagOffset(holders, holder))
+                : RunDescriptor.tag(memory.getLong(listOffset(run, holders, holder)));
     }
 
-    /** Changes a cover. */
-    void set(int run, int cover, int slot, int leading, int tag) {
-        set(run, cover, slot, leading, tag, length(run));
+    /** Changes a holder. */
+    void set(int run, int holder, int slot, int leading, int tag) {
+        set(run, holder, slot, leading, tag, length(run));
     }
 
-    /** Changes a cover of a run that is about to have another length. */
-    void set(int run, int cover, int slot, int leading, int tag, int length) {
-        final long covers = covers(run);
-        if (RunDescriptor.isMap(covers)) {
-            setInMap(run, covers, slot, leading, tag, length);
+    /** Changes a holder of a run that is about to have another length. */
+    void set(int run, int holder, int slot, int leading, int tag, int length) {
+        final long holders = holders(run);
+        if (RunDescriptor.isMap(holders)) {
+            setInMap(run, holders, slot, leading, tag, length);
         } else {
             memory.putLongRelease(
-                    listOffset(run, covers, cover), RunDescriptor.cover(slot, leading, tag));
+                    listOffset(run, holders, holder), RunDescriptor.holder(slot, leading, tag));
         }
     }
 
-    private void setInMap(int run, long covers, int slot, int leading, int tag, int length) {
-        final long group = groupOffset(covers, slot >> 6);
+    private void setInMap(int run, long holders, int slot, int leading, int tag, int length) {
+        final long group = groupOffset(holders, slot >> 6);
         final long bit = 1L << slot;
         final long full = memory.getLong(group);
         final long partial = memory.getLong(group + RunDescriptor.PARTIAL_OFFSET);
-        memory.putInt(tagOffset(covers, slot), tag);
-        memory.putShortOpaque(leadingOffset(covers, slot), (short) leading);
+        memory.putInt(tagOffset(holders, slot), tag);
+        memory.putShortOpaque(leadingOffset(holders, slot), (short) leading);
         if (leading >= length) {
             if ((full & bit) == 0) {
                 memory.putLongRelease(group, full | bit);
@@ -194,9 +195,9 @@ final class RunHolders {
     }
 
     /**
-     * Adds a slot that does not cover the run yet.
+     * Adds a slot that does not hold the run yet.
      *
-     * @return its cover, or {@link #NONE} when there is no memory for one more
+     * @return its holder, or {@link #NONE} when there is no memory for one more
      */
     int add(int run, int slot, int leading, int tag) {
         return add(run, slot, leading, tag, length(run));
@@ -204,29 +205,29 @@ final class RunHolders {
 
     /** As {@link #add}, to a run that is about to have another length. */
     int add(int run, int slot, int leading, int tag, int length) {
-        long covers = covers(run);
-        if (!RunDescriptor.isMap(covers) && isFull(covers)) {
-            covers = grow(run, covers, length);
+        long holders = holders(run);
+        if (!RunDescriptor.isMap(holders) && isFull(holders)) {
+            holders = grow(run, holders, length);
         }
-        if (RunDescriptor.isMap(covers)) {
-            setInMap(run, covers, slot, leading, tag, length);
-            memory.putLongRelease(coversOffset(run), covers + 1);
+        if (RunDescriptor.isMap(holders)) {
+            setInMap(run, holders, slot, leading, tag, length);
+            memory.putLongRelease(holdersOffset(run), holders + 1);
             return slot;
         }
-        if (isFull(covers)) {
+        if (isFull(holders)) {
             return NONE;
         }
-        final int count = (int) covers;
+        final int count = (int) holders;
         memory.putLongOpaque(
-                listOffset(run, covers, count), RunDescriptor.cover(slot, leading, tag));
-        memory.putLongRelease(coversOffset(run), covers + 1);
+                listOffset(run, holders, count), RunDescriptor.holder(slot, leading, tag));
+        memory.putLongRelease(holdersOffset(run), holders + 1);
         return count;
     }
 
-    /** See {@link RadixTree#differingCovers}. */
+    /** See {@link RadixTree#differingHolders}. */
     int differing(int run, int other, int[] out) {
-        final long map = covers(run);
-        final long otherMap = covers(other);
+        final long map = holders(run);
+        final long otherMap = holders(other);
         int found = 0;
         for (int group = 0; group < groups; group++) {
             final long any =
@@ -246,9 +247,9 @@ final class RunHolders {
         return found;
     }
 
-    /** See {@link RadixTree#copyWholeCovers}. */
+    /** See {@link RadixTree#copyWholeHolders}. */
     boolean copyWhole(int run, int lower) {
-        final long map = covers(run);
+        final long map = holders(run);
         final int line = arena.allocate(mapOrder);
         if (line == BuddyArena.NONE) {
             return false;
@@ -258,41 +259,41 @@ final class RunHolders {
                 BuddyArena.offset(line) + RunDescriptor.mapTags(groups),
                 (long) groups * RunDescriptor.MAP_GROUP_SLOTS * Integer.BYTES);
         int count = 0;
-        final long copy = RunDescriptor.coverMap(line, 0);
+        final long copy = RunDescriptor.holderMap(line, 0);
         for (int group = 0; group < groups; group++) {
             memory.putLongOpaque(groupOffset(copy, group), full(map, group));
             memory.putLongOpaque(groupOffset(copy, group) + RunDescriptor.PARTIAL_OFFSET, 0);
             count += Long.bitCount(full(map, group));
         }
-        memory.putLongRelease(coversOffset(lower), copy + count);
+        memory.putLongRelease(holdersOffset(lower), copy + count);
         return true;
     }
 
-    private boolean isFull(long covers) {
-        final int line = RunDescriptor.line(covers);
-        return (int) covers
+    private boolean isFull(long holders) {
+        final int line = RunDescriptor.line(holders);
+        return (int) holders
                 == (line == BuddyArena.NONE
-                        ? RunDescriptor.INLINE_COVERS
-                        : COVERS_PER_LINE << arena.order(line));
+                        ? RunDescriptor.INLINE_HOLDERS
+                        : HOLDERS_PER_LINE << arena.order(line));
     }
 
     /** Makes room for one more in a full list, if there is memory. */
-    private long grow(int run, long covers, int length) {
-        final int line = RunDescriptor.line(covers);
+    private long grow(int run, long holders, int length) {
+        final int line = RunDescriptor.line(holders);
         final int order = line == BuddyArena.NONE ? 1 : arena.order(line) + 1;
-        if (order > lastListOrder && toMap(run, covers, length)) {
-            return covers(run);
+        if (order > lastListOrder && toMap(run, holders, length)) {
+            return holders(run);
         }
         final int target = arena.allocate(order);
         if (target == BuddyArena.NONE) {
-            return covers;
+            return holders;
         }
         memory.copy(
-                firstOfList(run, covers),
+                firstOfList(run, holders),
                 BuddyArena.offset(target),
-                (long) (int) covers * Long.BYTES);
-        replace(run, covers, RunDescriptor.covers(target, (int) covers));
-        return covers(run);
+                (long) (int) holders * Long.BYTES);
+        replace(run, holders, RunDescriptor.holders(target, (int) holders));
+        return holders(run);
     }
 
     private boolean toMap(int run, long list, int length) {
@@ -300,16 +301,16 @@ final class RunHolders {
         if (line == BuddyArena.NONE) {
             return false;
         }
-        final long map = RunDescriptor.coverMap(line, (int) list);
+        final long map = RunDescriptor.holderMap(line, (int) list);
         memory.zero(BuddyArena.offset(line), RunDescriptor.mapTags(groups));
         for (int i = 0; i < (int) list; i++) {
-            final long cover = memory.getLong(listOffset(run, list, i));
-            final int slot = RunDescriptor.slot(cover);
-            final int leading = RunDescriptor.leading(cover);
+            final long holder = memory.getLong(listOffset(run, list, i));
+            final int slot = RunDescriptor.slot(holder);
+            final int leading = RunDescriptor.leading(holder);
             final long word =
                     groupOffset(map, slot >> 6)
                             + (leading >= length ? 0 : RunDescriptor.PARTIAL_OFFSET);
-            memory.putInt(tagOffset(map, slot), RunDescriptor.tag(cover));
+            memory.putInt(tagOffset(map, slot), RunDescriptor.tag(holder));
             memory.putShortOpaque(leadingOffset(map, slot), (short) leading);
             memory.putLongOpaque(word, memory.getLong(word) | 1L << slot);
         }
@@ -317,135 +318,136 @@ final class RunHolders {
         return true;
     }
 
-    /** Shows the readers other covers and gives the page of the old ones back. */
+    /** Shows the readers other holders and gives the page of the old ones back. */
     private void replace(int run, long before, long after) {
         final int line = RunDescriptor.line(before);
-        memory.putLongRelease(coversOffset(run), after);
+        memory.putLongRelease(holdersOffset(run), after);
         if (line != BuddyArena.NONE) {
             versions.pagesChanged(run);
             arena.free(line);
         }
     }
 
-    /** Removes a cover; in a list the last one takes its name. */
-    void remove(int run, int cover) {
-        final long covers = covers(run);
-        if (RunDescriptor.isMap(covers)) {
-            final long group = groupOffset(covers, cover >> 6);
-            final long bit = 1L << cover;
+    /** Removes a holder; in a list the last one takes its name. */
+    void remove(int run, int holder) {
+        final long holders = holders(run);
+        if (RunDescriptor.isMap(holders)) {
+            final long group = groupOffset(holders, holder >> 6);
+            final long bit = 1L << holder;
             final long partial = group + RunDescriptor.PARTIAL_OFFSET;
             memory.putLongOpaque(group, memory.getLong(group) & ~bit);
             memory.putLongOpaque(partial, memory.getLong(partial) & ~bit);
-            memory.putLongRelease(coversOffset(run), covers - 1);
+            memory.putLongRelease(holdersOffset(run), holders - 1);
         } else {
-            removeFromList(run, covers, cover);
+            removeFromList(run, holders, holder);
         }
     }
 
-    private void removeFromList(int run, long covers, int cover) {
-        final int last = (int) covers - 1;
-        final int line = RunDescriptor.line(covers);
-        if (cover != last) {
+    private void removeFromList(int run, long holders, int holder) {
+        final int last = (int) holders - 1;
+        final int line = RunDescriptor.line(holders);
+        if (holder != last) {
             memory.putLongOpaque(
-                    listOffset(run, covers, cover), memory.getLong(listOffset(run, covers, last)));
+                    listOffset(run, holders, holder),
+                    memory.getLong(listOffset(run, holders, last)));
         }
-        if (line == BuddyArena.NONE || last > RunDescriptor.INLINE_COVERS - 2) {
-            memory.putLongRelease(coversOffset(run), covers - 1);
-            if (line != BuddyArena.NONE && last * 4 <= COVERS_PER_LINE << arena.order(line)) {
+        if (line == BuddyArena.NONE || last > RunDescriptor.INLINE_HOLDERS - 2) {
+            memory.putLongRelease(holdersOffset(run), holders - 1);
+            if (line != BuddyArena.NONE && last * 4 <= HOLDERS_PER_LINE << arena.order(line)) {
                 versions.pagesChanged(run);
                 arena.shrink(line, arena.order(line) - 1);
             }
             return;
         }
         memory.copy(
-                firstOfList(run, covers),
-                RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET,
+                firstOfList(run, holders),
+                RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_HOLDERS_OFFSET,
                 (long) last * Long.BYTES);
-        replace(run, covers, RunDescriptor.covers(BuddyArena.NONE, last));
+        replace(run, holders, RunDescriptor.holders(BuddyArena.NONE, last));
     }
 
     /**
-     * Makes a list of a map that has few covers left, if there is memory; renames the covers.
+     * Makes a list of a map that has few holders left, if there is memory; renames the holders.
      *
      * @param whole leading blocks of a slot that holds the whole run
      */
     void fit(int run, int whole) {
-        final long map = covers(run);
+        final long map = holders(run);
         final int count = RunDescriptor.count(map);
-        if (!RunDescriptor.isMap(map) || count * 2 > COVERS_PER_LINE << lastListOrder) {
+        if (!RunDescriptor.isMap(map) || count * 2 > HOLDERS_PER_LINE << lastListOrder) {
             return;
         }
         int line = BuddyArena.NONE;
-        if (count >= RunDescriptor.INLINE_COVERS) {
+        if (count >= RunDescriptor.INLINE_HOLDERS) {
             line = arena.allocate(BuddyArena.orderFor(2L * count * Long.BYTES));
             if (line == BuddyArena.NONE) {
                 return;
             }
         }
-        final long list = RunDescriptor.covers(line, count);
+        final long list = RunDescriptor.holders(line, count);
         int next = 0;
-        for (int cover = last(run); cover != NONE; cover = previous(run, cover)) {
+        for (int holder = last(run); holder != NONE; holder = previous(run, holder)) {
             memory.putLongOpaque(
                     listOffset(run, list, next++),
-                    RunDescriptor.cover(
-                            cover,
-                            isWhole(run, cover) ? whole : leading(run, cover),
-                            tag(run, cover)));
+                    RunDescriptor.holder(
+                            holder,
+                            isWhole(run, holder) ? whole : leading(run, holder),
+                            tag(run, holder)));
         }
         replace(run, map, list);
     }
 
-    /** Removes all covers of a run. */
+    /** Removes all holders of a run. */
     void clear(int run) {
-        replace(run, covers(run), 0);
+        replace(run, holders(run), 0);
     }
 
-    private boolean isSet(long covers, int slot) {
-        return ((full(covers, slot >> 6) | partial(covers, slot >> 6)) >>> slot & 1) != 0;
+    private boolean isSet(long holders, int slot) {
+        return ((full(holders, slot >> 6) | partial(holders, slot >> 6)) >>> slot & 1) != 0;
     }
 
-    private long full(long covers, int group) {
-        return memory.getLong(groupOffset(covers, group));
+    private long full(long holders, int group) {
+        return memory.getLong(groupOffset(holders, group));
     }
 
-    private long partial(long covers, int group) {
-        return memory.getLong(groupOffset(covers, group) + RunDescriptor.PARTIAL_OFFSET);
+    private long partial(long holders, int group) {
+        return memory.getLong(groupOffset(holders, group) + RunDescriptor.PARTIAL_OFFSET);
     }
 
-    private static long groupOffset(long covers, int group) {
-        return BuddyArena.offset(RunDescriptor.line(covers))
+    private static long groupOffset(long holders, int group) {
+        return BuddyArena.offset(RunDescriptor.line(holders))
                 + (long) group * RunDescriptor.MAP_GROUP_LENGTH;
     }
 
-    private long tagOffset(long covers, int slot) {
-        return BuddyArena.offset(RunDescriptor.line(covers))
+    private long tagOffset(long holders, int slot) {
+        return BuddyArena.offset(RunDescriptor.line(holders))
                 + RunDescriptor.mapTags(groups)
                 + (long) slot * Integer.BYTES;
     }
 
-    private long leadingOffset(long covers, int slot) {
-        return BuddyArena.offset(RunDescriptor.line(covers))
+    private long leadingOffset(long holders, int slot) {
+        return BuddyArena.offset(RunDescriptor.line(holders))
                 + RunDescriptor.mapLeadings(groups)
                 + (long) slot * Short.BYTES;
     }
 
-    private static long firstOfList(int run, long covers) {
-        final int line = RunDescriptor.line(covers);
+    private static long firstOfList(int run, long holders) {
+        final int line = RunDescriptor.line(holders);
         return line == BuddyArena.NONE
-                ? RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_COVERS_OFFSET
+                ? RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_HOLDERS_OFFSET
                 : BuddyArena.offset(line);
     }
 
-    private static long listOffset(int run, long covers, int cover) {
-        return firstOfList(run, covers) + (long) cover * Long.BYTES;
+    private static long listOffset(int run, long holders, int holder) {
+        return firstOfList(run, holders) + (long) holder * Long.BYTES;
     }
 
-    private long covers(int run) {
-        return memory.getLong(coversOffset(run));
+    private long holders(int run) {
+        return memory.getLong(holdersOffset(run));
     }
 
-    private static long coversOffset(int run) {
-        return RunDescriptor.headerOffset(run) + RunDescriptor.COVERS_OFFSET;
+    private static long holdersOffset(int run) {
+        return RunDescriptor.headerOffset(run) + RunDescriptor.HOLDERS_OFFSET;
     }
 
     private int length(int run) {

@@ -9,14 +9,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 class DescriptorsTest {
     @ParameterizedTest
     @CsvSource({"0, 0", "4194303, 511", "7, 100"})
-    void aPositionNamesHoldingAndPlace(int holding, int place) {
-        final int position = HeldRunDescriptor.position(holding, place);
-        assertEquals(holding, HeldRunDescriptor.holding(position));
+    void aPositionNamesHeldRunAndPlace(int heldRun, int place) {
+        final int position = HeldRunDescriptor.position(heldRun, place);
+        assertEquals(heldRun, HeldRunDescriptor.heldRun(position));
         assertEquals(place, HeldRunDescriptor.place(position));
     }
 
     @Test
-    void aHoldingIsOneLine() {
+    void aHeldRunIsOneLine() {
         assertEquals(32, HeldRunDescriptor.chunkOffset(0));
         assertEquals(60, HeldRunDescriptor.chunkOffset(7));
         assertEquals(64, HeldRunDescriptor.LENGTH);

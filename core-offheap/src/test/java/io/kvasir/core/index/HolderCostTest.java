@@ -14,14 +14,14 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * What an event of a run costs does not grow with the workers that hold the run: counted in covers,
- * pieces and blocks that were asked one by one.
+ * What an event of a run costs does not grow with the workers that hold the run: counted in
+ * holders, segments and blocks that were asked one by one.
  */
 class HolderCostTest {
     private static final int SLOTS = 1000;
     private static final int BLOCKS = 512;
 
-    /** A list of covers has so many at most; a split goes through it twice. */
+    /** A list of holders has so many at most; a split goes through it twice. */
     private static final int LIST = 128;
 
     private static final int ALLOWED_PER_EVENT = 16;
@@ -47,7 +47,7 @@ class HolderCostTest {
 
     /** Stores the prompt's blocks {@code from..to - 1}; returns the steps that it took. */
     private long store(int slot, int from, int to) {
-        final long before = index.covers().steps();
+        final long before = index.holders().steps();
         final long[] names = names(slot);
         assertEquals(
                 StoreResult.STORED,
@@ -59,18 +59,18 @@ class HolderCostTest {
                         Arrays.copyOfRange(prompt, from, to),
                         to - from,
                         true));
-        return index.covers().steps() - before;
+        return index.holders().steps() - before;
     }
 
     private long drop(int slot, int from, int to) {
-        final long before = index.covers().steps();
+        final long before = index.holders().steps();
         final long[] gone = Arrays.copyOfRange(names(slot), from, to);
         assertEquals(0, index.remove(slot, gone, gone.length, CopyRule.LAST_COPY));
-        return index.covers().steps() - before;
+        return index.holders().steps() - before;
     }
 
     private long branch(int slot, int at, long name) {
-        final long before = index.covers().steps();
+        final long before = index.holders().steps();
         assertEquals(
                 StoreResult.STORED,
                 index.store(
@@ -81,7 +81,7 @@ class HolderCostTest {
                         new long[] {name},
                         1,
                         true));
-        return index.covers().steps() - before;
+        return index.holders().steps() - before;
     }
 
     private static void assertBounded(long steps, int blocks) {
@@ -114,7 +114,7 @@ class HolderCostTest {
 
     @ParameterizedTest(name = "{0} workers")
     @ValueSource(ints = {HolderCounts.FEW, 100, SLOTS})
-    void aBranchCostsTheListOfCoversAtMost(int workers) {
+    void aBranchCostsTheListOfHoldersAtMost(int workers) {
         for (int slot = 0; slot < workers; slot++) {
             store(slot, 0, slot % 3 == 1 && slot < 60 ? 300 : BLOCKS);
         }
@@ -123,15 +123,15 @@ class HolderCostTest {
             final int at = 1 + random.nextInt(299);
             final long name = random.nextLong();
             assertBounded(branch(slot, at, name) - 2L * Math.min(LIST, workers), 1);
-            final long before = index.covers().steps();
+            final long before = index.holders().steps();
             assertEquals(0, index.remove(slot, new long[] {name}, 1, CopyRule.PHYSICAL));
-            assertBounded(index.covers().steps() - before, 1);
+            assertBounded(index.holders().steps() - before, 1);
             assertEquals(1, index.tree().runs());
         }
     }
 
     @Test
-    void aWorkerThatIsNewToARunInManyPiecesLooksAtItsOwnOnly() {
+    void aWorkerThatIsNewToARunInManySegmentsLooksAtItsOwnOnly() {
         store(0, 0, BLOCKS);
         for (int at = 1; at < BLOCKS; at++) {
             assertBounded(branch(0, at, random.nextLong()), 1);
@@ -143,7 +143,7 @@ class HolderCostTest {
     }
 
     @Test
-    void blocksBehindAHoleAreFoundInLaterPieces() {
+    void blocksBehindAHoleAreFoundInLaterSegments() {
         store(0, 0, BLOCKS);
         store(1, 0, BLOCKS);
         branch(0, 100, 5);

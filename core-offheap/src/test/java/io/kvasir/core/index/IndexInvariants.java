@@ -17,10 +17,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Verifies that an index agrees with itself: its tree (see {@link RadixInvariants}), covers with
+ * Verifies that an index agrees with itself: its tree (see {@link RadixInvariants}), holders with
  * held runs, engine hashes with their indexes, counters with what they count, and the arena with
  * everything that has a line of it. On the writer thread, or while it is quiet. Takes time for
- * every block and every cover.
+ * every block and every holder.
  */
 public final class IndexInvariants {
     private static final int LONGS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
@@ -35,8 +35,8 @@ public final class IndexInvariants {
     /** Runs that the root leads to. */
     private Set<Integer> reached = Set.of();
 
-    /** Of each (slot, holding): blocks found under its covers. */
-    private final Map<List<Integer>, Integer> coveredBlocks = new HashMap<>();
+    /** Of each (slot, held run): blocks found under its holders. */
+    private final Map<List<Integer>, Integer> heldBlocksOf = new HashMap<>();
 
     private IndexInvariants(PrefixIndex index) {
         this.index = index;
@@ -63,8 +63,8 @@ public final class IndexInvariants {
 
     private void checkAll() {
         reached = RadixInvariants.check(tree, arena, index.config().maxWorkerSlots(), claims);
-        checkCovers();
-        checkHoldings();
+        checkHolders();
+        checkHeldRuns();
         claims.checkAllClaimed();
         assertEquals(arena.usedLines() * BuddyArena.LINE_LENGTH, index.usedBytes());
     }
@@ -78,58 +78,59 @@ public final class IndexInvariants {
         }
     }
 
-    // -- covers -----------------------------------------------------------------------------
+    // -- holders -----------------------------------------------------------------------------
 
-    private void checkCovers() {
+    private void checkHolders() {
         long heldByAny = 0;
         for (int run : reached) {
             if (run != tree.root()) {
                 assertTrue(
-                        tree.covers(run) <= HolderCounts.FEW
+                        tree.holders(run) <= HolderCounts.FEW
                                 || tree.holderLine(run) != BuddyArena.NONE,
                         () -> "many holders that are not counted: run " + run);
-                checkCovers(run);
-                heldByAny += checkHolders(run);
+                checkHolders(run);
+                heldByAny += checkHolderCounts(run);
             }
         }
         assertEquals(heldByAny, index.blocks(), "distinct blocks");
     }
 
-    private void checkCovers(int run) {
+    private void checkHolders(int run) {
         final int first = tree.first(run);
         final int end = first + tree.length(run);
         final Set<Integer> slots = new HashSet<>();
-        for (int cover = tree.lastCover(run);
-                cover != RadixTree.NO_COVER;
-                cover = tree.previousCover(run, cover)) {
-            final int slot = tree.coverSlot(run, cover);
-            final int holding = tree.coverTag(run, cover);
-            final HeldRuns held = index.holdings(slot);
-            assertTrue(slots.add(slot), "two covers of a slot");
-            assertEquals(cover, tree.findCover(run, slot));
-            assertTrue(tree.isCover(run, cover, slot));
-            assertTrue(holding < held.end() && held.isUsed(holding), "cover without a holding");
-            assertTrue(isPieceOf(held.run(holding), run), "cover of a holding of another array");
+        for (int holder = tree.lastHolder(run);
+                holder != RadixTree.NO_HOLDER;
+                holder = tree.previousHolder(run, holder)) {
+            final int slot = tree.holderSlot(run, holder);
+            final int heldRun = tree.holderTag(run, holder);
+            final HeldRuns held = index.heldRuns(slot);
+            assertTrue(slots.add(slot), "two holders of a slot");
+            assertEquals(holder, tree.findHolder(run, slot));
+            assertTrue(tree.isHolder(run, holder, slot));
+            assertTrue(heldRun < held.end() && held.isUsed(heldRun), "holder without a held run");
+            assertTrue(
+                    isSegmentOf(held.run(heldRun), run), "holder of a held run of another array");
             int leading = 0;
             int blocks = 0;
             for (int place = first; place < end; place++) {
-                blocks += held.holds(holding, place) ? 1 : 0;
-                leading += leading == place - first && held.holds(holding, place) ? 1 : 0;
+                blocks += held.holds(heldRun, place) ? 1 : 0;
+                leading += leading == place - first && held.holds(heldRun, place) ? 1 : 0;
             }
-            assertTrue(blocks > 0, "cover without a block");
-            assertEquals(leading, tree.coverLeading(run, cover), "leading blocks of a cover");
-            coveredBlocks.merge(List.of(slot, holding), blocks, Integer::sum);
+            assertTrue(blocks > 0, "holder without a block");
+            assertEquals(leading, tree.holderLeading(run, holder), "leading blocks of a holder");
+            heldBlocksOf.merge(List.of(slot, heldRun), blocks, Integer::sum);
         }
-        assertEquals(tree.covers(run), slots.size(), "covers");
+        assertEquals(tree.holders(run), slots.size(), "holders");
     }
 
-    private boolean isPieceOf(int piece, int run) {
+    private boolean isSegmentOf(int segment, int run) {
         int top = run;
-        while (tree.previousPiece(top) != RadixTree.NONE) {
-            top = tree.previousPiece(top);
+        while (tree.previousSegment(top) != RadixTree.NONE) {
+            top = tree.previousSegment(top);
         }
-        for (int p = top; p != RadixTree.NONE; p = tree.nextPiece(p)) {
-            if (p == piece) {
+        for (int p = top; p != RadixTree.NONE; p = tree.nextSegment(p)) {
+            if (p == segment) {
                 return true;
             }
         }
@@ -137,16 +138,16 @@ public final class IndexInvariants {
     }
 
     /** Counts the blocks of a run that any slot holds; what is behind the last one is gone. */
-    private int checkHolders(int run) {
+    private int checkHolderCounts(int run) {
         int held = 0;
         boolean lastHeld = false;
         for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
             int holders = 0;
-            for (int cover = tree.lastCover(run);
-                    cover != RadixTree.NO_COVER;
-                    cover = tree.previousCover(run, cover)) {
-                final HeldRuns mine = index.holdings(tree.coverSlot(run, cover));
-                holders += mine.holds(tree.coverTag(run, cover), place) ? 1 : 0;
+            for (int holder = tree.lastHolder(run);
+                    holder != RadixTree.NO_HOLDER;
+                    holder = tree.previousHolder(run, holder)) {
+                final HeldRuns mine = index.heldRuns(tree.holderSlot(run, holder));
+                holders += mine.holds(tree.holderTag(run, holder), place) ? 1 : 0;
             }
             lastHeld = holders > 0;
             held += lastHeld ? 1 : 0;
@@ -160,27 +161,27 @@ public final class IndexInvariants {
         return held;
     }
 
-    // -- holdings ---------------------------------------------------------------------------
+    // -- held runs ---------------------------------------------------------------------------
 
-    private void checkHoldings() {
+    private void checkHeldRuns() {
         long heldBlocks = 0;
         for (int slot = 0; slot < index.config().maxWorkerSlots(); slot++) {
-            final HeldRuns held = index.holdings(slot);
+            final HeldRuns held = index.heldRuns(slot);
             int used = 0;
             int names = 0;
             final Map<Integer, Integer> below = new HashMap<>();
-            for (int holding = 0; holding < held.end(); holding++) {
-                if (held.isUsed(holding)) {
+            for (int heldRun = 0; heldRun < held.end(); heldRun++) {
+                if (held.isUsed(heldRun)) {
                     used++;
-                    names += held.held(holding);
-                    checkHolding(slot, held, holding);
-                    below.merge(held.above(holding), 1, Integer::sum);
+                    names += held.held(heldRun);
+                    checkHeldRun(slot, held, heldRun);
+                    below.merge(held.above(heldRun), 1, Integer::sum);
                 }
             }
-            for (int holding = 0; holding < held.end(); holding++) {
-                if (held.isUsed(holding)) {
+            for (int heldRun = 0; heldRun < held.end(); heldRun++) {
+                if (held.isUsed(heldRun)) {
                     assertEquals(
-                            below.getOrDefault(holding, 0), held.below(holding), "holdings below");
+                            below.getOrDefault(heldRun, 0), held.below(heldRun), "held runs below");
                 }
             }
             assertEquals(used, held.used(), "holdings");
@@ -190,18 +191,18 @@ public final class IndexInvariants {
             claim(all.index().buckets(), "engine-hash index of slot " + slot);
             claim(all.index().overflow(), "overflow lines of slot " + slot);
             claim(all.records().lines(), "records of slot " + slot);
-            claim(held.lines(), "lines of the holdings of slot " + slot);
+            claim(held.lines(), "lines of the held runs of slot " + slot);
             heldBlocks += index.heldBlocks(slot);
         }
         assertEquals(heldBlocks, index.heldBlocks());
-        assertTrue(coveredBlocks.isEmpty(), () -> "covers left over: " + coveredBlocks);
+        assertTrue(heldBlocksOf.isEmpty(), () -> "holders left over: " + heldBlocksOf);
     }
 
-    private void checkHolding(int slot, HeldRuns held, int holding) {
-        final String owner = "holding " + holding + " of slot " + slot;
-        final long at = BuddyArena.offset(held.line(holding));
+    private void checkHeldRun(int slot, HeldRuns held, int heldRun) {
+        final String owner = "held run " + heldRun + " of slot " + slot;
+        final long at = BuddyArena.offset(held.line(heldRun));
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
-        claims.claim(held.line(holding), owner);
+        claims.claim(held.line(heldRun), owner);
         for (int chunk = 0; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
             final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
             if (names != BuddyArena.NONE) {
@@ -211,21 +212,21 @@ public final class IndexInvariants {
         if (bits != BuddyArena.NONE) {
             claims.claim(bits, "bits of " + owner);
         }
-        assertTrue(reached.contains(held.run(holding)), "run of " + owner);
-        assertTrue(tree.findCover(held.run(holding), slot) >= 0, "run not covered by " + owner);
+        assertTrue(reached.contains(held.run(heldRun)), "run of " + owner);
+        assertTrue(tree.findHolder(held.run(heldRun), slot) >= 0, "run not held by " + owner);
         assertEquals(
-                tree.pieceAt(held.run(holding), held.low(holding)),
-                held.run(holding),
-                "first piece that is covered by " + owner);
+                tree.segmentAt(held.run(heldRun), held.low(heldRun)),
+                held.run(heldRun),
+                "first segment that is held by " + owner);
         assertTrue(
-                tree.first(held.run(holding)) == 0
-                        || tree.isHeadless(tree.pieceAt(held.run(holding), 0)),
-                () -> "not known to hold no first piece: " + owner);
-        checkPlaces(slot, held, holding, at, owner);
+                tree.first(held.run(heldRun)) == 0
+                        || tree.isHeadless(tree.segmentAt(held.run(heldRun), 0)),
+                () -> "not known to hold no first segment: " + owner);
+        checkPlaces(slot, held, heldRun, at, owner);
         assertEquals(
-                held.held(holding),
-                coveredBlocks.remove(List.of(slot, holding)),
-                "blocks under covers of " + owner);
+                held.held(heldRun),
+                heldBlocksOf.remove(List.of(slot, heldRun)),
+                "blocks under holders of " + owner);
     }
 
     private boolean namesReach(long at, int place) {
@@ -234,25 +235,25 @@ public final class IndexInvariants {
         return place % perChunk < LONGS_PER_LINE << arena.order(names);
     }
 
-    private void checkPlaces(int slot, HeldRuns held, int holding, long at, String owner) {
+    private void checkPlaces(int slot, HeldRuns held, int heldRun, long at, String owner) {
         int count = 0;
-        final int high = held.high(holding);
-        for (int place = held.low(holding); place < high; place++) {
-            if (held.holds(holding, place)) {
+        final int high = held.high(heldRun);
+        for (int place = held.low(heldRun); place < high; place++) {
+            if (held.holds(heldRun, place)) {
                 count++;
-                final long name = held.name(holding, place);
+                final long name = held.name(heldRun, place);
                 assertTrue(namesReach(at, place), () -> "no memory of names of " + owner);
                 assertEquals(
-                        HeldRunDescriptor.position(holding, place),
+                        HeldRunDescriptor.position(heldRun, place),
                         index.names(slot).position(name),
                         () -> "position of an engine hash of " + owner);
             }
         }
-        assertEquals(held.held(holding), count, "held places of " + owner);
-        assertTrue(held.holds(holding, held.low(holding)), "first place of " + owner);
-        assertTrue(held.holds(holding, high - 1), "last place of " + owner);
+        assertEquals(held.held(heldRun), count, "held places of " + owner);
+        assertTrue(held.holds(heldRun, held.low(heldRun)), "first place of " + owner);
+        assertTrue(held.holds(heldRun, high - 1), "last place of " + owner);
         assertFalse(
-                held.isSolid(holding) && count < high - held.low(holding),
+                held.isSolid(heldRun) && count < high - held.low(heldRun),
                 "gap in the solid " + owner);
     }
 }

@@ -18,7 +18,7 @@ import java.util.concurrent.Future;
 
 /**
  * Two threads on prompts of several runs that share their beginnings: runs are split and grow, many
- * slots cover one run, children come and go in tables, and memory is short. A prompt is a path of
+ * slots hold one run, children come and go in tables, and memory is short. A prompt is a path of
  * three parts of a tree; each slot stores a part only down to a depth that is computed from both,
  * so a reader can tell a block that the slot never held. The last slot holds two prompts all the
  * time.

@@ -117,7 +117,7 @@ class PrefixIndexScaleTest {
         try (PrefixIndex index =
                 new PrefixIndex(
                         new PrefixIndexConfig(slots, 1 << 20, 1 << 20).withBudgetBytes(1 << 20))) {
-            // many short prompts, every second one taken away: free memory in small pieces
+            // many short prompts, every second one taken away: free memory in small segments
             int prompts = 0;
             while (store(index, 0, prompts, 9) == StoreResult.STORED) {
                 prompts++;

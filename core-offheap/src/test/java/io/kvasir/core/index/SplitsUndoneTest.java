@@ -135,7 +135,7 @@ class SplitsUndoneTest {
         removeBranch(31, 200);
         removeBranch(0, 200);
         assertEquals(1, index.tree().runs());
-        assertTrue(index.tree().hasCoverMap(index.tree().child(index.tree().root(), prompt[0])));
+        assertTrue(index.tree().hasHolderMap(index.tree().child(index.tree().root(), prompt[0])));
         final OverlapScores found = new OverlapScores(SLOTS);
         index.match(prompt, 512, found);
         assertEquals(300, found.depth(3));

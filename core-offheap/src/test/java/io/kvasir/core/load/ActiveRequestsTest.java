@@ -250,7 +250,7 @@ class ActiveRequestsTest {
         assertEquals(2, table.runs());
         table.free(1);
         assertLoad(0, 0, 4, 2);
-        assertEquals(0, book(5, 0, new long[] {11, 12, 13}, 0, 0)); // splits the lower piece
+        assertEquals(0, book(5, 0, new long[] {11, 12, 13}, 0, 0)); // splits the lower segment
         assertEquals(3, table.runs());
         table.free(2);
         assertLoad(0, 0, 3, 2);
@@ -269,11 +269,11 @@ class ActiveRequestsTest {
     }
 
     @Test
-    void piecesAreJoinedWhenTheBranchBetweenThemIsGone() {
+    void segmentsAreJoinedWhenTheBranchBetweenThemIsGone() {
         book(1, 0, PROMPT, 0, 4);
         book(2, 0, new long[] {11, 12, 15}, 0, 3);
         assertEquals(3, table.runs());
-        book(3, 2, new long[] {11, 12, 13, 14}, 0, 4); // ends in the lower piece
+        book(3, 2, new long[] {11, 12, 13, 14}, 0, 4); // ends in the lower segment
         table.free(2);
         assertEquals(1, table.runs());
         table.matchActive(PROMPT, 4, scores);

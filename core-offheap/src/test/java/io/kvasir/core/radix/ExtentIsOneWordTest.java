@@ -93,7 +93,7 @@ class ExtentIsOneWordTest {
     private int add(int slot, long[] hashes) {
         final int run = tree.addChild(tree.root(), hashes, 0, hashes.length);
         assertEquals(hashes.length, tree.length(run));
-        assertTrue(tree.addCover(run, slot, hashes.length, 0) != RadixTree.NO_COVER);
+        assertTrue(tree.addHolder(run, slot, hashes.length, 0) != RadixTree.NO_HOLDER);
         return run;
     }
 
@@ -112,7 +112,7 @@ class ExtentIsOneWordTest {
     }
 
     private void remove(int run) {
-        tree.removeCover(run, 0);
+        tree.removeHolder(run, 0);
         tree.remove(run);
     }
 

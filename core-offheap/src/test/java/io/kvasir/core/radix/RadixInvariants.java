@@ -17,7 +17,7 @@ import java.util.Set;
 
 /**
  * Verifies that a tree agrees with itself: runs with their parents, children and arrays, the memory
- * of their covers, and the headers. On the writer thread, or while it is quiet. Takes time for
+ * of their holders, and the headers. On the writer thread, or while it is quiet. Takes time for
  * every block.
  */
 public final class RadixInvariants {
@@ -59,13 +59,13 @@ public final class RadixInvariants {
         final Deque<Integer> open = new ArrayDeque<>();
         open.push(tree.root());
         assertEquals(0, tree.length(tree.root()));
-        assertEquals(0, tree.covers(tree.root()));
+        assertEquals(0, tree.holders(tree.root()));
         while (!open.isEmpty()) {
             final int run = open.pop();
             assertTrue(reached.add(run), () -> "two ways to run " + run);
             if (run != tree.root()) {
                 checkExtent(run);
-                checkCoverMemory(run);
+                checkHolderMemory(run);
                 blocks += tree.length(run);
             }
             for (int child : checkChildren(run)) {
@@ -81,7 +81,7 @@ public final class RadixInvariants {
         final int line = RunDescriptor.line(extent);
         final int first = RunDescriptor.first(extent);
         final int end = first + RunDescriptor.length(extent);
-        final int above = tree.previousPiece(run);
+        final int above = tree.previousSegment(run);
         assertTrue(tree.length(run) > 0, () -> "empty run " + run);
         assertTrue(end <= RadixTree.MAX_RUN, () -> "long run " + run);
         if (above == RadixTree.NONE) {
@@ -93,13 +93,14 @@ public final class RadixInvariants {
         } else {
             assertEquals(RunDescriptor.line(extent(above)), line, "segments share an array");
             assertEquals(tree.first(above) + tree.length(above), first, "segments meet");
-            assertEquals(run, tree.nextPiece(above));
+            assertEquals(run, tree.nextSegment(above));
             assertEquals(above, tree.parent(run));
             assertEquals(tree.holderLine(above), tree.holderLine(run), "counts of the array");
         }
         assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
-        final int below = tree.nextPiece(run);
-        assertTrue(below == RadixTree.NONE || tree.previousPiece(below) == run, "segments linked");
+        final int below = tree.nextSegment(run);
+        assertTrue(
+                below == RadixTree.NONE || tree.previousSegment(below) == run, "segments linked");
     }
 
     private int[] checkChildren(int run) {
@@ -111,7 +112,7 @@ public final class RadixInvariants {
         assertEquals(found.length == 1, kind == RunDescriptor.ONE_CHILD);
         assertEquals(found.length, checkLink(children, "children of run " + run));
         final Set<Long> firsts = new HashSet<>();
-        boolean hasNextPiece = tree.nextPiece(run) == RadixTree.NONE;
+        boolean hasNextSegment = tree.nextSegment(run) == RadixTree.NONE;
         for (int child : found) {
             final long hash = tree.hash(child, 0);
             assertTrue(firsts.add(hash), "two children with one hash");
@@ -122,9 +123,9 @@ public final class RadixInvariants {
                     () -> "parent of run " + child);
             assertEquals(run, tree.parent(child), () -> "parent of run " + child);
             assertEquals(tree.depth(run) + tree.length(run), tree.depth(child));
-            hasNextPiece |= child == tree.nextPiece(run);
+            hasNextSegment |= child == tree.nextSegment(run);
         }
-        assertTrue(hasNextPiece, () -> "the next segment is no child of run " + run);
+        assertTrue(hasNextSegment, () -> "the next segment is no child of run " + run);
         return found;
     }
 
@@ -160,16 +161,16 @@ public final class RadixInvariants {
         return count;
     }
 
-    private void checkCoverMemory(int run) {
-        final long covers = memory.getLong(at(run) + RunDescriptor.COVERS_OFFSET);
-        final int line = RunDescriptor.line(covers);
-        final int count = RunDescriptor.count(covers);
+    private void checkHolderMemory(int run) {
+        final long holders = memory.getLong(at(run) + RunDescriptor.HOLDERS_OFFSET);
+        final int line = RunDescriptor.line(holders);
+        final int count = RunDescriptor.count(holders);
         assertTrue(count > 0 || tree.childCount(run) > 0, () -> "no use for run " + run);
         if (line == BuddyArena.NONE) {
-            assertTrue(count <= RunDescriptor.INLINE_COVERS);
+            assertTrue(count <= RunDescriptor.INLINE_HOLDERS);
         } else {
-            claims.claim(line, "covers of run " + run);
-            if (RunDescriptor.isMap(covers)) {
+            claims.claim(line, "holders of run " + run);
+            if (RunDescriptor.isMap(holders)) {
                 checkMap(line, count);
             } else {
                 assertTrue(count <= LONGS_PER_LINE << arena.order(line));
@@ -185,7 +186,7 @@ public final class RadixInvariants {
                 BuddyArena.orderFor(RunDescriptor.mapLength(groups)),
                 arena.order(line),
                 "map size");
-        assertTrue(count > RunDescriptor.INLINE_COVERS, "map for few");
+        assertTrue(count > RunDescriptor.INLINE_HOLDERS, "map for few");
         for (int slot = 0; slot < groups * Long.SIZE; slot++) {
             final long group = offset + (long) (slot / Long.SIZE) * RunDescriptor.MAP_GROUP_LENGTH;
             final boolean full = (memory.getLong(group) >>> slot & 1) != 0;
@@ -203,7 +204,7 @@ public final class RadixInvariants {
         while (free != RadixTree.NONE) {
             assertTrue(headers.add(free), "free and in use, or twice free: run " + free);
             assertEquals(0, memory.getLong(at(free) + RunDescriptor.PARENT_OFFSET));
-            free = memory.getInt(at(free) + RunDescriptor.NEXT_PIECE_OFFSET);
+            free = memory.getInt(at(free) + RunDescriptor.NEXT_SEGMENT_OFFSET);
         }
         final List<Integer> lost = new ArrayList<>();
         for (int run : headers) {

@@ -39,9 +39,9 @@ import java.util.stream.IntStream;
  *   run and its child freed, used again   structure version at freeRun     the same
  *   run grown, child at the new end       depth of the child               blocks without those between
  *   array grown, its memory used again    version at pagesChanged          blocks of another prompt
- *   append beside other holders           leading blocks in each cover     they hold the appended blocks
+ *   append beside other holders           leading blocks in each holder     they hold the appended blocks
  *   append behind what was compared       least of leading and compared    blocks that were not asked for
- *   cover page grown, cut, given back     version at pagesChanged (three)  slots that cover another run
+ *   holder page grown, cut, given back     version at pagesChanged (three)  slots that hold another run
  *   table of children grown, given back   version before the number        an exception, or any memory
  *   slots joining and leaving a run       no version for it                (reads it again each time)
  *   a writer that never rests             bounded tries                    nothing, ever
@@ -51,7 +51,7 @@ import java.util.stream.IntStream;
  * whether it is believed is for the version to say; see {@link ExtentIsOneWordTest}.
  */
 class RadixMatcherInterleavingTest {
-    /** So many that 20 covers are a list; see {@link CoverMapInterleavingTest} for more. */
+    /** So many that 20 holders are a list; see {@link HolderMapInterleavingTest} for more. */
     private static final int SLOTS = 256;
 
     private static final Set<Step> STEPS = EnumSet.complementOf(EnumSet.of(Step.PARTIAL_READ));
@@ -207,7 +207,7 @@ class RadixMatcherInterleavingTest {
 
     @Test
     void blocksAppendedWhereOthersWereCutAreNotTheOldOnes() {
-        for (Step step : new Step[] {Step.EXTENT_READ, Step.COMPARED, Step.COVERS_LOCATED}) {
+        for (Step step : new Step[] {Step.EXTENT_READ, Step.COMPARED, Step.HOLDERS_LOCATED}) {
             final String root = mark(step) + "bcd";
             index.store(0, root + "efgh");
             index.store(1, root);
@@ -286,7 +286,7 @@ class RadixMatcherInterleavingTest {
                 .getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET);
     }
 
-    // -- covers -----------------------------------------------------------------------------
+    // -- holders -----------------------------------------------------------------------------
 
     @Test
     void blocksAppendedBesideOtherHoldersAreNotTheirs() {
@@ -309,42 +309,42 @@ class RadixMatcherInterleavingTest {
     }
 
     @Test
-    void aCoverPageThatGrewAndIsOtherMemoryNowIsReadAgain() {
+    void aHolderPageThatGrewAndIsOtherMemoryNowIsReadAgain() {
         store(0, 16, "abcd");
         final OverlapScores found =
                 index.match(
                         "abcd",
-                        Step.COVERS_LOCATED,
+                        Step.HOLDERS_LOCATED,
                         1,
                         () -> {
                             store(16, 17, "abcd");
-                            imitateCovers(4);
+                            imitateHolders(4);
                         });
         assertEquals(17, found.matchedSlots());
         assertEquals(2, index.taken(Step.IDENTIFIED));
     }
 
     @Test
-    void theCutPartOfACoverPageThatIsOtherMemoryNowIsReadAgain() {
+    void theCutPartOfAHolderPageThatIsOtherMemoryNowIsReadAgain() {
         store(0, 20, "abcd");
         final OverlapScores found =
                 index.match(
                         "abcd",
-                        Step.COVERS_LOCATED,
+                        Step.HOLDERS_LOCATED,
                         1,
                         () -> {
                             drop(8, 20, "abcd");
-                            imitateCovers(4);
+                            imitateHolders(4);
                         });
         assertEquals(8, found.matchedSlots());
         assertEquals(2, index.taken(Step.IDENTIFIED));
     }
 
     @Test
-    void aCoverPageGivenBackThatServesAnotherRunIsReadAgain() {
+    void aHolderPageGivenBackThatServesAnotherRunIsReadAgain() {
         store(40, 45, "ABCD");
         store(0, 8, "abcd");
-        final int page = coverPage("a");
+        final int page = holderPage("a");
         final BuddyArena arena = index.arena();
         final List<Integer> lines = new ArrayList<>();
         for (int i = 0; i < 32; i++) {
@@ -355,11 +355,11 @@ class RadixMatcherInterleavingTest {
         final OverlapScores found =
                 index.match(
                         "abcd",
-                        Step.COVERS_LOCATED,
+                        Step.HOLDERS_LOCATED,
                         1,
                         () -> {
                             drop(3, 4, "abcd");
-                            assertEquals(BuddyArena.NONE, coverPage("a"));
+                            assertEquals(BuddyArena.NONE, holderPage("a"));
                             // single lines and the page are all that is left
                             for (int line = arena.allocate(1);
                                     line != 0;
@@ -370,7 +370,7 @@ class RadixMatcherInterleavingTest {
                             assertTrue(pages.remove(Integer.valueOf(page)));
                             arena.free(page);
                             store(45, 46, "ABCD");
-                            assertEquals(page, coverPage("A"));
+                            assertEquals(page, holderPage("A"));
                         });
         assertEquals("{0=4, 1=4, 2=4}", found.toString());
         assertEquals(2, index.taken(Step.IDENTIFIED));
@@ -379,10 +379,10 @@ class RadixMatcherInterleavingTest {
     }
 
     @Test
-    void aCoverMovedUnderTheReaderIsCountedOnce() {
+    void aHolderMovedUnderTheReaderIsCountedOnce() {
         store(0, 4, "abcd");
         final OverlapScores found =
-                index.match("abcd", Step.COVERS_LOCATED, 1, () -> drop(0, 1, "abcd"));
+                index.match("abcd", Step.HOLDERS_LOCATED, 1, () -> drop(0, 1, "abcd"));
         assertEquals("{1=4, 2=4, 3=4}", found.toString());
         assertEquals(1, index.taken(Step.IDENTIFIED));
     }
@@ -529,11 +529,11 @@ class RadixMatcherInterleavingTest {
         imitate(child, noRun, child, noRun, child, noRun, child, noRun);
     }
 
-    /** Uses all free lines for what reads as covers by the slots 40 to 47. */
-    private void imitateCovers(int leading) {
+    /** Uses all free lines for what reads as holders by the slots 40 to 47. */
+    private void imitateHolders(int leading) {
         imitate(
                 IntStream.range(40, 48)
-                        .mapToLong(s -> RunDescriptor.cover(s, leading, 0))
+                        .mapToLong(s -> RunDescriptor.holder(s, leading, 0))
                         .toArray());
     }
 
@@ -593,13 +593,13 @@ class RadixMatcherInterleavingTest {
         }
     }
 
-    private int coverPage(String prompt) {
+    private int holderPage(String prompt) {
         return RunDescriptor.line(
                 index.arena()
                         .memory()
                         .getLong(
                                 RunDescriptor.headerOffset(run(prompt))
-                                        + RunDescriptor.COVERS_OFFSET));
+                                        + RunDescriptor.HOLDERS_OFFSET));
     }
 
     /** Run in which a prompt's last block lies. */

@@ -29,16 +29,16 @@ class RadixTreeJoinTest {
         arena.close();
     }
 
-    /** Slots 0 and 1 cover the run, slot 1 its child too; a branch makes the children a table. */
+    /** Slots 0 and 1 hold the run, slot 1 its child too; a branch makes the children a table. */
     private void splitRun() {
-        tree.addCover(upper, 0, 8, 1);
-        tree.addCover(upper, 1, 8, 2);
+        tree.addHolder(upper, 0, 8, 1);
+        tree.addHolder(upper, 1, 8, 2);
         final int child = tree.addChild(upper, PROMPT, 8, 4);
-        tree.addCover(child, 1, 4, 3);
-        tree.addCover(tree.addChild(upper, new long[] {7, 8}, 0, 2), 0, 2, 4);
+        tree.addHolder(child, 1, 4, 3);
+        tree.addHolder(tree.addChild(upper, new long[] {7, 8}, 0, 2), 0, 2, 4);
         final int lower = tree.beginSplit(upper, 5);
-        tree.addCover(lower, 0, 3, 1);
-        tree.addCover(lower, 1, 3, 2);
+        tree.addHolder(lower, 0, 3, 1);
+        tree.addHolder(lower, 1, 3, 2);
         tree.finishSplit(upper, lower);
     }
 
@@ -51,38 +51,38 @@ class RadixTreeJoinTest {
         assertEquals(runs - 1, tree.runs());
         assertEquals(8, tree.length(upper));
         assertEquals(2, tree.childCount(upper));
-        assertEquals(RadixTree.NONE, tree.nextPiece(upper));
+        assertEquals(RadixTree.NONE, tree.nextSegment(upper));
         assertEquals(upper, tree.parent(tree.child(upper, PROMPT[8])));
         tree.match(PROMPT, 12, scores);
         assertEquals("{0=8, 1=12}", scores.toString());
     }
 
     @Test
-    void aPieceInTheMiddleIsJoinedToo() {
+    void aSegmentInTheMiddleIsJoinedToo() {
         splitRun();
-        final int end = tree.beginSplit(tree.nextPiece(upper), 1);
-        tree.addCover(end, 0, 2, 1);
-        tree.addCover(end, 1, 2, 2);
-        tree.finishSplit(tree.nextPiece(upper), end);
+        final int end = tree.beginSplit(tree.nextSegment(upper), 1);
+        tree.addHolder(end, 0, 2, 1);
+        tree.addHolder(end, 1, 2, 2);
+        tree.finishSplit(tree.nextSegment(upper), end);
         tree.join(upper);
 
         assertEquals(6, tree.length(upper));
-        assertEquals(end, tree.nextPiece(upper));
-        assertEquals(upper, tree.previousPiece(end));
-        assertEquals(end, tree.pieceAt(upper, 7));
+        assertEquals(end, tree.nextSegment(upper));
+        assertEquals(upper, tree.previousSegment(end));
+        assertEquals(end, tree.segmentAt(upper, 7));
         tree.match(PROMPT, 12, scores);
         assertEquals("{0=8, 1=12}", scores.toString());
     }
 
     @Test
-    void thePieceThatIsLeftOverHasNoChildrenWhenItIsUsedAgain() {
+    void theSegmentThatIsLeftOverHasNoChildrenWhenItIsUsedAgain() {
         splitRun();
-        final int lower = tree.nextPiece(upper);
+        final int lower = tree.nextSegment(upper);
         tree.join(upper);
 
         assertEquals(lower, tree.addChild(tree.root(), new long[] {5, 6}, 0, 2));
         assertEquals(RadixTree.NONE, tree.child(lower, PROMPT[8]));
-        tree.addCover(lower, 1, 2, 5);
+        tree.addHolder(lower, 1, 2, 5);
         tree.match(new long[] {5, 6, PROMPT[8], PROMPT[9]}, 4, scores);
         assertEquals("{1=2}", scores.toString());
     }
@@ -115,8 +115,8 @@ class RadixTreeJoinTest {
             if (joined) {
                 final int lower = tree.beginSplit(upper, 5);
                 assertNotEquals(RadixTree.NONE, lower);
-                tree.addCover(lower, 0, 3, 1);
-                tree.addCover(lower, 1, 3, 2);
+                tree.addHolder(lower, 0, 3, 1);
+                tree.addHolder(lower, 1, 3, 2);
                 tree.finishSplit(upper, lower);
             }
         }

@@ -177,7 +177,7 @@ class RunChildrenTest {
         final SplittableRandom random = new SplittableRandom(9);
         final long[] hashes = random.longs(20_000).toArray();
         for (long hash : hashes) {
-            tree.addCover(add(hash), 1, 1, 0);
+            tree.addHolder(add(hash), 1, 1, 0);
         }
         final OverlapScores found = new OverlapScores(2);
         for (long hash : hashes) {

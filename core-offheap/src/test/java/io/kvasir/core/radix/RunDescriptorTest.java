@@ -14,11 +14,11 @@ class RunDescriptorTest {
     }
 
     @Test
-    void aCoverIsOneWord() {
-        final long cover = RunDescriptor.cover(65_535, 512, -2);
-        assertEquals(65_535, RunDescriptor.slot(cover));
-        assertEquals(512, RunDescriptor.leading(cover));
-        assertEquals(-2, RunDescriptor.tag(cover));
+    void aHolderIsOneWord() {
+        final long holder = RunDescriptor.holder(65_535, 512, -2);
+        assertEquals(65_535, RunDescriptor.slot(holder));
+        assertEquals(512, RunDescriptor.leading(holder));
+        assertEquals(-2, RunDescriptor.tag(holder));
     }
 
     @Test
@@ -26,8 +26,8 @@ class RunDescriptorTest {
         assertEquals(8, RunDescriptor.PARENT_OFFSET);
         assertEquals(16, RunDescriptor.EXTENT_OFFSET);
         assertEquals(24, RunDescriptor.CHILDREN_OFFSET);
-        assertEquals(32, RunDescriptor.COVERS_OFFSET);
-        assertEquals(40, RunDescriptor.INLINE_COVERS_OFFSET);
+        assertEquals(32, RunDescriptor.HOLDERS_OFFSET);
+        assertEquals(40, RunDescriptor.INLINE_HOLDERS_OFFSET);
         assertEquals(80, RunDescriptor.DEPTH_OFFSET);
         assertEquals(384, RunDescriptor.headerOffset(3));
     }

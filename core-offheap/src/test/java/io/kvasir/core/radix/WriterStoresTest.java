@@ -30,7 +30,7 @@ import java.util.stream.Stream;
  * as releases and fences allow them, and with more stops.
  */
 class WriterStoresTest {
-    /** So many that 17 covers are a map. */
+    /** So many that 17 holders are a map. */
     private static final int SLOTS = 55;
 
     private static final int LIST = 16;
@@ -244,12 +244,12 @@ class WriterStoresTest {
                             i.store(0, "abs");
                         }),
                 change(
-                        "covers leave the header",
+                        "holders leave the header",
                         "abcd",
-                        i -> store(i, 0, RunDescriptor.INLINE_COVERS, "abcd"),
+                        i -> store(i, 0, RunDescriptor.INLINE_HOLDERS, "abcd"),
                         i -> store(i, 10, 12, "abcd")),
                 change(
-                        "a page of covers grows and its memory is used again",
+                        "a page of holders grows and its memory is used again",
                         "abcd",
                         i -> store(i, 0, LIST, "abcd"),
                         i -> {
@@ -258,9 +258,9 @@ class WriterStoresTest {
                             store(i, 30, 36, "ABCD");
                         }),
                 change(
-                        "covers come back to the header",
+                        "holders come back to the header",
                         "abcd",
-                        i -> store(i, 0, RunDescriptor.INLINE_COVERS + 1, "abcd"),
+                        i -> store(i, 0, RunDescriptor.INLINE_HOLDERS + 1, "abcd"),
                         i -> {
                             for (int slot = 5; slot >= 0; slot--) {
                                 i.drop(slot, "abcd", slot % 2 * 3);

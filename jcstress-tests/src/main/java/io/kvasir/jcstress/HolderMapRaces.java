@@ -9,17 +9,18 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * A prompt is matched while the covers of its run are a map, become one, or cease to be one. A slot
- * is never seen with less than what it held all the time; only a split may hide that for a moment.
+ * A prompt is matched while the holders of its run are a map, become one, or cease to be one. A
+ * slot is never seen with less than what it held all the time; only a split may hide that for a
+ * moment.
  */
-public class CoverMapRaces {
+public class HolderMapRaces {
     /** Slots in a map at the beginning. */
     private static final int MANY = Race.LIST + 2;
 
     /** Matches of the reader beside the writer; the worst counts. */
     private static final int LOOKS = 8;
 
-    private CoverMapRaces() {}
+    private HolderMapRaces() {}
 
     /** A slot that holds all of a run drops its last block and stores it again. */
     @JCStressTest

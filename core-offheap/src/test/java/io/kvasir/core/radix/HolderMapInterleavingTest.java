@@ -16,8 +16,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * As {@link RadixMatcherInterleavingTest}, with a run that so many slots hold that its covers are a
- * map. Each test fails without the protection beside it:
+ * As {@link RadixMatcherInterleavingTest}, with a run that so many slots hold that its holders are
+ * a map. Each test fails without the protection beside it:
  *
  * <pre>
  *   what happens under the reader         protection                       without it the reader says
@@ -25,13 +25,13 @@ import java.util.List;
  *   blocks stored behind full holders     no append to a run with a map    they hold those blocks
  *   a full holder drops its last block    version behind the partial bit   it holds nothing
  *   a partial holder gets the rest        full first, partial read first   it holds nothing
- *   list becomes map, map becomes list    version before memory goes back  slots that cover another run
+ *   list becomes map, map becomes list    version before memory goes back  slots that hold another run
  *   sets are parted, then the run is cut  takeBack                         a slot in no set, or in two
  * </pre>
  */
-class CoverMapInterleavingTest {
+class HolderMapInterleavingTest {
     private static final int SLOTS = 55;
-    private static final int LIST = 16; // covers that are still a list
+    private static final int LIST = 16; // holders that are still a list
     private static final int MANY = 40;
 
     private final WatchedIndex index = new WatchedIndex(SLOTS, 128 << 10);
@@ -77,7 +77,7 @@ class CoverMapInterleavingTest {
     }
 
     @Test
-    void eachPieceOfASharedPromptThatManyLeaveEndsASet() {
+    void eachSegmentOfASharedPromptThatManyLeaveEndsASet() {
         store(0, SLOTS, "abcd");
         store(0, 43, "abcdefgh");
         store(0, 30, "abcdefghijkl");
@@ -97,7 +97,7 @@ class CoverMapInterleavingTest {
     void blocksStoredBehindOtherHoldersAreNotTheirs() {
         for (Step step :
                 new Step[] {
-                    Step.IDENTIFIED, Step.EXTENT_READ, Step.COVERS_LOCATED, Step.PARTIAL_READ
+                    Step.IDENTIFIED, Step.EXTENT_READ, Step.HOLDERS_LOCATED, Step.PARTIAL_READ
                 }) {
             final String root = step.name().charAt(0) + (step.name().charAt(2) + "cd");
             store(0, MANY, root);
@@ -122,7 +122,7 @@ class CoverMapInterleavingTest {
     void aPartialHolderThatGetsTheRestIsSeen() {
         store(0, MANY, "abcd");
         drop(7, 8, "abcd", 2);
-        for (Step step : new Step[] {Step.COVERS_LOCATED, Step.PARTIAL_READ}) {
+        for (Step step : new Step[] {Step.HOLDERS_LOCATED, Step.PARTIAL_READ}) {
             final OverlapScores found = index.match("abcd", step, 1, () -> index.store(7, "abcd"));
             assertEquals(4, found.depth(7));
             assertEquals(1, index.taken(Step.IDENTIFIED));
@@ -182,11 +182,11 @@ class CoverMapInterleavingTest {
         final OverlapScores found =
                 index.match(
                         "abcd",
-                        Step.COVERS_LOCATED,
+                        Step.HOLDERS_LOCATED,
                         1,
                         () -> {
                             store(LIST, LIST + 1, "abcd");
-                            imitate(RunDescriptor.cover(50, 4, 0), RunDescriptor.cover(51, 4, 0));
+                            imitate(RunDescriptor.holder(50, 4, 0), RunDescriptor.holder(51, 4, 0));
                         });
         assertEquals(LIST + 1, found.matchedSlots());
         assertEquals(2, index.taken(Step.IDENTIFIED));
@@ -200,7 +200,7 @@ class CoverMapInterleavingTest {
             final OverlapScores found =
                     index.match(
                             "abcd",
-                            Step.COVERS_LOCATED,
+                            Step.HOLDERS_LOCATED,
                             1,
                             () -> {
                                 drop(3, MANY, "abcd", 0);
@@ -250,10 +250,10 @@ class CoverMapInterleavingTest {
 
     private boolean isMap(String prompt) {
         final RadixTree tree = index.tree();
-        return tree.hasCoverMap(tree.child(tree.root(), prompt.charAt(0)));
+        return tree.hasHolderMap(tree.child(tree.root(), prompt.charAt(0)));
     }
 
-    /** Uses all free lines for something that reads as covers. */
+    /** Uses all free lines for something that reads as holders. */
     private void imitate(long even, long odd) {
         final BuddyArena arena = index.arena();
         final long[] words = {even, odd, even, odd, even, odd, even, odd};

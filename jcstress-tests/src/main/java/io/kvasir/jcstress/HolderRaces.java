@@ -9,12 +9,12 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * A prompt is matched while slots join and leave its run, whose covers are a list, and while its
- * table of children changes; memory given back is used again for something else. For covers that
- * are a map see {@link CoverMapRaces}.
+ * A prompt is matched while slots join and leave its run, whose holders are a list, and while its
+ * table of children changes; memory given back is used again for something else. For holders that
+ * are a map see {@link HolderMapRaces}.
  */
-public class CoverRaces {
-    private CoverRaces() {}
+public class HolderRaces {
+    private HolderRaces() {}
 
     /** One slot leaves a run, another one joins it. */
     @JCStressTest
@@ -22,7 +22,7 @@ public class CoverRaces {
     @Outcome(
             id = "2, [01], [01]",
             expect = Expect.ACCEPTABLE_INTERESTING,
-            desc = "a cover is moved and missed")
+            desc = "a holder is moved and missed")
     @State
     public static class JoinAndLeave extends Race {
         /** Stores what is there before the race. */
@@ -53,7 +53,7 @@ public class CoverRaces {
         }
     }
 
-    /** The page of covers is cut, the rest becomes hashes that read as covers. */
+    /** The page of holders is cut, the rest becomes hashes that read as holders. */
     @JCStressTest
     @Outcome(id = "4, \\d+, 0", expect = Expect.ACCEPTABLE, desc = "all that stay are seen")
     @Outcome(
@@ -74,7 +74,7 @@ public class CoverRaces {
                 drop(slot, "abcd", 0);
             }
             for (char first = 'A'; first < 'E'; first++) {
-                store(0, first + LIKE_COVERS);
+                store(0, first + LIKE_HOLDERS);
             }
         }
 
@@ -94,7 +94,7 @@ public class CoverRaces {
         }
     }
 
-    /** The page of covers is given back and becomes that of another run. */
+    /** The page of holders is given back and becomes that of another run. */
     @JCStressTest
     @Outcome(id = "3, \\d+, 0", expect = Expect.ACCEPTABLE, desc = "all that stay are seen")
     @Outcome(
