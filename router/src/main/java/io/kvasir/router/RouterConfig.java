@@ -158,6 +158,7 @@ public final class RouterConfig {
         }
         return IndexPipelineConfig.defaults()
                 .withRingSize(s.get(RouterSettings.EVENT_RING_SIZE))
+                .withWaitMode(s.get(RouterSettings.EVENT_WAIT))
                 .withZmq(
                         new ZmqConfig(
                                 pollers == 0 ? usual.pollers() : pollers,

@@ -208,8 +208,8 @@ public final class RouterSettings {
                     Setting.choice(
                             "booking-wait",
                             WaitMode.SLEEPING,
-                            "How the thread that applies bookings waits for them; with blocking,"
-                                    + " each booking takes a lock and wakes it."));
+                            "How the thread that applies bookings waits for them; with blocking, a"
+                                    + " booking wakes it where it is parked: some microseconds."));
 
     /** How long a booking lasts at most; zero for as long as its lease is open. */
     public static final Setting<Duration> BOOKING_TIMEOUT =
@@ -269,6 +269,15 @@ public final class RouterSettings {
                                     "Event messages that may wait for the index; about 1 KiB each."
                                             + " What does not fit is asked for again.")
                             .where(n -> Integer.bitCount(n) == 1, "a power of two"));
+
+    /** How the thread that applies events waits for them. */
+    public static final Setting<WaitMode> EVENT_WAIT =
+            row(
+                    Setting.choice(
+                            "event-wait",
+                            WaitMode.BLOCKING,
+                            "How the thread that applies events waits for them; blocking costs"
+                                    + " nothing while there are none."));
 
     /** Threads that receive events; 0 takes the number from the processors. */
     public static final Setting<Integer> EVENT_POLLERS =

@@ -1,6 +1,5 @@
 package io.kvasir.pipeline.ring;
 
-import com.lmax.disruptor.BlockingWaitStrategy;
 import com.lmax.disruptor.BusySpinWaitStrategy;
 import com.lmax.disruptor.SleepingWaitStrategy;
 import com.lmax.disruptor.WaitStrategy;
@@ -8,11 +7,14 @@ import com.lmax.disruptor.YieldingWaitStrategy;
 
 /** How a writer thread waits for work. */
 public enum WaitMode {
-    /** Parks; no CPU when idle, some microseconds to wake up. The default. */
+    /**
+     * Parks; no CPU when idle, some microseconds to wake up. Publishing takes no lock, and wakes
+     * the thread where it is parked. The default.
+     */
     BLOCKING,
     /**
      * Spins briefly, then sleeps {@value #SLEEP_NS} ns at a time: one or two percent of a core when
-     * idle. Who publishes takes no lock and wakes nobody.
+     * idle. Publishing takes no lock and wakes no thread.
      */
     SLEEPING,
     /** Spins and yields; uses a core while idle, gives it up to others. */
@@ -26,7 +28,7 @@ public enum WaitMode {
     /** What the Disruptor calls it; a new one for each ring. */
     public WaitStrategy strategy() {
         return switch (this) {
-            case BLOCKING -> new BlockingWaitStrategy();
+            case BLOCKING -> new ParkingWait();
             case SLEEPING -> new SleepingWaitStrategy(SPINS, SLEEP_NS);
             case YIELDING -> new YieldingWaitStrategy();
             case BUSY_SPIN -> new BusySpinWaitStrategy();
