@@ -8,8 +8,8 @@ import java.util.regex.Pattern;
  *
  * @param servers where it is, such as {@code nats://nats:4222}; several with commas between
  * @param bucket of the key-value store; made if it is not there: letters, digits, - and _
- * @param ttl how long a card outlives its owner, 1 s..1 h; each card is renewed three times in it.
- *     Equal for all that use the bucket
+ * @param ttl how long a record outlives its owner, 1 s..1 h; each record is renewed three times in
+ *     it. Equal for all that use the bucket
  * @param timeout of each request, at least 100 ms
  */
 public record NatsConfig(String servers, String bucket, Duration ttl, Duration timeout) {
@@ -37,7 +37,7 @@ public record NatsConfig(String servers, String bucket, Duration ttl, Duration t
     }
 
     /**
-     * Cards that outlive their owner by 5 s; requests of at most 2 s.
+     * Records that outlive their owner by 5 s; requests of at most 2 s.
      *
      * @param servers where NATS is
      */

@@ -19,12 +19,12 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Exchanges cards through a bucket of NATS's key-value store (JetStream), renewed three times in
- * {@link NatsConfig#ttl}: a card that is not heard of for that long is gone. An update with the
- * revision that was read keeps an older card from replacing a newer one.
+ * Exchanges records through a bucket of NATS's key-value store (JetStream), renewed three times in
+ * {@link NatsConfig#ttl}: a record that is not heard of for that long is gone. An update with the
+ * revision that was read keeps an older record from replacing a newer one.
  *
- * <p>While NATS cannot be reached, cards known before stay; when it is back, even without its
- * bucket, that is made anew and own cards are put into it again.
+ * <p>While NATS cannot be reached, records known before stay; when it is back, even without its
+ * bucket, that is made anew and own records are put into it again.
  *
  * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
  */
@@ -41,7 +41,7 @@ public final class NatsExchange extends ViewedExchange {
     private final PublishedRecords own = new PublishedRecords();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread thread;
-    private CardBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
+    private RecordBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
     private NatsKeyValueWatchSubscription watching;
     private volatile boolean reconnected;
     private volatile boolean closed;
@@ -67,10 +67,10 @@ public final class NatsExchange extends ViewedExchange {
         try {
             connection = Nats.connect(options);
         } catch (IOException e) {
-            throw CardBucket.unavailable("connecting to " + config.servers(), e);
+            throw RecordBucket.unavailable("connecting to " + config.servers(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw CardBucket.unavailable("connecting to " + config.servers(), e);
+            throw RecordBucket.unavailable("connecting to " + config.servers(), e);
         }
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-cards").start(this::run);
     }
@@ -84,17 +84,17 @@ public final class NatsExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(PeerRecord card) {
+    public synchronized void publish(PeerRecord record) {
         requireOpen();
-        own.check(card);
+        own.check(record);
         open();
-        put(card);
-        own.put(card);
+        put(record);
+        own.put(record);
     }
 
-    private void put(PeerRecord card) {
+    private void put(PeerRecord record) {
         try {
-            bucket.put(card);
+            bucket.put(record);
         } catch (ExchangeException e) {
             if (e.kind() != Kind.STALE) {
                 bucket = null; // open it again before the next
@@ -105,9 +105,9 @@ public final class NatsExchange extends ViewedExchange {
 
     @Override
     public synchronized void withdraw(String name) {
-        final PeerRecord card = own.remove(name);
-        if (card != null && bucket != null) {
-            bucket.delete(card);
+        final PeerRecord record = own.remove(name);
+        if (record != null && bucket != null) {
+            bucket.delete(record);
         }
     }
 
@@ -163,7 +163,7 @@ public final class NatsExchange extends ViewedExchange {
         if (bucket != null || closed) {
             return false;
         }
-        final CardBucket opened = CardBucket.open(connection, config);
+        final RecordBucket opened = RecordBucket.open(connection, config);
         if (watching != null) {
             watching.unsubscribe();
             watching = null;
@@ -181,14 +181,14 @@ public final class NatsExchange extends ViewedExchange {
             bucket = null; // somebody has deleted it, and the watch with it
             open();
         }
-        for (PeerRecord card : own.all()) {
+        for (PeerRecord record : own.all()) {
             try {
-                put(card);
+                put(record);
             } catch (ExchangeException e) {
                 if (e.kind() != Kind.STALE) {
                     throw e;
                 }
-                own.remove(card.name()); // superseded
+                own.remove(record.name()); // superseded
             }
         }
     }
@@ -219,15 +219,15 @@ public final class NatsExchange extends ViewedExchange {
     private final class Hearing implements KeyValueWatcher {
         @Override
         public void watch(KeyValueEntry entry) {
-            if (!CardBucket.isPut(entry)) {
-                view.gone(CardBucket.name(entry.getKey()), SOURCE);
+            if (!RecordBucket.isPut(entry)) {
+                view.gone(RecordBucket.name(entry.getKey()), SOURCE);
                 return;
             }
-            final PeerRecord card = CardBucket.decoded(entry);
-            if (card == null) {
+            final PeerRecord record = RecordBucket.decoded(entry);
+            if (record == null) {
                 countMalformed();
             } else {
-                view.offer(card, SOURCE, System.nanoTime());
+                view.offer(record, SOURCE, System.nanoTime());
             }
         }
 
@@ -243,7 +243,7 @@ public final class NatsExchange extends ViewedExchange {
             }
             closed = true;
             try {
-                own.all().forEach(card -> withdraw(card.name()));
+                own.all().forEach(record -> withdraw(record.name()));
             } catch (ExchangeException e) {
                 unreachable.incrementAndGet(); // they go away by themselves
             }

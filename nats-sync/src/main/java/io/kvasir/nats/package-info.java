@@ -1,5 +1,5 @@
 /**
- * What goes over NATS: so far the exchange of cards of transfer ends ({@link
+ * What goes over NATS: so far the exchange of records of transfer ends ({@link
  * io.kvasir.nats.NatsExchange}).
  *
  * <p>Knows nixl-transfer and jnats.

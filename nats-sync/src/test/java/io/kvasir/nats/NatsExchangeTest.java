@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
-import io.kvasir.nixl.exchange.CardOwner;
-import io.kvasir.nixl.exchange.Cards;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.RecordOwner;
+import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.NatsServer;
 import io.kvasir.testsupport.ServerProcess;
@@ -43,10 +43,10 @@ class NatsExchangeTest extends ServedExchangeContract {
         private Owner() {}
 
         public static void main(String[] args) throws IOException {
-            CardOwner.serve(
+            RecordOwner.serve(
                     new NatsExchange(config(args[2], args[3])),
                     "published",
-                    Cards.card(args[0], Long.parseLong(args[1]), 1));
+                    Records.record(args[0], Long.parseLong(args[1]), 1));
         }
     }
 
@@ -88,7 +88,7 @@ class NatsExchangeTest extends ServedExchangeContract {
 
     @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
-        return CardOwner.start(
+        return RecordOwner.start(
                 Owner.class, List.of(name, Long.toString(incarnation), server.url(), bucket));
     }
 
@@ -106,9 +106,9 @@ class NatsExchangeTest extends ServedExchangeContract {
     void aBucketThatIsDeletedIsMadeAnewAndWatchedAnew() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
-        final Cards.Heard heard = new Cards.Heard();
+        final Records.Heard heard = new Records.Heard();
         b.watch("later", heard);
         final Connection connection = Nats.connect(server.url());
         try {
@@ -116,9 +116,10 @@ class NatsExchangeTest extends ServedExchangeContract {
         } finally {
             connection.close();
         }
-        publishWhenItIsBack(a, Cards.card("later", 1, 1), System.nanoTime() + PATIENCE.toNanos());
+        publishWhenItIsBack(
+                a, Records.record("later", 1, 1), System.nanoTime() + PATIENCE.toNanos());
         assertEquals("UP later 1.1", heard.next());
-        assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
+        assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 
     @Test

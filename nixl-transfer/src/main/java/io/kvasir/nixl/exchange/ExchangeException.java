@@ -12,15 +12,15 @@ public final class ExchangeException extends TransferException {
     public enum Kind implements TransferException.Kind {
         /** A newer incarnation or generation of this name is published. */
         STALE(false),
-        /** No card of this name came in time. */
+        /** No record of this name came in time. */
         NOT_FOUND(true),
         /** The peer is of another model or layout. */
         INCOMPATIBLE(false),
-        /** What was received is no card, or of a version that cannot be read. */
+        /** What was received is no record, or of a version that cannot be read. */
         MALFORMED(false),
         /** A limit is reached; the message names it. */
         CAPACITY(false),
-        /** Whatever holds the cards cannot be reached, or fails; trying again may help. */
+        /** Whatever holds the records cannot be reached, or fails; trying again may help. */
         UNAVAILABLE(true);
 
         private final boolean retryable;

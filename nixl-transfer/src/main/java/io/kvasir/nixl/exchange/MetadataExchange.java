@@ -3,36 +3,36 @@ package io.kvasir.nixl.exchange;
 import java.time.Duration;
 
 /**
- * Where ends of transfers leave their cards and find those of others.
+ * Where ends of transfers leave their records and find those of others.
  *
- * <p>A card goes away by itself some time after its owner has died or hangs (each implementation
- * says when), and while a card is there, an older incarnation or generation of its name never
+ * <p>A record goes away by itself some time after its owner has died or hangs (each implementation
+ * says when), and while a record is there, an older incarnation or generation of its name never
  * replaces it. An owner that is superseded by a newer incarnation stops publishing; it sees that in
- * a watch of its own name. While whatever holds the cards cannot be reached, the cards known before
- * stay, and own ones are published again as soon as it is back.
+ * a watch of its own name. While whatever holds the records cannot be reached, the records known
+ * before stay, and own ones are published again as soon as it is back.
  *
  * <p>All methods are for any thread but that of a transfer engine: {@link #publish}, {@link
  * #withdraw}, {@link #find} and {@link #close} may block for a bounded time; {@link #watch} does
  * not.
  */
 public interface MetadataExchange extends AutoCloseable {
-    /** Most cards that an exchange knows; as many watches. */
-    int MAX_CARDS = 4096;
+    /** Most records that an exchange knows; as many watches. */
+    int MAX_RECORDS = 4096;
 
-    /** Most cards that one exchange publishes. */
+    /** Most records that one exchange publishes. */
     int MAX_OWN = 64;
 
     /** What happened to a name. */
     enum Change {
-        /** Its first card came, or the first since it was gone. */
+        /** Its first record came, or the first since it was gone. */
         UP,
-        /** A newer card replaced the one before. */
+        /** A newer record replaced the one before. */
         CHANGED,
-        /** Its card was withdrawn, or its owner died or hangs. */
+        /** Its record was withdrawn, or its owner died or hangs. */
         GONE
     }
 
-    /** Told of cards, in the order of each name. */
+    /** Told of records, in the order of each name. */
     @FunctionalInterface
     interface Listener {
         /**
@@ -41,9 +41,9 @@ public interface MetadataExchange extends AutoCloseable {
          * call the exchange.
          *
          * @param change what
-         * @param card the new card; of {@link Change#GONE} the last one known
+         * @param record the new record; of {@link Change#GONE} the last one known
          */
-        void onCard(Change change, PeerRecord card);
+        void onRecord(Change change, PeerRecord record);
     }
 
     /** A listener's registration. */
@@ -55,18 +55,18 @@ public interface MetadataExchange extends AutoCloseable {
     }
 
     /**
-     * Lets peers find a card, instead of an older one of its name. Publishing the same card again
-     * does nothing.
+     * Lets peers find a record, instead of an older one of its name. Publishing the same record
+     * again does nothing.
      *
-     * @param card of this process, its name not used by another
-     * @throws ExchangeException of kind {@code STALE} if a newer card of its name is there, or one
-     *     of the same generation with other content; {@code CAPACITY} if {@value #MAX_OWN} others
-     *     are published here; {@code UNAVAILABLE}
+     * @param record of this process, its name not used by another
+     * @throws ExchangeException of kind {@code STALE} if a newer record of its name is there, or
+     *     one of the same generation with other content; {@code CAPACITY} if {@value #MAX_OWN}
+     *     others are published here; {@code UNAVAILABLE}
      */
-    void publish(PeerRecord card);
+    void publish(PeerRecord record);
 
     /**
-     * Takes back a card that was published here.
+     * Takes back a record that was published here.
      *
      * @param name its name; unknown ones are ignored
      * @throws ExchangeException of kind {@code UNAVAILABLE}: then it goes away by itself later
@@ -74,7 +74,7 @@ public interface MetadataExchange extends AutoCloseable {
     void withdraw(String name);
 
     /**
-     * Waits for a card.
+     * Waits for a record.
      *
      * @param name its name
      * @param patience how long at most; zero only looks
@@ -85,16 +85,16 @@ public interface MetadataExchange extends AutoCloseable {
     PeerRecord find(String name, Duration patience);
 
     /**
-     * Tells of a name's cards from now on; of one that is known at once, as {@link Change#UP}.
+     * Tells of a name's records from now on; of one that is known at once, as {@link Change#UP}.
      *
      * @param name its name; null for all
      * @param listener told
      * @return ends it
-     * @throws ExchangeException of kind {@code CAPACITY} if there are {@value #MAX_CARDS} already
+     * @throws ExchangeException of kind {@code CAPACITY} if there are {@value #MAX_RECORDS} already
      */
     Watch watch(String name, Listener listener);
 
-    /** Takes back all cards that were published here, as far as it can, and ends. Idempotent. */
+    /** Takes back all records that were published here, as far as it can, and ends. Idempotent. */
     @Override
     void close();
 }

@@ -14,13 +14,13 @@ import java.util.Objects;
 import java.util.function.Predicate;
 
 /**
- * The cards that an exchange knows, and who is told of them: keeps the newest of each name. For
+ * The records that an exchange knows, and who is told of them: keeps the newest of each name. For
  * implementations of {@link MetadataExchange}. Any thread; one lock.
  */
 public final class PeerDirectory {
-    /** A card, where it came from, and when it was last heard of. */
+    /** A record, where it came from, and when it was last heard of. */
     private static final class Known {
-        private PeerRecord card;
+        private PeerRecord record;
         private Object source;
         private long heardNs;
     }
@@ -36,115 +36,115 @@ public final class PeerDirectory {
         }
     }
 
-    private final Map<String, Known> cards = new HashMap<>();
+    private final Map<String, Known> records = new HashMap<>();
     private final List<Registration> registrations = new ArrayList<>();
     private long refused;
 
     /**
-     * Hears a card. One that is older than the known one, or beyond {@value
-     * MetadataExchange#MAX_CARDS}, is ignored.
+     * Hears a record. One that is older than the known one, or beyond {@value
+     * MetadataExchange#MAX_RECORDS}, is ignored.
      *
-     * @param card what was heard
+     * @param record what was heard
      * @param source who said it, compared by {@link Object#equals}; may be the same for all
      * @param nowNs when
      * @return false if it was ignored
      */
-    public synchronized boolean offer(PeerRecord card, Object source, long nowNs) {
-        final Known known = cards.get(card.name());
+    public synchronized boolean offer(PeerRecord record, Object source, long nowNs) {
+        final Known known = records.get(record.name());
         if (known == null) {
-            if (cards.size() >= MetadataExchange.MAX_CARDS) {
+            if (records.size() >= MetadataExchange.MAX_RECORDS) {
                 refused++;
                 return false;
             }
             final Known first = new Known();
-            first.card = card;
+            first.record = record;
             first.source = source;
             first.heardNs = nowNs;
-            cards.put(card.name(), first);
-            tell(Change.UP, card);
+            records.put(record.name(), first);
+            tell(Change.UP, record);
             return true;
         }
-        final boolean same = card.equals(known.card);
-        if (!same && !card.isNewerThan(known.card)) {
+        final boolean same = record.equals(known.record);
+        if (!same && !record.isNewerThan(known.record)) {
             return false;
         }
         known.source = source;
         known.heardNs = nowNs;
         if (!same) {
-            known.card = card;
-            tell(Change.CHANGED, card);
+            known.record = record;
+            tell(Change.CHANGED, record);
         }
         return true;
     }
 
     /**
-     * Forgets a card.
+     * Forgets a record.
      *
      * @param name its name; unknown ones are ignored
-     * @param source only if the card came from there
+     * @param source only if the record came from there
      */
     public synchronized void gone(String name, Object source) {
-        final Known known = cards.get(name);
+        final Known known = records.get(name);
         if (known != null && known.source.equals(source)) {
-            cards.remove(name);
-            tell(Change.GONE, known.card);
+            records.remove(name);
+            tell(Change.GONE, known.record);
         }
     }
 
     /**
-     * Forgets cards of one source.
+     * Forgets records of one source.
      *
      * @param source where they came from
      * @param which by their names
      */
     public synchronized void goneFrom(Object source, Predicate<String> which) {
         final List<String> names =
-                cards.keySet().stream().filter(which).toList(); // a copy: the map changes
+                records.keySet().stream().filter(which).toList(); // a copy: the map changes
         names.forEach(name -> gone(name, source));
     }
 
     /**
-     * Forgets cards that were not heard of any more.
+     * Forgets records that were not heard of any more.
      *
      * @param source where they came from
      * @param beforeNs those last heard of before it
      */
     public synchronized void expire(Object source, long beforeNs) {
-        goneFrom(source, name -> cards.get(name).heardNs - beforeNs < 0);
+        goneFrom(source, name -> records.get(name).heardNs - beforeNs < 0);
     }
 
     /**
-     * Takes all cards for heard of now: after a time in which none could be heard.
+     * Takes all records for heard of now: after a time in which none could be heard.
      *
      * @param nowNs now
      */
     public synchronized void refresh(long nowNs) {
-        cards.values().forEach(known -> known.heardNs = nowNs);
+        records.values().forEach(known -> known.heardNs = nowNs);
     }
 
     /**
-     * A card that is known.
+     * A record that is known.
      *
      * @param name its name
      * @return null if there is none
      */
     public synchronized PeerRecord get(String name) {
-        final Known known = cards.get(name);
-        return known == null ? null : known.card;
+        final Known known = records.get(name);
+        return known == null ? null : known.record;
     }
 
     /**
-     * Refuses a card that must not be published.
+     * Refuses a record that must not be published.
      *
-     * @param card to be published
+     * @param record to be published
      * @param present of its name; null if there is none
      * @throws ExchangeException of kind {@code STALE}
      */
-    public static void requireNewer(PeerRecord card, PeerRecord present) {
-        if (present != null && !card.equals(present) && !card.isNewerThan(present)) {
+    public static void requireNewer(PeerRecord record, PeerRecord present) {
+        if (present != null && !record.equals(present) && !record.isNewerThan(present)) {
             throw new ExchangeException(
                     Kind.STALE,
-                    card
+                    record
                             + " cannot replace "
                             + present
                             + ": a start takes a larger incarnation, a registration a larger"
@@ -161,20 +161,20 @@ public final class PeerDirectory {
     public synchronized PeerRecord find(String name, Duration patience) {
         final long deadlineNs = System.nanoTime() + patience.toNanos();
         while (true) {
-            final PeerRecord card = get(name);
-            if (card != null) {
-                return card;
+            final PeerRecord record = get(name);
+            if (record != null) {
+                return record;
             }
             final long leftNs = deadlineNs - System.nanoTime();
             if (leftNs <= 0) {
                 throw new ExchangeException(
                         Kind.NOT_FOUND,
-                        "no card of "
+                        "no record of "
                                 + name
                                 + " within "
                                 + patience.toMillis()
                                 + " ms; known are "
-                                + cards.size()
+                                + records.size()
                                 + " others. Does it run, and publish here?");
             }
             try {
@@ -194,16 +194,18 @@ public final class PeerDirectory {
      * @param listener told
      */
     public synchronized Watch watch(String name, Listener listener) {
-        if (registrations.size() >= MetadataExchange.MAX_CARDS) {
+        if (registrations.size() >= MetadataExchange.MAX_RECORDS) {
             throw new ExchangeException(
                     Kind.CAPACITY,
-                    registrations.size() + " watches, the limit is " + MetadataExchange.MAX_CARDS);
+                    registrations.size()
+                            + " watches, the limit is "
+                            + MetadataExchange.MAX_RECORDS);
         }
         final Registration registration = new Registration(name, listener);
         registrations.add(registration);
-        for (Known known : cards.values()) {
-            if (name == null || name.equals(known.card.name())) {
-                listener.onCard(Change.UP, known.card);
+        for (Known known : records.values()) {
+            if (name == null || name.equals(known.record.name())) {
+                listener.onRecord(Change.UP, known.record);
             }
         }
         return () -> remove(registration);
@@ -213,17 +215,17 @@ public final class PeerDirectory {
         registrations.remove(registration);
     }
 
-    private void tell(Change change, PeerRecord card) {
+    private void tell(Change change, PeerRecord record) {
         for (Registration registration : registrations) {
-            if (registration.name == null || Objects.equals(registration.name, card.name())) {
-                registration.listener.onCard(change, card);
+            if (registration.name == null || Objects.equals(registration.name, record.name())) {
+                registration.listener.onRecord(change, record);
             }
         }
         notifyAll();
     }
 
     /**
-     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     * Records that were ignored because {@value MetadataExchange#MAX_RECORDS} are known.
      *
      * @return since the start
      */

@@ -10,11 +10,11 @@ import java.util.Arrays;
 /**
  * What peers need of one end of transfers in order to reach it. Immutable; equal by content.
  *
- * <p>Cards of one name are ordered: by incarnation, then by generation. So each start of an end
+ * <p>Records of one name are ordered: by incarnation, then by generation. So each start of an end
  * takes a larger incarnation than the one before, and each registration a larger generation.
  */
 public final class PeerRecord {
-    /** Longest encoded card: fits a message of NATS and, as base64, a request of etcd. */
+    /** Longest encoded record: fits a message of NATS and, as base64, a request of etcd. */
     public static final int MAX_BYTES = 512 << 10;
 
     /** Longest name, in bytes of UTF-8. */
@@ -41,8 +41,8 @@ public final class PeerRecord {
      * @param memory what peers may reach
      * @param digest of whatever must be equal at both ends, such as model, cache type and layout;
      *     empty for none
-     * @throws IllegalArgumentException naming the value that cannot be, if an encoded card would be
-     *     longer than {@value #MAX_BYTES} or peers would refuse its memory as too large
+     * @throws IllegalArgumentException naming the value that cannot be, if an encoded record would
+     *     be longer than {@value #MAX_BYTES} or peers would refuse its memory as too large
      */
     public PeerRecord(
             String name,
@@ -60,7 +60,7 @@ public final class PeerRecord {
         this.encoded = PeerRecordCodec.encode(this);
         if (encoded.length > MAX_BYTES) {
             throw new IllegalArgumentException(
-                    "the card of "
+                    "the record of "
                             + name
                             + " takes "
                             + encoded.length
@@ -90,7 +90,7 @@ public final class PeerRecord {
     }
 
     /**
-     * Reads a card.
+     * Reads a record.
      *
      * @param encoded what {@link #encode} returned, here or in another process or version
      * @throws ExchangeException of kind {@code MALFORMED}
@@ -139,7 +139,7 @@ public final class PeerRecord {
     }
 
     /**
-     * Whether it replaces another card of its name.
+     * Whether it replaces another record of its name.
      *
      * @param other of the same name
      * @return true if its incarnation is larger, or equal and its generation is larger

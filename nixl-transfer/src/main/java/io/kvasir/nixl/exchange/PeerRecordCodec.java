@@ -43,11 +43,11 @@ final class PeerRecordCodec {
 
     private PeerRecordCodec() {}
 
-    static byte[] encode(PeerRecord card) {
-        final byte[] name = utf8(card.name());
-        final byte[] digest = utf8(card.digest());
-        final byte[] metadata = card.metadata();
-        final byte[] memory = memory(card);
+    static byte[] encode(PeerRecord record) {
+        final byte[] name = utf8(record.name());
+        final byte[] digest = utf8(record.digest());
+        final byte[] metadata = record.metadata();
+        final byte[] memory = memory(record);
         final ByteBuffer out =
                 ByteBuffer.allocate(
                                 FIELDS_OFFSET
@@ -60,11 +60,11 @@ final class PeerRecordCodec {
                         .order(ByteOrder.LITTLE_ENDIAN);
         out.putInt(MAGIC).putInt(VERSION).putInt(0);
         field(out, NAME, name);
-        out.putShort(INCARNATION).putInt(Long.BYTES).putLong(card.incarnation());
-        out.putShort(GENERATION).putInt(Long.BYTES).putLong(card.generation());
+        out.putShort(INCARNATION).putInt(Long.BYTES).putLong(record.incarnation());
+        out.putShort(GENERATION).putInt(Long.BYTES).putLong(record.generation());
         field(out, METADATA, metadata);
         field(out, DIGEST, digest);
-        field(out, card.memory() instanceof PeerMemory.Pool ? POOL : REGIONS, memory);
+        field(out, record.memory() instanceof PeerMemory.Pool ? POOL : REGIONS, memory);
         out.putInt(CHECKSUM_OFFSET, checksum(out.array()));
         return out.array();
     }
@@ -77,8 +77,8 @@ final class PeerRecordCodec {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    private static byte[] memory(PeerRecord card) {
-        return switch (card.memory()) {
+    private static byte[] memory(PeerRecord record) {
+        return switch (record.memory()) {
             case PeerMemory.Pool pool -> pool(pool);
             case PeerMemory.Regions regions -> regions(regions.regions());
         };
@@ -155,36 +155,40 @@ final class PeerRecordCodec {
         }
     }
 
-    private static int checksum(byte[] card) {
+    private static int checksum(byte[] record) {
         final CRC32C crc = new CRC32C();
-        crc.update(card, FIELDS_OFFSET, card.length - FIELDS_OFFSET);
+        crc.update(record, FIELDS_OFFSET, record.length - FIELDS_OFFSET);
         return (int) crc.getValue();
     }
 
-    static PeerRecord decode(byte[] card) {
-        if (card.length < FIELDS_OFFSET || card.length > PeerRecord.MAX_BYTES) {
+    static PeerRecord decode(byte[] record) {
+        if (record.length < FIELDS_OFFSET || record.length > PeerRecord.MAX_BYTES) {
             throw malformed(
-                    card.length + " bytes, limits " + FIELDS_OFFSET + ".." + PeerRecord.MAX_BYTES);
+                    record.length
+                            + " bytes, limits "
+                            + FIELDS_OFFSET
+                            + ".."
+                            + PeerRecord.MAX_BYTES);
         }
-        final ByteBuffer in = ByteBuffer.wrap(card).order(ByteOrder.LITTLE_ENDIAN);
+        final ByteBuffer in = ByteBuffer.wrap(record).order(ByteOrder.LITTLE_ENDIAN);
         if (in.getInt() != MAGIC) {
-            throw malformed("not a card");
+            throw malformed("not a record");
         }
         final int version = in.getInt();
         if (version != VERSION) {
             throw malformed("version " + version + ", known is " + VERSION);
         }
-        if (in.getInt() != checksum(card)) {
+        if (in.getInt() != checksum(record)) {
             throw malformed("wrong checksum");
         }
         try {
             return fields(in);
         } catch (BufferUnderflowException e) {
             throw new ExchangeException(
-                    Kind.MALFORMED, "a card cannot be read: a field ends too early", e);
+                    Kind.MALFORMED, "a record cannot be read: a field ends too early", e);
         } catch (IllegalArgumentException e) {
             throw new ExchangeException(
-                    Kind.MALFORMED, "a card cannot be read: " + e.getMessage(), e);
+                    Kind.MALFORMED, "a record cannot be read: " + e.getMessage(), e);
         }
     }
 
@@ -310,6 +314,6 @@ final class PeerRecordCodec {
     }
 
     private static ExchangeException malformed(String what) {
-        return new ExchangeException(Kind.MALFORMED, "a card cannot be read: " + what);
+        return new ExchangeException(Kind.MALFORMED, "a record cannot be read: " + what);
     }
 }

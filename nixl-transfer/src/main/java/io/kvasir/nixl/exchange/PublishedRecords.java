@@ -6,60 +6,60 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The cards that an exchange publishes. For implementations; any thread. */
+/** The records that an exchange publishes. For implementations; any thread. */
 public final class PublishedRecords {
-    private final Map<String, PeerRecord> cards = new LinkedHashMap<>();
+    private final Map<String, PeerRecord> records = new LinkedHashMap<>();
 
     /**
-     * Refuses a card that cannot be published here.
+     * Refuses a record that cannot be published here.
      *
-     * @param card to be published
+     * @param record to be published
      * @throws ExchangeException of kind {@code STALE} or {@code CAPACITY}
      */
-    public synchronized void check(PeerRecord card) {
-        final PeerRecord present = cards.get(card.name());
-        PeerDirectory.requireNewer(card, present);
-        if (present == null && cards.size() >= MetadataExchange.MAX_OWN) {
+    public synchronized void check(PeerRecord record) {
+        final PeerRecord present = records.get(record.name());
+        PeerDirectory.requireNewer(record, present);
+        if (present == null && records.size() >= MetadataExchange.MAX_OWN) {
             throw new ExchangeException(
                     Kind.CAPACITY,
-                    cards.size()
-                            + " cards are published here, the limit is "
+                    records.size()
+                            + " records are published here, the limit is "
                             + MetadataExchange.MAX_OWN
                             + "; "
-                            + card.name()
+                            + record.name()
                             + " takes another exchange");
         }
     }
 
     /**
-     * Keeps a card instead of an older one of its name.
+     * Keeps a record instead of an older one of its name.
      *
-     * @param card checked
+     * @param record checked
      * @return false if it was kept already
      */
-    public synchronized boolean put(PeerRecord card) {
-        return !card.equals(cards.put(card.name(), card));
+    public synchronized boolean put(PeerRecord record) {
+        return !record.equals(records.put(record.name(), record));
     }
 
     /**
-     * Takes a card back.
+     * Takes a record back.
      *
      * @param name its name
      * @return null if it was not kept
      */
     public synchronized PeerRecord remove(String name) {
-        return cards.remove(name);
+        return records.remove(name);
     }
 
     /**
-     * Takes a card back if another one supersedes it.
+     * Takes a record back if another one supersedes it.
      *
      * @param other of the same name
      * @return true if it did
      */
     public synchronized boolean removeIfOlderThan(PeerRecord other) {
-        final PeerRecord own = cards.get(other.name());
-        return own != null && other.isNewerThan(own) && cards.remove(own.name(), own);
+        final PeerRecord own = records.get(other.name());
+        return own != null && other.isNewerThan(own) && records.remove(own.name(), own);
     }
 
     /**
@@ -68,6 +68,6 @@ public final class PublishedRecords {
      * @return a copy
      */
     public synchronized List<PeerRecord> all() {
-        return List.copyOf(cards.values());
+        return List.copyOf(records.values());
     }
 }

@@ -4,16 +4,16 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What all exchanges answer from the cards that they know. For implementations, which feed {@link
+ * What all exchanges answer from the records that they know. For implementations, which feed {@link
  * #view} with what they hear. Any thread.
  */
 public abstract class ViewedExchange implements MetadataExchange {
-    /** The cards that are known. */
+    /** The records that are known. */
     protected final PeerDirectory view = new PeerDirectory();
 
     private final AtomicLong malformed = new AtomicLong();
 
-    /** Knows no card yet. */
+    /** Knows no record yet. */
     protected ViewedExchange() {}
 
     @Override
@@ -32,7 +32,7 @@ public abstract class ViewedExchange implements MetadataExchange {
     }
 
     /**
-     * What was heard and could not be read: values that are no cards, questions and answers that
+     * What was heard and could not be read: values that are no records, questions and answers that
      * are none.
      *
      * @return count since the start
@@ -42,7 +42,7 @@ public abstract class ViewedExchange implements MetadataExchange {
     }
 
     /**
-     * Cards that were ignored because {@value MetadataExchange#MAX_CARDS} are known.
+     * Records that were ignored because {@value MetadataExchange#MAX_RECORDS} are known.
      *
      * @return count since the start
      */

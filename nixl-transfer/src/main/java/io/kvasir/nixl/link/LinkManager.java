@@ -15,13 +15,13 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.random.RandomGenerator;
 
 /**
- * Keeps links to named peers up: waits for their cards, links, and when a link is lost gives it up
- * and links again from the newest card, with pauses that grow to a cap, until it is closed.
+ * Keeps links to named peers up: waits for their records, links, and when a link is lost gives it
+ * up and links again from the newest record, with pauses that grow to a cap, until it is closed.
  *
  * <p>A link is lost when a transfer over it has failed, when the peer is gone from the exchange,
- * and when a newer card of it has come. The peer's card is tried again even if it is the same: not
- * every failure is a death. Pauses begin anew with another card, and after a link that has moved
- * something.
+ * and when a newer record of it has come. The peer's record is tried again even if it is the same:
+ * not every failure is a death. Pauses begin anew with another record, and after a link that has
+ * moved something.
  *
  * <p>One thread does it for all links: that of {@link #start}, or the embedder's. It never waits
  * for the engine.
@@ -42,7 +42,7 @@ public final class LinkManager implements AutoCloseable {
      * Makes a keeper that somebody else runs: call {@link #doWork} over and over from one thread,
      * not that of the engine.
      *
-     * @param exchange knows the peers' cards; stays the caller's
+     * @param exchange knows the peers' records; stays the caller's
      * @param engine makes links; stays the caller's, and outlives this
      * @param config limits
      * @param clock time of pauses
@@ -64,7 +64,7 @@ public final class LinkManager implements AutoCloseable {
     /**
      * Makes a keeper with a daemon thread of its own.
      *
-     * @param exchange knows the peers' cards; stays the caller's
+     * @param exchange knows the peers' records; stays the caller's
      * @param engine makes links; stays the caller's, and outlives this
      * @param config limits
      * @return running
@@ -91,8 +91,8 @@ public final class LinkManager implements AutoCloseable {
      * Keeps a link to a peer, whether it runs already or not. One link a peer: a transport knows a
      * peer once.
      *
-     * @param peer name of its card
-     * @param digest what its card's digest must be; empty accepts all
+     * @param peer name of its record
+     * @param digest what its record's digest must be; empty accepts all
      * @param listener told of states
      * @return connecting
      * @throws IllegalArgumentException if a link to it is kept already

@@ -15,17 +15,17 @@ import java.util.concurrent.atomic.AtomicLong;
  * thread moves it.
  *
  * <pre>
- *              card known               linked
+ *              record known               linked
  *   CONNECTING ----------&gt; CONNECTING ---------&gt; UP
- *       ^                      |                 |  transfer failed, peer gone, newer card
+ *       ^                      |                 |  transfer failed, peer gone, newer record
  *       |  pause over,         v  refused        v
- *       +--- card known ---- LOST(why) &lt;---------+        close: CLOSED, from anywhere
+ *       +--- record known ---- LOST(why) &lt;---------+        close: CLOSED, from anywhere
  * </pre>
  */
 public final class ManagedLink implements AutoCloseable {
     /** How it stands with the peer. */
     public enum State {
-        /** Its card is looked for, or the link is being made. */
+        /** Its record is looked for, or the link is being made. */
         CONNECTING,
         /** {@link ManagedLink#linked} gives the link. */
         UP,
@@ -52,15 +52,15 @@ public final class ManagedLink implements AutoCloseable {
      * A link that is up.
      *
      * @param link for transfers
-     * @param card what it was made from: says where the peer's blocks lie
+     * @param record what it was made from: says where the peer's blocks lie
      */
-    public record Linked(KvLink link, PeerRecord card) {}
+    public record Linked(KvLink link, PeerRecord record) {}
 
     /** State, reason and link change together. */
     private record Standing(State state, String why, Linked linked, long sinceNs) {}
 
     private enum Step {
-        /** Waits for a card, and for the pause to be over. */
+        /** Waits for a record, and for the pause to be over. */
         WAITING,
         /** The engine makes a link. */
         LINKING,
@@ -98,15 +98,15 @@ public final class ManagedLink implements AutoCloseable {
         this.digest = digest;
         this.listener = listener;
         notBeforeNs = nowNs;
-        standing = new Standing(State.CONNECTING, "no card of " + peer + " yet", null, nowNs);
+        standing = new Standing(State.CONNECTING, "no record of " + peer + " yet", null, nowNs);
     }
 
     void watch(MetadataExchange exchange) {
         watch =
                 exchange.watch(
                         peer,
-                        (change, card) -> {
-                            latest = change == Change.GONE ? null : card;
+                        (change, record) -> {
+                            latest = change == Change.GONE ? null : record;
                             keeper.wake();
                         });
     }
@@ -116,7 +116,7 @@ public final class ManagedLink implements AutoCloseable {
     /**
      * Whom it leads to.
      *
-     * @return the name that its card is published under
+     * @return the name that its record is published under
      */
     public String peer() {
         return peer;
@@ -141,7 +141,7 @@ public final class ManagedLink implements AutoCloseable {
     }
 
     /**
-     * The link and the card that it was made from, for transfers. A transfer over a link that is
+     * The link and the record that it was made from, for transfers. A transfer over a link that is
      * lost meanwhile fails with a reason.
      *
      * @return what was up a moment ago
@@ -234,20 +234,20 @@ public final class ManagedLink implements AutoCloseable {
             step = Step.ENDED;
             return;
         }
-        final PeerRecord card = latest;
-        if (card == null) {
+        final PeerRecord record = latest;
+        if (record == null) {
             return;
         }
-        final boolean fresh = !card.equals(used);
+        final boolean fresh = !record.equals(used);
         if (!fresh && nowNs - notBeforeNs < 0) {
             return;
         }
-        used = card;
+        used = record;
         failuresInARow = fresh ? 0 : failuresInARow;
         try {
-            card.requireCompatible(digest);
-            stand(State.CONNECTING, "makes a link of " + card, nowNs);
-            linking = keeper.engine().link(card.metadata(), card.memory().descriptors());
+            record.requireCompatible(digest);
+            stand(State.CONNECTING, "makes a link of " + record, nowNs);
+            linking = keeper.engine().link(record.metadata(), record.memory().descriptors());
             step = Step.LINKING;
         } catch (ExchangeException | IllegalArgumentException e) {
             fail(e.getMessage(), nowNs);
@@ -271,15 +271,15 @@ public final class ManagedLink implements AutoCloseable {
     }
 
     private void loseIfDue(long nowNs) {
-        final PeerRecord card = latest;
+        final PeerRecord record = latest;
         if (closed) {
             stand(State.CLOSED, "closed", nowNs);
         } else if (!link.isUp()) {
             lose(link.lostBecause(), nowNs);
-        } else if (card == null) {
+        } else if (record == null) {
             lose(peer + " is gone from the exchange", nowNs);
-        } else if (!card.equals(used)) {
-            lose(card + " has replaced " + used, nowNs);
+        } else if (!record.equals(used)) {
+            lose(record + " has replaced " + used, nowNs);
         } else {
             return;
         }

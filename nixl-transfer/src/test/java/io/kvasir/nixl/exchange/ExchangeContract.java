@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.Cards.Heard;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
+import io.kvasir.nixl.exchange.Records.Heard;
 import io.kvasir.testsupport.Signals;
 
 import org.junit.jupiter.api.AfterEach;
@@ -22,14 +22,14 @@ import java.util.List;
 /** What every exchange promises, tried with real parts. */
 public abstract class ExchangeContract {
     /** Longest wait for what should come soon. */
-    protected static final Duration PATIENCE = Duration.ofSeconds(Cards.PATIENCE_SECONDS);
+    protected static final Duration PATIENCE = Duration.ofSeconds(Records.PATIENCE_SECONDS);
 
     private final List<MetadataExchange> opened = new ArrayList<>();
 
-    /** A new one, which finds the cards of all that were opened in this test. */
+    /** A new one, which finds the records of all that were opened in this test. */
     protected abstract MetadataExchange open() throws Exception;
 
-    /** Starts {@link CardOwner#serve} in another process. */
+    /** Starts {@link RecordOwner#serve} in another process. */
     protected abstract Process startOwner(String name, long incarnation) throws Exception;
 
     /** Tells an exchange the line that the owner has printed. */
@@ -53,26 +53,26 @@ public abstract class ExchangeContract {
     }
 
     @Test
-    void aPublishedCardIsFoundWithAllItsBytes() throws Exception {
+    void aPublishedRecordIsFoundWithAllItsBytes() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        final PeerRecord card = Cards.card("prefill/0 ä.*>", 5, 1);
-        a.publish(card);
-        a.publish(card);
-        assertEquals(card, b.find("prefill/0 ä.*>", PATIENCE));
-        assertEquals(card, a.find("prefill/0 ä.*>", PATIENCE));
+        final PeerRecord record = Records.record("prefill/0 ä.*>", 5, 1);
+        a.publish(record);
+        a.publish(record);
+        assertEquals(record, b.find("prefill/0 ä.*>", PATIENCE));
+        assertEquals(record, a.find("prefill/0 ä.*>", PATIENCE));
     }
 
     @Test
-    void theLargestCardFits() throws Exception {
+    void theLargestRecordFits() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
         final byte[] metadata = new byte[PeerRecord.MAX_BYTES - 200];
-        final PeerRecord card =
+        final PeerRecord record =
                 new PeerRecord(
-                        "large", 1, 1, metadata, new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
-        a.publish(card);
-        assertEquals(card, b.find("large", PATIENCE));
+                        "large", 1, 1, metadata, new PeerMemory.Pool(Records.LAYOUT, 4096), "");
+        a.publish(record);
+        assertEquals(record, b.find("large", PATIENCE));
     }
 
     @Test
@@ -90,13 +90,13 @@ public abstract class ExchangeContract {
         final Heard all = new Heard();
         b.watch("a", one);
         b.watch(null, all);
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         assertEquals("UP a 1.1", one.next());
-        a.publish(Cards.card("a", 1, 2));
+        a.publish(Records.record("a", 1, 2));
         assertEquals("CHANGED a 1.2", one.next());
         a.withdraw("a");
         assertEquals("GONE a 1.2", one.next());
-        a.publish(Cards.card("other", 1, 1));
+        a.publish(Records.record("other", 1, 1));
         assertEquals("UP a 1.1", all.next());
         assertEquals("CHANGED a 1.2", all.next());
         assertEquals("GONE a 1.2", all.next());
@@ -108,7 +108,7 @@ public abstract class ExchangeContract {
     void aLateWatcherHearsOfWhatIsThereAndAClosedOneOfNothing() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
         final Heard late = new Heard();
         final Heard closed = new Heard();
@@ -119,7 +119,7 @@ public abstract class ExchangeContract {
         }
         b.watch("a", late);
         assertEquals("UP a 1.1", late.next());
-        a.publish(Cards.card("a", 1, 2));
+        a.publish(Records.record("a", 1, 2));
         assertEquals("CHANGED a 1.2", late.next());
         assertEquals("UP a 1.1", closed.next());
         assertEquals(0, closed.waiting());
@@ -133,22 +133,23 @@ public abstract class ExchangeContract {
         final MetadataExchange witness = open();
         final Heard heard = new Heard();
         witness.watch("a", heard);
-        old.publish(Cards.card("a", 1, 7));
+        old.publish(Records.record("a", 1, 7));
         assertEquals("UP a 1.7", heard.next());
-        young.publish(Cards.card("a", 2, 1));
+        young.publish(Records.record("a", 2, 1));
         assertEquals("CHANGED a 2.1", heard.next());
         final Heard atOld = new Heard();
         old.watch("a", atOld);
         for (String event = atOld.next(); !event.endsWith(" a 2.1"); event = atOld.next()) {
             assertEquals("UP a 1.7", event);
         }
-        refused(Kind.STALE, "1.8", () -> old.publish(Cards.card("a", 1, 8)));
-        refused(Kind.STALE, "2.0", () -> young.publish(Cards.card("a", 2, 0)));
+        refused(Kind.STALE, "1.8", () -> old.publish(Records.record("a", 1, 8)));
+        refused(Kind.STALE, "2.0", () -> young.publish(Records.record("a", 2, 0)));
         final PeerRecord sameNumbers =
-                new PeerRecord("a", 2, 1, new byte[9], new PeerMemory.Pool(Cards.LAYOUT, 4096), "");
+                new PeerRecord(
+                        "a", 2, 1, new byte[9], new PeerMemory.Pool(Records.LAYOUT, 4096), "");
         refused(Kind.STALE, "2.1", () -> young.publish(sameNumbers));
         old.withdraw("a");
-        assertEquals(Cards.card("a", 2, 1), witness.find("a", PATIENCE));
+        assertEquals(Records.record("a", 2, 1), witness.find("a", PATIENCE));
         assertEquals(0, heard.waiting());
     }
 
@@ -157,30 +158,30 @@ public abstract class ExchangeContract {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
         for (int i = 0; i < MetadataExchange.MAX_OWN; i++) {
-            a.publish(Cards.card("n" + i, 1, 1));
+            a.publish(Records.record("n" + i, 1, 1));
         }
-        refused(Kind.CAPACITY, "64", () -> a.publish(Cards.card("one more", 1, 1)));
+        refused(Kind.CAPACITY, "64", () -> a.publish(Records.record("one more", 1, 1)));
         for (int i = 0; i < MetadataExchange.MAX_OWN; i++) {
             assertEquals("n" + i, b.find("n" + i, PATIENCE).name());
         }
     }
 
     @Test
-    void aClosedExchangeTakesItsCardsBack() throws Exception {
+    void aClosedExchangeTakesItsRecordsBack() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
         final Heard heard = new Heard();
         b.watch(null, heard);
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         assertEquals("UP a 1.1", heard.next());
         a.close();
         a.close();
         assertEquals("GONE a 1.1", heard.next());
-        assertThrows(ExchangeException.class, () -> a.publish(Cards.card("a", 1, 2)));
+        assertThrows(ExchangeException.class, () -> a.publish(Records.record("a", 1, 2)));
     }
 
     @Test
-    void theCardOfAKilledProcessGoesAwayAndItsSuccessorComes() throws Exception {
+    void theRecordOfAKilledProcessGoesAwayAndItsSuccessorComes() throws Exception {
         final MetadataExchange a = open();
         final Heard heard = new Heard();
         a.watch("mortal", heard);
@@ -203,7 +204,7 @@ public abstract class ExchangeContract {
     }
 
     @Test
-    void theCardOfAStoppedProcessGoesAwayAndComesBackWithIt() throws Exception {
+    void theRecordOfAStoppedProcessGoesAwayAndComesBackWithIt() throws Exception {
         final MetadataExchange a = open();
         final Heard heard = new Heard();
         a.watch("sleeper", heard);

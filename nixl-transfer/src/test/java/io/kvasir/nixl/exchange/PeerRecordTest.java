@@ -26,20 +26,20 @@ import java.util.zip.CRC32C;
 class PeerRecordTest {
     private static final byte[] METADATA = {1, 2, 3};
 
-    private static PeerRecord card(PeerMemory memory) {
+    private static PeerRecord record(PeerMemory memory) {
         return new PeerRecord("prefill-ä", 17, 3, METADATA, memory, "model-x");
     }
 
-    private static byte[] sealed(byte[] card) {
+    private static byte[] sealed(byte[] record) {
         final CRC32C crc = new CRC32C();
-        crc.update(card, 12, card.length - 12);
-        ByteBuffer.wrap(card).order(ByteOrder.LITTLE_ENDIAN).putInt(8, (int) crc.getValue());
-        return card;
+        crc.update(record, 12, record.length - 12);
+        ByteBuffer.wrap(record).order(ByteOrder.LITTLE_ENDIAN).putInt(8, (int) crc.getValue());
+        return record;
     }
 
-    private static String malformed(byte[] card) {
+    private static String malformed(byte[] record) {
         final ExchangeException refusal =
-                assertThrows(ExchangeException.class, () -> PeerRecord.decode(card));
+                assertThrows(ExchangeException.class, () -> PeerRecord.decode(record));
         assertEquals(Kind.MALFORMED, refusal.kind());
         return refusal.getMessage();
     }
@@ -51,7 +51,8 @@ class PeerRecordTest {
                         List.of(
                                 new Group(Order.KEYS_AND_VALUES_APART, 16, 4, 1024),
                                 new Group(Order.BLOCK_MAJOR, 8, 2, 4096)));
-        final PeerRecord read = PeerRecord.decode(card(new PeerMemory.Pool(layout, 8192)).encode());
+        final PeerRecord read =
+                PeerRecord.decode(record(new PeerMemory.Pool(layout, 8192)).encode());
 
         assertEquals("prefill-ä", read.name());
         assertEquals(17, read.incarnation());
@@ -61,15 +62,15 @@ class PeerRecordTest {
         final PeerMemory.Pool pool = (PeerMemory.Pool) read.memory();
         assertEquals(layout.groups(), pool.layout().groups());
         assertEquals(layout.regions(8192), read.memory().regions());
-        assertEquals(read, card(new PeerMemory.Pool(layout, 8192)));
+        assertEquals(read, record(new PeerMemory.Pool(layout, 8192)));
     }
 
     @Test
     void aPoolOnAGpuComesBackWhereItLies() {
         final KvLayout.Site site = new KvLayout.Site(NixlMemory.VRAM, 5, 1L << 40);
         final PeerRecord read =
-                PeerRecord.decode(card(new PeerMemory.Pool(Cards.LAYOUT, site)).encode());
-        assertEquals(Cards.LAYOUT.regions(site), read.memory().regions());
+                PeerRecord.decode(record(new PeerMemory.Pool(Records.LAYOUT, site)).encode());
+        assertEquals(Records.LAYOUT.regions(site), read.memory().regions());
         assertEquals(NixlMemory.VRAM, read.memory().descriptors().memory());
     }
 
@@ -79,34 +80,34 @@ class PeerRecordTest {
                 List.of(
                         new KvRegion("layer 0", 0, NixlMemory.VRAM, 1, 4096, 100, 128, 7),
                         new KvRegion("layer 1", 2, NixlMemory.VRAM, 0, 1L << 40, 200, 200, 9));
-        final PeerRecord read = PeerRecord.decode(card(new PeerMemory.Regions(regions)).encode());
+        final PeerRecord read = PeerRecord.decode(record(new PeerMemory.Regions(regions)).encode());
         assertEquals(regions, read.memory().regions());
         assertEquals(16, read.memory().descriptors().count());
     }
 
     @Test
     void fieldsOfLaterWritersAreSkipped() {
-        final byte[] known = Cards.card("a", 1, 1).encode();
+        final byte[] known = Records.record("a", 1, 1).encode();
         final byte[] later = Arrays.copyOf(known, known.length + 9);
         ByteBuffer.wrap(later)
                 .order(ByteOrder.LITTLE_ENDIAN)
                 .position(known.length)
                 .putShort((short) 999)
                 .putInt(3);
-        assertEquals(Cards.card("a", 1, 1), PeerRecord.decode(sealed(later)));
+        assertEquals(Records.record("a", 1, 1), PeerRecord.decode(sealed(later)));
     }
 
     @Test
     void aLaterVersionIsNamed() {
-        final byte[] card = Cards.card("a", 1, 1).encode();
-        card[4] = 2;
-        assertTrue(malformed(card).contains("version 2, known is 1"));
+        final byte[] record = Records.record("a", 1, 1).encode();
+        record[4] = 2;
+        assertTrue(malformed(record).contains("version 2, known is 1"));
     }
 
     @Test
-    void brokenCardsAreRefusedWhateverIsBrokenInThem() {
+    void brokenRecordsAreRefusedWhateverIsBrokenInThem() {
         final Random random = new Random(Seeds.next("brokenCards"));
-        final byte[] whole = Cards.card("a", 1, 1).encode();
+        final byte[] whole = Records.record("a", 1, 1).encode();
         for (int length = 0; length < whole.length; length++) {
             malformed(Arrays.copyOf(whole, length));
         }
@@ -125,22 +126,22 @@ class PeerRecordTest {
     }
 
     @Test
-    void cardsAreOrderedByIncarnationThenGeneration() {
-        assertTrue(Cards.card("a", 2, 0).isNewerThan(Cards.card("a", 1, 9)));
-        assertTrue(Cards.card("a", 2, 1).isNewerThan(Cards.card("a", 2, 0)));
-        assertFalse(Cards.card("a", 2, 1).isNewerThan(Cards.card("a", 2, 1)));
-        assertFalse(Cards.card("a", 1, 9).isNewerThan(Cards.card("a", 2, 0)));
+    void recordsAreOrderedByIncarnationThenGeneration() {
+        assertTrue(Records.record("a", 2, 0).isNewerThan(Records.record("a", 1, 9)));
+        assertTrue(Records.record("a", 2, 1).isNewerThan(Records.record("a", 2, 0)));
+        assertFalse(Records.record("a", 2, 1).isNewerThan(Records.record("a", 2, 1)));
+        assertFalse(Records.record("a", 1, 9).isNewerThan(Records.record("a", 2, 0)));
     }
 
     @Test
     void whatIsTooLargeIsRefusedWithItsLimit() {
-        final PeerMemory memory = new PeerMemory.Pool(Cards.LAYOUT, 4096);
+        final PeerMemory memory = new PeerMemory.Pool(Records.LAYOUT, 4096);
         assertRefused("524288", () -> new PeerRecord("a", 1, 1, new byte[600_000], memory, ""));
         assertRefused("1..200", () -> new PeerRecord("", 1, 1, METADATA, memory, ""));
         assertRefused("1..200", () -> new PeerRecord("n".repeat(201), 1, 1, METADATA, memory, ""));
         final KvLayout vast = KvLayout.of(Order.LAYER_MAJOR, 1, 70_000, 16);
-        assertRefused("65536", () -> card(new PeerMemory.Pool(vast, 4096)));
-        assertRefused("is no address", () -> new PeerMemory.Pool(Cards.LAYOUT, 100));
+        assertRefused("65536", () -> record(new PeerMemory.Pool(vast, 4096)));
+        assertRefused("is no address", () -> new PeerMemory.Pool(Records.LAYOUT, 100));
     }
 
     private static void assertRefused(String part, Runnable call) {
@@ -151,11 +152,11 @@ class PeerRecordTest {
 
     @Test
     void aPeerOfAnotherModelIsRefusedByName() {
-        final PeerRecord card = card(new PeerMemory.Pool(Cards.LAYOUT, 4096));
-        card.requireCompatible("");
-        card.requireCompatible("model-x");
+        final PeerRecord record = record(new PeerMemory.Pool(Records.LAYOUT, 4096));
+        record.requireCompatible("");
+        record.requireCompatible("model-x");
         final ExchangeException refusal =
-                assertThrows(ExchangeException.class, () -> card.requireCompatible("model-y"));
+                assertThrows(ExchangeException.class, () -> record.requireCompatible("model-y"));
         assertEquals(Kind.INCOMPATIBLE, refusal.kind());
         assertTrue(refusal.getMessage().contains("prefill-ä"), refusal.getMessage());
     }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.Cards.Heard;
+import io.kvasir.nixl.exchange.Records.Heard;
 import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.Test;
@@ -13,7 +13,7 @@ import java.time.Duration;
 
 /** What exchanges promise that have a server between. */
 public abstract class ServedExchangeContract extends ExchangeContract {
-    /** How long cards outlive their owners. */
+    /** How long records outlive their owners. */
     protected static final Duration TTL = Duration.ofSeconds(3);
 
     private static final Duration IMPATIENCE = Duration.ofMillis(500);
@@ -28,19 +28,19 @@ public abstract class ServedExchangeContract extends ExchangeContract {
     protected abstract MetadataExchange open(Duration timeout) throws Exception;
 
     @Test
-    void aRestartOfTheServerCostsNoCard() throws Exception {
+    void aRestartOfTheServerCostsNoRecord() throws Exception {
         restart(false);
     }
 
     @Test
-    void aServerThatHasLostEverythingGetsTheCardsAgain() throws Exception {
+    void aServerThatHasLostEverythingGetsTheRecordsAgain() throws Exception {
         restart(true);
     }
 
     private void restart(boolean empty) throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
         final Heard heard = new Heard();
         b.watch("later", heard);
@@ -53,17 +53,17 @@ public abstract class ServedExchangeContract extends ExchangeContract {
             server().forget();
         }
         server().start();
-        publishWhenItIsBack(a, Cards.card("later", 1, 1), deadlineNs);
+        publishWhenItIsBack(a, Records.record("later", 1, 1), deadlineNs);
         assertEquals("UP later 1.1", heard.next());
-        assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
+        assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 
     @Test
-    void aServerThatHangsIsMissedAndCostsNoCard() throws Exception {
+    void aServerThatHangsIsMissedAndCostsNoRecord() throws Exception {
         final MetadataExchange a = open(IMPATIENCE);
         final MetadataExchange b = open(IMPATIENCE);
-        final PeerRecord later = Cards.card("later", 1, 1);
-        a.publish(Cards.card("a", 1, 1));
+        final PeerRecord later = Records.record("later", 1, 1);
+        a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
         final Heard heard = new Heard();
         b.watch("later", heard);
@@ -82,7 +82,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         }
         publishWhenItIsBack(a, later, deadlineNs);
         assertEquals("UP later 1.1", heard.next());
-        assertEquals(Cards.card("a", 1, 1), open().find("a", PATIENCE));
+        assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 
     private void awaitMissed(MetadataExchange exchange, long before, long deadlineNs)
@@ -95,10 +95,10 @@ public abstract class ServedExchangeContract extends ExchangeContract {
 
     /** Publishes as soon as it can be done. */
     protected static void publishWhenItIsBack(
-            MetadataExchange exchange, PeerRecord card, long deadlineNs) throws Exception {
+            MetadataExchange exchange, PeerRecord record, long deadlineNs) throws Exception {
         while (true) {
             try {
-                exchange.publish(card);
+                exchange.publish(record);
                 return;
             } catch (ExchangeException e) {
                 assertEquals(ExchangeException.Kind.UNAVAILABLE, e.kind());

@@ -3,7 +3,7 @@ package io.kvasir.nixl.link;
 import io.kvasir.nixl.engine.LocalBlocks;
 import io.kvasir.nixl.engine.Transfer;
 import io.kvasir.nixl.engine.TransferEngine;
-import io.kvasir.nixl.exchange.CardOwner;
+import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.zmq.SideChannelExchange;
 import io.kvasir.nixl.link.ManagedLink.Linked;
 import io.kvasir.nixl.link.ManagedLink.State;
@@ -102,7 +102,7 @@ public final class KeptPeers implements AutoCloseable {
     private void startPeer() throws IOException {
         incarnation++;
         peer =
-                CardOwner.start(
+                RecordOwner.start(
                         PublishedPeer.class,
                         List.of(
                                 kind,
@@ -201,11 +201,11 @@ public final class KeptPeers implements AutoCloseable {
             check(
                     Loopbacks.isFilled(
                             pool.block(pool.regions().getFirst(), i),
-                            PublishedPeer.seed(linked.card().incarnation(), from[i])),
-                    "bytes of block " + from[i] + " of " + linked.card());
+                            PublishedPeer.seed(linked.record().incarnation(), from[i])),
+                    "bytes of block " + from[i] + " of " + linked.record());
         }
         done++;
-        return linked.card().incarnation() == incarnation;
+        return linked.record().incarnation() == incarnation;
     }
 
     private void endsClean(int rounds) throws InterruptedException, IOException {

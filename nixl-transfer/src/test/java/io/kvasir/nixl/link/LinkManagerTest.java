@@ -11,10 +11,10 @@ import io.kvasir.nixl.engine.LocalBlocks;
 import io.kvasir.nixl.engine.Transfer;
 import io.kvasir.nixl.engine.TransferConfig;
 import io.kvasir.nixl.engine.TransferEngine;
-import io.kvasir.nixl.exchange.Cards;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.PeerMemory;
 import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.link.ManagedLink.State;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.ScriptedTransport;
@@ -92,7 +92,7 @@ class LinkManagerTest {
     }
 
     private void up() {
-        exchange.publish(Cards.card("peer", 1, 1));
+        exchange.publish(Records.record("peer", 1, 1));
         work();
         assertEquals(State.UP, link.state());
         told.clear();
@@ -100,7 +100,7 @@ class LinkManagerTest {
 
     private Transfer pull(KvLink over) {
         final CompletableFuture<LocalBlocks> own =
-                engine.local(new PeerMemory.Pool(Cards.LAYOUT, 4096).descriptors());
+                engine.local(new PeerMemory.Pool(Records.LAYOUT, 4096).descriptors());
         engine.doWork();
         final Transfer transfer = new Transfer().pull(own.join(), over).add(0, 0);
         assertTrue(engine.submit(transfer));
@@ -109,17 +109,17 @@ class LinkManagerTest {
     }
 
     @Test
-    void itWaitsForTheCardAndThenLinksAtOnce() {
+    void itWaitsForTheRecordAndThenLinksAtOnce() {
         workAfter(1_000);
         assertEquals(State.CONNECTING, link.state());
         final KvTransportException refusal = assertThrows(KvTransportException.class, link::link);
         assertEquals(KvTransportException.Kind.PEER_LOST, refusal.kind());
-        assertTrue(refusal.getMessage().contains("no card of peer"), refusal.getMessage());
-        exchange.publish(Cards.card("peer", 1, 1));
+        assertTrue(refusal.getMessage().contains("no record of peer"), refusal.getMessage());
+        exchange.publish(Records.record("peer", 1, 1));
         work();
         assertEquals(List.of("CONNECTING makes a link of PeerRecord[peer, 1.1]", "UP "), told);
         assertTrue(link.link().isUp());
-        assertEquals(Cards.card("peer", 1, 1), link.linked().card());
+        assertEquals(Records.record("peer", 1, 1), link.linked().record());
         assertEquals(1, link.handshakes());
         assertEquals(0, link.failures());
         nowNs += 7;
@@ -150,10 +150,10 @@ class LinkManagerTest {
     }
 
     @Test
-    void pausesDoubleToTheirCapAndBeginAnewWithAnotherCard() {
+    void pausesDoubleToTheirCapAndBeginAnewWithAnotherRecord() {
         transport.connectFails =
                 new KvTransportException(KvTransportException.Kind.BAD_METADATA, "not yet");
-        exchange.publish(Cards.card("peer", 1, 1));
+        exchange.publish(Records.record("peer", 1, 1));
         work();
         assertEquals(1, link.failures());
         long failures = 1;
@@ -164,7 +164,7 @@ class LinkManagerTest {
             assertEquals(++failures, link.failures());
         }
         assertEquals("LOST not yet", told.getLast());
-        exchange.publish(Cards.card("peer", 1, 2));
+        exchange.publish(Records.record("peer", 1, 2));
         work();
         assertEquals(++failures, link.failures());
         workAfter(10);
@@ -223,17 +223,17 @@ class LinkManagerTest {
         assertTrue(transport.peers.isEmpty());
         workAfter(100_000);
         assertEquals(State.LOST, link.state());
-        exchange.publish(Cards.card("peer", 1, 1));
+        exchange.publish(Records.record("peer", 1, 1));
         work();
         assertEquals(State.UP, link.state());
     }
 
     @Test
-    void aNewerCardReplacesTheLinkAtOnceAndWhatMovesOverTheOldOneFails() {
+    void aNewerRecordReplacesTheLinkAtOnceAndWhatMovesOverTheOldOneFails() {
         up();
         final KvLink old = link.link();
         final Transfer transfer = pull(old);
-        exchange.publish(Cards.card("peer", 1, 2));
+        exchange.publish(Records.record("peer", 1, 2));
         work();
         assertEquals(Transfer.State.FAILED, transfer.state());
         assertEquals(
@@ -243,11 +243,11 @@ class LinkManagerTest {
                         "UP "),
                 told);
         assertFalse(old.isUp());
-        assertEquals(Cards.card("peer", 1, 2), link.linked().card());
+        assertEquals(Records.record("peer", 1, 2), link.linked().record());
     }
 
     @Test
-    void aCardOfAnotherModelIsRefusedByNameUntilABetterOneComes() {
+    void aRecordOfAnotherModelIsRefusedByNameUntilABetterOneComes() {
         final ManagedLink picky = keeper.keep("picky", "model-y", (kept, state, why) -> {});
         exchange.publish(withDigest(1, "model-x"));
         work();
@@ -262,7 +262,7 @@ class LinkManagerTest {
     }
 
     private static PeerRecord withDigest(long incarnation, String digest) {
-        final PeerMemory memory = new PeerMemory.Pool(Cards.LAYOUT, 4096);
+        final PeerMemory memory = new PeerMemory.Pool(Records.LAYOUT, 4096);
         return new PeerRecord("picky", incarnation, 1, new byte[] {'p'}, memory, digest);
     }
 
@@ -270,7 +270,7 @@ class LinkManagerTest {
     void memoryThatCannotBePreparedLeavesNoPeerBehind() {
         transport.prepareFails =
                 new KvTransportException(KvTransportException.Kind.INVALID, "no such memory");
-        exchange.publish(Cards.card("peer", 1, 1));
+        exchange.publish(Records.record("peer", 1, 1));
         work();
         assertEquals("no such memory", link.why());
         assertTrue(transport.peers.isEmpty());

@@ -2,9 +2,9 @@ package io.kvasir.nixl.link;
 
 import io.kvasir.nixl.engine.TransferConfig;
 import io.kvasir.nixl.engine.TransferEngine;
-import io.kvasir.nixl.exchange.CardOwner;
 import io.kvasir.nixl.exchange.PeerMemory;
 import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.zmq.SideChannelConfig;
 import io.kvasir.nixl.exchange.zmq.SideChannelExchange;
 import io.kvasir.nixl.loopback.LoopbackConfig;
@@ -23,7 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 
 /**
- * A process whose blocks can be pulled and whose card can be found: arguments are kind of
+ * A process whose blocks can be pulled and whose record can be found: arguments are kind of
  * transport, incarnation, port of the side channel and folder. Block {@code b} holds what {@link
  * Loopbacks#fill} makes of {@link #seed}. Ends with its input.
  */
@@ -77,7 +77,7 @@ final class PublishedPeer {
             final byte[] metadata = engine.call(KvTransport::metadata).join();
             final SideChannelExchange exchange =
                     new SideChannelExchange(HOST, Integer.parseInt(args[2]), CONFIG);
-            CardOwner.serve(
+            RecordOwner.serve(
                     exchange,
                     Integer.toString(exchange.port()),
                     new PeerRecord(

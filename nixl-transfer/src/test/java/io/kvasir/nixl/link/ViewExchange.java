@@ -11,9 +11,9 @@ final class ViewExchange implements MetadataExchange {
     private final PeerDirectory view = new PeerDirectory();
 
     @Override
-    public void publish(PeerRecord card) {
-        PeerDirectory.requireNewer(card, view.get(card.name()));
-        view.offer(card, this, 0);
+    public void publish(PeerRecord record) {
+        PeerDirectory.requireNewer(record, view.get(record.name()));
+        view.offer(record, this, 0);
     }
 
     @Override

@@ -28,7 +28,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * What cards need of etcd 3.4 and later, over its JSON gateway: numbers of 64 bits are strings,
+ * What records need of etcd 3.4 and later, over its JSON gateway: numbers of 64 bits are strings,
  * keys and values are base64, and what is zero or false is left out. Any thread.
  *
  * @see <a href="https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/">the gateway</a>
@@ -99,7 +99,7 @@ final class EtcdClient implements AutoCloseable {
         final ObjectNode body = json.createObjectNode();
         body.put("key", base64(config.prefix()));
         body.put("range_end", rangeEnd());
-        body.put("limit", Integer.toString(MetadataExchange.MAX_CARDS));
+        body.put("limit", Integer.toString(MetadataExchange.MAX_RECORDS));
         final JsonNode answer = call("/v3/kv/range", body);
         return new Range(answer.path("header").path("revision").asLong(), entries(answer));
     }

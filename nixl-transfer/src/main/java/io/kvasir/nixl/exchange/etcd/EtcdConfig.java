@@ -9,8 +9,8 @@ import java.util.List;
  *
  * @param endpoints of the cluster's members, such as {@code http://etcd-0:2379}; the next is taken
  *     when one fails
- * @param prefix of all keys; a card's key is the prefix and its name
- * @param ttl how long a card outlives its owner, 1 s..1 h; etcd itself may raise it to a few
+ * @param prefix of all keys; a record's key is the prefix and its name
+ * @param ttl how long a record outlives its owner, 1 s..1 h; etcd itself may raise it to a few
  *     election timeouts
  * @param timeout of each request
  */
@@ -38,7 +38,7 @@ public record EtcdConfig(List<URI> endpoints, String prefix, Duration ttl, Durat
     }
 
     /**
-     * Cards that outlive their owner by 5 s; requests of at most 2 s.
+     * Records that outlive their owner by 5 s; requests of at most 2 s.
      *
      * @param endpoint of a member
      */

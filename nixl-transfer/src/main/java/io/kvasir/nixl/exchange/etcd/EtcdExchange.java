@@ -13,12 +13,12 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Exchanges cards through etcd: a key a card, all of an owner's with one lease, so that they go
+ * Exchanges records through etcd: a key a record, all of an owner's with one lease, so that they go
  * away when it does not renew the lease for {@link EtcdConfig#ttl}. A transaction keeps an older
- * card from replacing a newer one.
+ * record from replacing a newer one.
  *
- * <p>While etcd cannot be reached, cards known before stay; when it is back, even with other
- * contents, all cards are read anew and own ones published again.
+ * <p>While etcd cannot be reached, records known before stay; when it is back, even with other
+ * contents, all records are read anew and own ones published again.
  *
  * <p>Two daemon threads: one renews, one watches and calls listeners.
  */
@@ -51,30 +51,30 @@ public final class EtcdExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(PeerRecord card) {
+    public synchronized void publish(PeerRecord record) {
         requireOpen();
-        own.check(card);
+        own.check(record);
         if (lease == 0) {
             lease = client.grant();
         } else {
             renew(); // it may have ended without anybody having noticed
         }
-        store(card);
-        own.put(card);
+        store(record);
+        own.put(record);
     }
 
     /** Reads, decides and writes what it has read, until nobody has written between. */
-    private void store(PeerRecord card) {
-        final String key = config.prefix() + card.name();
+    private void store(PeerRecord record) {
+        final String key = config.prefix() + record.name();
         for (int i = 0; i < MAX_TRIES; i++) {
             final Entry entry = client.get(key);
             final PeerRecord present = entry == null ? null : decoded(entry);
-            PeerDirectory.requireNewer(card, present);
-            if (card.equals(present) && entry.lease() == lease) {
+            PeerDirectory.requireNewer(record, present);
+            if (record.equals(present) && entry.lease() == lease) {
                 return;
             }
             final long revision = entry == null ? 0 : entry.revision();
-            if (client.putIf(key, revision, card.encode(), lease)) {
+            if (client.putIf(key, revision, record.encode(), lease)) {
                 return;
             }
         }
@@ -94,13 +94,13 @@ public final class EtcdExchange extends ViewedExchange {
 
     @Override
     public synchronized void withdraw(String name) {
-        final PeerRecord card = own.remove(name);
-        if (card == null) {
+        final PeerRecord record = own.remove(name);
+        if (record == null) {
             return;
         }
         final String key = config.prefix() + name;
         final Entry entry = client.get(key);
-        if (entry != null && card.equals(decoded(entry))) {
+        if (entry != null && record.equals(decoded(entry))) {
             client.deleteIf(key, entry.revision()); // if not, it is another's by now
         }
     }
@@ -148,15 +148,15 @@ public final class EtcdExchange extends ViewedExchange {
             return;
         }
         lease = client.grant();
-        for (PeerRecord card : own.all()) {
+        for (PeerRecord record : own.all()) {
             try {
-                store(card);
+                store(record);
             } catch (ExchangeException e) {
                 if (e.kind() != Kind.STALE) {
                     lease = 0; // all of them again with the next lease
                     throw e;
                 }
-                own.remove(card.name()); // superseded
+                own.remove(record.name()); // superseded
             }
         }
     }
@@ -207,9 +207,9 @@ public final class EtcdExchange extends ViewedExchange {
     }
 
     private void hear(Entry entry) {
-        final PeerRecord card = decoded(entry);
-        if (card != null) {
-            view.offer(card, SOURCE, System.nanoTime());
+        final PeerRecord record = decoded(entry);
+        if (record != null) {
+            view.offer(record, SOURCE, System.nanoTime());
         }
     }
 

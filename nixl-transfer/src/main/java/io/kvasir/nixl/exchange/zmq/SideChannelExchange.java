@@ -24,9 +24,9 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Exchanges cards from peer to peer over ZMQ, with no server between: whoever knows where a peer's
- * side channel listens asks it each heartbeat for what has changed. A peer that does not answer for
- * {@link SideChannelConfig#silence} is gone with its cards until it answers again.
+ * Exchanges records from peer to peer over ZMQ, with no server between: whoever knows where a
+ * peer's side channel listens asks it each heartbeat for what has changed. A peer that does not
+ * answer for {@link SideChannelConfig#silence} is gone with its records until it answers again.
  *
  * <p>Not encrypted and not authenticated: for networks of a cluster. One daemon thread answers and
  * asks; it is also the one that calls listeners.
@@ -39,7 +39,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private static final byte[] NO_FRAME = new byte[0];
 
     /** What is answered, whole. */
-    private record Published(Version version, List<byte[]> cards) {}
+    private record Published(Version version, List<byte[]> records) {}
 
     private final SideChannelConfig config;
     private final ZContext context = new ZContext(1);
@@ -51,7 +51,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private final Map<String, SidePeer> peers = new HashMap<>(); // the thread's
     private final AtomicLong questions = new AtomicLong();
     private final Thread thread;
-    private boolean yielded; // published has a card that is not own any more; under the lock
+    private boolean yielded; // published has a record that is not own any more; under the lock
     private long yieldedNs;
     private volatile Published published = new Published(new Version(instance, 0), List.of());
     private volatile boolean closed;
@@ -126,7 +126,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     /**
-     * Does not ask a peer any more; its cards are gone soon.
+     * Does not ask a peer any more; its records are gone soon.
      *
      * @param host of its side channel
      * @param peerPort of its side channel
@@ -136,13 +136,13 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     @Override
-    public synchronized void publish(PeerRecord card) {
+    public synchronized void publish(PeerRecord record) {
         requireOpen();
-        PeerDirectory.requireNewer(card, view.get(card.name()));
-        own.check(card);
-        if (own.put(card)) {
+        PeerDirectory.requireNewer(record, view.get(record.name()));
+        own.check(record);
+        if (own.put(record)) {
             changed();
-            view.offer(card, SELF, System.nanoTime());
+            view.offer(record, SELF, System.nanoTime());
         }
     }
 
@@ -155,8 +155,8 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     /**
-     * A card that is superseded is told for a while longer: whoever has not heard of the newer one
-     * yet would take it for gone. Nobody takes it for the newest.
+     * A record that is superseded is told for a while longer: whoever has not heard of the newer
+     * one yet would take it for gone. Nobody takes it for the newest.
      */
     private synchronized void yieldTo(PeerRecord newer, long nowNs) {
         if (own.removeIfOlderThan(newer)) {
@@ -215,10 +215,10 @@ public final class SideChannelExchange extends ViewedExchange {
     /** Answers that nothing is published any more until each peer should have asked. */
     private void sayGoodbye(ZMQ.Poller poller) {
         dropYielded(System.nanoTime());
-        if (published.cards.isEmpty()) {
+        if (published.records.isEmpty()) {
             return;
         }
-        own.all().forEach(card -> withdraw(card.name()));
+        own.all().forEach(record -> withdraw(record.name()));
         final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
         final long startNs = System.nanoTime();
         while (System.nanoTime() - startNs < patienceNs) {
@@ -244,13 +244,13 @@ public final class SideChannelExchange extends ViewedExchange {
 
     private void answer(byte[] asker, Version heard, Published now) {
         final boolean same = heard.equals(now.version);
-        final int count = same ? 0 : now.cards.size();
+        final int count = same ? 0 : now.records.size();
         router.send(asker, ZMQ.SNDMORE);
         router.send(
                 SideChannelWire.answer(now.version, same ? SideChannelWire.UNCHANGED : count),
                 count > 0 ? ZMQ.SNDMORE : 0);
         for (int i = 0; i < count; i++) {
-            router.send(now.cards.get(i), i < count - 1 ? ZMQ.SNDMORE : 0);
+            router.send(now.records.get(i), i < count - 1 ? ZMQ.SNDMORE : 0);
         }
         questions.incrementAndGet();
     }
@@ -287,21 +287,22 @@ public final class SideChannelExchange extends ViewedExchange {
         if (answer.count() == SideChannelWire.UNCHANGED) {
             peer.answered(answer.version(), null, nowNs);
         } else {
-            final List<PeerRecord> cards = new ArrayList<>(frames.size());
+            final List<PeerRecord> records = new ArrayList<>(frames.size());
             for (byte[] frame : frames) {
                 try {
-                    cards.add(PeerRecord.decode(frame));
+                    records.add(PeerRecord.decode(frame));
                 } catch (ExchangeException e) {
                     countMalformed();
                 }
             }
-            peer.answered(answer.version(), cards, nowNs);
-            final List<String> names = cards.stream().map(PeerRecord::name).toList();
+            peer.answered(answer.version(), records, nowNs);
+            final List<String> names = records.stream().map(PeerRecord::name).toList();
             view.goneFrom(peer.endpoint(), name -> !names.contains(name));
         }
-        for (PeerRecord card : peer.cards()) { // also known ones: what was before them may be gone
-            view.offer(card, peer.endpoint(), nowNs);
-            yieldTo(card, nowNs);
+        for (PeerRecord record :
+                peer.records()) { // also known ones: what was before them may be gone
+            view.offer(record, peer.endpoint(), nowNs);
+            yieldTo(record, nowNs);
         }
     }
 

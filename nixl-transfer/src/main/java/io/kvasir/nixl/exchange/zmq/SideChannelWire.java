@@ -15,8 +15,8 @@ import java.nio.ByteOrder;
  *   +-------+----------+----------+
  *   | magic | instance | revision |             question: what the asker has last heard; 0, 0: nothing
  *   +-------+----------+----------+-------+
- *   | magic | instance | revision | count |     answer: who answers, how often its cards have changed,
- *   +-------+----------+----------+-------+     and the number of frames of a card each that follow;
+ *   | magic | instance | revision | count |     answer: who answers, how often its records have changed,
+ *   +-------+----------+----------+-------+     and the number of frames of a record each that follow;
  *   little-endian                               -1: nothing has changed
  * </pre>
  */
@@ -28,7 +28,7 @@ final class SideChannelWire {
 
     private SideChannelWire() {}
 
-    /** State of an exchange's cards: which exchange, and how often they have changed. */
+    /** State of an exchange's records: which exchange, and how often they have changed. */
     record Version(long instance, long revision) {
         static final Version NONE = new Version(0, 0);
     }
@@ -59,7 +59,7 @@ final class SideChannelWire {
         final ByteBuffer in = reader(message, ANSWER_LENGTH);
         final Answer answer = new Answer(version(in), in.getInt());
         if (answer.count < UNCHANGED || answer.count > MetadataExchange.MAX_OWN) {
-            throw malformed(answer.count + " cards, the limit is " + MetadataExchange.MAX_OWN);
+            throw malformed(answer.count + " records, the limit is " + MetadataExchange.MAX_OWN);
         }
         return answer;
     }

@@ -21,7 +21,7 @@ final class SidePeer {
     private long askedNs;
     private long heardNs;
     private Version heard = Version.NONE;
-    private List<PeerRecord> cards = List.of();
+    private List<PeerRecord> records = List.of();
 
     SidePeer(ZContext context, String endpoint, long nowNs) {
         this.context = context;
@@ -38,8 +38,8 @@ final class SidePeer {
         return socket;
     }
 
-    List<PeerRecord> cards() {
-        return cards;
+    List<PeerRecord> records() {
+        return records;
     }
 
     void open(ZMQ.Poller poller) {
@@ -80,13 +80,13 @@ final class SidePeer {
         socket.send(SideChannelWire.question(heard), ZMQ.DONTWAIT);
     }
 
-    /** It has answered; the cards are null if they have not changed. */
+    /** It has answered; the records are null if they have not changed. */
     void answered(Version version, List<PeerRecord> changed, long nowNs) {
         asked = false;
         heardNs = nowNs;
         heard = version;
         if (changed != null) {
-            cards = changed;
+            records = changed;
         }
     }
 
@@ -96,7 +96,7 @@ final class SidePeer {
             return false;
         }
         heard = Version.NONE;
-        cards = List.of();
+        records = List.of();
         return true;
     }
 }

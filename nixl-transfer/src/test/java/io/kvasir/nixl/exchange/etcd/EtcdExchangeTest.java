@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
-import io.kvasir.nixl.exchange.CardOwner;
-import io.kvasir.nixl.exchange.Cards;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.RecordOwner;
+import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.EtcdServer;
 import io.kvasir.testsupport.ServerProcess;
@@ -43,7 +43,8 @@ class EtcdExchangeTest extends ServedExchangeContract {
 
         public static void main(String[] args) throws IOException {
             final EtcdExchange exchange = new EtcdExchange(config(URI.create(args[2]), args[3]));
-            CardOwner.serve(exchange, "published", Cards.card(args[0], Long.parseLong(args[1]), 1));
+            RecordOwner.serve(
+                    exchange, "published", Records.record(args[0], Long.parseLong(args[1]), 1));
         }
     }
 
@@ -84,7 +85,7 @@ class EtcdExchangeTest extends ServedExchangeContract {
 
     @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
-        return CardOwner.start(
+        return RecordOwner.start(
                 Owner.class,
                 List.of(name, Long.toString(incarnation), server.uri().toString(), prefix));
     }
@@ -104,7 +105,8 @@ class EtcdExchangeTest extends ServedExchangeContract {
         final MetadataExchange lost =
                 closing(new EtcdExchange(config(URI.create("http://127.0.0.1:1"), prefix)));
         final ExchangeException refusal =
-                assertThrows(ExchangeException.class, () -> lost.publish(Cards.card("a", 1, 1)));
+                assertThrows(
+                        ExchangeException.class, () -> lost.publish(Records.record("a", 1, 1)));
         assertEquals(Kind.UNAVAILABLE, refusal.kind());
         assertTrue(refusal.getMessage().contains("127.0.0.1:1"), refusal.getMessage());
         assertThrows(ExchangeException.class, () -> lost.find("a", Duration.ZERO));

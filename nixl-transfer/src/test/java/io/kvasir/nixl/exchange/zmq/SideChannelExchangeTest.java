@@ -4,13 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.CardOwner;
-import io.kvasir.nixl.exchange.Cards;
-import io.kvasir.nixl.exchange.Cards.Heard;
 import io.kvasir.nixl.exchange.ExchangeContract;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.exchange.RecordOwner;
+import io.kvasir.nixl.exchange.Records;
+import io.kvasir.nixl.exchange.Records.Heard;
 
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
@@ -38,7 +38,7 @@ class SideChannelExchangeTest extends ExchangeContract {
         public static void main(String[] args) throws IOException {
             final SideChannelExchange exchange = new SideChannelExchange(HOST, 0, CONFIG);
             final String port = Integer.toString(exchange.port());
-            CardOwner.serve(exchange, port, Cards.card(args[0], Long.parseLong(args[1]), 1));
+            RecordOwner.serve(exchange, port, Records.record(args[0], Long.parseLong(args[1]), 1));
         }
     }
 
@@ -55,7 +55,7 @@ class SideChannelExchangeTest extends ExchangeContract {
 
     @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
-        return CardOwner.start(Owner.class, List.of(name, Long.toString(incarnation)));
+        return RecordOwner.start(Owner.class, List.of(name, Long.toString(incarnation)));
     }
 
     @Override
@@ -69,7 +69,7 @@ class SideChannelExchangeTest extends ExchangeContract {
         final SideChannelExchange b = (SideChannelExchange) open();
         final Heard heard = new Heard();
         b.watch("a", heard);
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         assertEquals("UP a 1.1", heard.next());
         b.forget(HOST, all.getFirst().port());
         assertEquals("GONE a 1.1", heard.next());
@@ -81,11 +81,11 @@ class SideChannelExchangeTest extends ExchangeContract {
         final MetadataExchange b = open();
         final Heard heard = new Heard();
         b.watch("a", heard);
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         assertEquals("UP a 1.1", heard.next());
         a.close();
         final SideChannelExchange next = closing(new SideChannelExchange(HOST, a.port(), CONFIG));
-        next.publish(Cards.card("a", 2, 1));
+        next.publish(Records.record("a", 2, 1));
         assertEquals("GONE a 1.1", heard.next());
         assertEquals("UP a 2.1", heard.next());
     }
@@ -107,7 +107,7 @@ class SideChannelExchangeTest extends ExchangeContract {
                 Thread.sleep(1);
             }
         }
-        a.publish(Cards.card("a", 1, 1));
+        a.publish(Records.record("a", 1, 1));
         assertEquals("a", b.find("a", PATIENCE).name());
     }
 

@@ -6,15 +6,15 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Another process that publishes a card, to be killed. */
-public final class CardOwner {
-    private CardOwner() {}
+/** Another process that publishes a record, to be killed. */
+public final class RecordOwner {
+    private RecordOwner() {}
 
     /** Publishes, says so in a line after {@code first}, and ends with its input. */
-    public static void serve(MetadataExchange exchange, String first, PeerRecord card)
+    public static void serve(MetadataExchange exchange, String first, PeerRecord record)
             throws IOException {
         try (exchange) {
-            exchange.publish(card);
+            exchange.publish(record);
             System.out.println(first);
             System.out.flush();
             System.in.transferTo(OutputStream.nullOutputStream());

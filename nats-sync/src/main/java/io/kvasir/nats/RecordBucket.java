@@ -21,8 +21,8 @@ import java.nio.charset.StandardCharsets;
 import java.time.ZonedDateTime;
 import java.util.Base64;
 
-/** Cards in a bucket of NATS's key-value store: a key a card, its name as base64 for URLs. */
-final class CardBucket {
+/** Records in a bucket of NATS's key-value store: a key a record, its name as base64 for URLs. */
+final class RecordBucket {
     private static final int WRONG_REVISION = 10071;
     private static final int STREAM_NOT_FOUND = 10059;
     private static final int MAX_TRIES = 8;
@@ -32,7 +32,7 @@ final class CardBucket {
     private final KeyValue store;
     private final ZonedDateTime made;
 
-    private CardBucket(
+    private RecordBucket(
             String bucket, KeyValueManagement management, KeyValue store, ZonedDateTime made) {
         this.bucket = bucket;
         this.management = management;
@@ -62,7 +62,7 @@ final class CardBucket {
     }
 
     /** Opens the bucket; makes it if it is not there. */
-    static CardBucket open(Connection connection, NatsConfig config) {
+    static RecordBucket open(Connection connection, NatsConfig config) {
         final KeyValueOptions options =
                 KeyValueOptions.builder()
                         .jetStreamOptions(
@@ -82,7 +82,7 @@ final class CardBucket {
                                         .build());
                         made = made(management, config.bucket());
                     }
-                    return new CardBucket(
+                    return new RecordBucket(
                             config.bucket(),
                             management,
                             connection.keyValue(config.bucket(), options),
@@ -132,34 +132,34 @@ final class CardBucket {
         return call("watching " + bucket, () -> store.watchAll(watcher));
     }
 
-    /** Puts a card, or renews it; a newer one of its name is not replaced. */
-    void put(PeerRecord card) {
-        final String key = key(card.name());
+    /** Puts a record, or renews it; a newer one of its name is not replaced. */
+    void put(PeerRecord record) {
+        final String key = key(record.name());
         for (int i = 0; i < MAX_TRIES; i++) {
-            final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
-            PeerDirectory.requireNewer(card, entry == null ? null : decoded(entry));
-            if (putIf(key, entry, card)) {
+            final KeyValueEntry entry = call("get " + record.name(), () -> store.get(key));
+            PeerDirectory.requireNewer(record, entry == null ? null : decoded(entry));
+            if (putIf(key, entry, record)) {
                 return;
             }
         }
         throw new ExchangeException(
                 Kind.UNAVAILABLE,
                 "others wrote "
-                        + card.name()
+                        + record.name()
                         + " each of "
                         + MAX_TRIES
                         + " times; is the name unique?");
     }
 
-    private boolean putIf(String key, KeyValueEntry seen, PeerRecord card) {
+    private boolean putIf(String key, KeyValueEntry seen, PeerRecord record) {
         return call(
-                "put " + card.name(),
+                "put " + record.name(),
                 () -> {
                     try {
                         if (seen == null) {
-                            store.create(key, card.encode());
+                            store.create(key, record.encode());
                         } else {
-                            store.update(key, card.encode(), seen.getRevision());
+                            store.update(key, record.encode(), seen.getRevision());
                         }
                         return true;
                     } catch (JetStreamApiException e) {
@@ -171,13 +171,13 @@ final class CardBucket {
                 });
     }
 
-    /** Deletes a card if it is still that. */
-    void delete(PeerRecord card) {
-        final String key = key(card.name());
-        final KeyValueEntry entry = call("get " + card.name(), () -> store.get(key));
-        if (entry != null && card.equals(decoded(entry))) {
+    /** Deletes a record if it is still that. */
+    void delete(PeerRecord record) {
+        final String key = key(record.name());
+        final KeyValueEntry entry = call("get " + record.name(), () -> store.get(key));
+        if (entry != null && record.equals(decoded(entry))) {
             call(
-                    "delete " + card.name(),
+                    "delete " + record.name(),
                     () -> {
                         store.delete(key, entry.getRevision());
                         return null;
@@ -185,7 +185,7 @@ final class CardBucket {
         }
     }
 
-    /** Null if the value is no card. */
+    /** Null if the value is no record. */
     static PeerRecord decoded(KeyValueEntry entry) {
         try {
             return PeerRecord.decode(entry.getValue());

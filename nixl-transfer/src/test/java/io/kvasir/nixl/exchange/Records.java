@@ -9,17 +9,17 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** Cards for tests, and a listener that waits for them. */
-public final class Cards {
+/** Records for tests, and a listener that waits for them. */
+public final class Records {
     /** Longest wait for what should come soon. */
     static final int PATIENCE_SECONDS = 30;
 
     public static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 8, 2, 512);
 
-    private Cards() {}
+    private Records() {}
 
-    /** A card whose metadata is its name. */
-    public static PeerRecord card(String name, long incarnation, long generation) {
+    /** A record whose metadata is its name. */
+    public static PeerRecord record(String name, long incarnation, long generation) {
         return new PeerRecord(
                 name,
                 incarnation,
@@ -34,12 +34,12 @@ public final class Cards {
         private final BlockingQueue<String> events = new LinkedBlockingQueue<>();
 
         @Override
-        public void onCard(Change change, PeerRecord card) {
-            events.add(change + " " + card.name() + " " + version(card));
+        public void onRecord(Change change, PeerRecord record) {
+            events.add(change + " " + record.name() + " " + version(record));
         }
 
-        private static String version(PeerRecord card) {
-            return card.incarnation() + "." + card.generation();
+        private static String version(PeerRecord record) {
+            return record.incarnation() + "." + record.generation();
         }
 
         /** The next event, whatever it is; null if none comes. */
