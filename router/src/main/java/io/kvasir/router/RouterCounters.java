@@ -36,15 +36,22 @@ final class RouterCounters implements AutoCloseable {
 
     private static final int MOST_OF_ROUTER = 64;
 
-    private record WorkerCounter(String label, ToLongFunction<Worker> value) {}
+    /** A worker and the status of its events, read once for all its counters. */
+    private record WorkerState(Worker worker, SourceStatus sourceOrNull) {
+        static WorkerState of(Worker worker) {
+            return new WorkerState(worker, worker.sourceStatus());
+        }
+    }
+
+    private record WorkerCounter(String label, ToLongFunction<WorkerState> value) {}
 
     private static final List<WorkerCounter> OF_WORKER =
             List.of(
-                    new WorkerCounter("active requests", Worker::activeRequests),
-                    new WorkerCounter("active blocks", Worker::activeBlocks),
-                    new WorkerCounter("prefill tokens", Worker::prefillTokens),
-                    new WorkerCounter("indexed blocks", Worker::indexedBlocks),
-                    new WorkerCounter(
+                    of("active requests", Worker::activeRequests),
+                    of("active blocks", Worker::activeBlocks),
+                    of("prefill tokens", Worker::prefillTokens),
+                    of("indexed blocks", Worker::indexedBlocks),
+                    of(
                             "index state: 0 loading, 1 exact, 2 resync, 3 stale, 4 degraded,"
                                     + " 5 predicted, 6 gone",
                             worker -> number(worker.state())),
@@ -53,6 +60,10 @@ final class RouterCounters implements AutoCloseable {
                     ofSource("gaps in event numbers", SourceStatus::gaps),
                     ofSource("event messages lost", SourceStatus::lostMessages),
                     ofSource("event batches failed", SourceStatus::failures));
+
+    private static WorkerCounter of(String label, ToLongFunction<Worker> value) {
+        return new WorkerCounter(label, state -> value.applyAsLong(state.worker));
+    }
 
     private static long number(IndexState state) {
         return switch (state) {
@@ -69,10 +80,7 @@ final class RouterCounters implements AutoCloseable {
     private static WorkerCounter ofSource(String label, ToLongFunction<SourceStatus> value) {
         return new WorkerCounter(
                 label,
-                worker -> {
-                    final SourceStatus source = worker.sourceStatus();
-                    return source == null ? 0 : value.applyAsLong(source);
-                });
+                state -> state.sourceOrNull == null ? 0 : value.applyAsLong(state.sourceOrNull));
     }
 
     private final CountersFile file;
@@ -80,7 +88,7 @@ final class RouterCounters implements AutoCloseable {
     private final Supplier<List<Worker>> workers;
     private final LongSupplier epochMs;
     private final List<Integer> ofRouter = new ArrayList<>();
-    private final IdentityHashMap<Worker, int[]> ofWorkers = new IdentityHashMap<>();
+    private final IdentityHashMap<Worker, List<Integer>> ofWorkers = new IdentityHashMap<>();
     private int next; // index of the worker whose turn it is
     private boolean closed;
 
@@ -166,38 +174,42 @@ final class RouterCounters implements AutoCloseable {
                 .entrySet()
                 .removeIf(
                         entry -> {
-                            final boolean gone = !kept.contains(entry.getKey());
-                            if (gone) {
-                                for (int counter : entry.getValue()) {
-                                    file.free(counter, nowMs);
-                                }
+                            final boolean removed = !kept.contains(entry.getKey());
+                            if (removed) {
+                                entry.getValue().forEach(counter -> file.free(counter, nowMs));
                             }
-                            return gone;
+                            return removed;
                         });
     }
 
     private void write(Worker worker, long nowMs) {
-        final int[] counters = ofWorkers.computeIfAbsent(worker, _ -> allocate(worker, nowMs));
-        for (int i = 0; i < counters.length; i++) {
-            file.set(counters[i], OF_WORKER.get(i).value().applyAsLong(worker));
+        final List<Integer> counters = ofWorkers.computeIfAbsent(worker, _ -> new ArrayList<>());
+        allocate(worker, counters, nowMs);
+        final WorkerState state = WorkerState.of(worker);
+        for (int i = 0; i < counters.size(); i++) {
+            file.set(counters.get(i), OF_WORKER.get(i).value().applyAsLong(state));
         }
     }
 
-    /** Without room, as many as there is room for. */
-    private int[] allocate(Worker worker, long nowMs) {
-        final List<Integer> counters = new ArrayList<>();
-        for (WorkerCounter each : OF_WORKER) {
+    /** Adds the counters that are missing; without room as many as fit, the others another time. */
+    private void allocate(Worker worker, List<Integer> counters, long nowMs) {
+        while (counters.size() < OF_WORKER.size()) {
+            final int kind = counters.size();
             final int counter =
                     file.allocate(
-                            "worker " + worker.name() + "/" + worker.dpRank() + ": " + each.label(),
-                            WORKER_TYPE + counters.size(),
+                            "worker "
+                                    + worker.name()
+                                    + "/"
+                                    + worker.dpRank()
+                                    + ": "
+                                    + OF_WORKER.get(kind).label(),
+                            WORKER_TYPE + kind,
                             nowMs);
             if (counter == CountersFile.NONE) {
-                break;
+                return;
             }
             counters.add(counter);
         }
-        return counters.stream().mapToInt(Integer::intValue).toArray();
     }
 
     /** Sets the values once more and says in the file that the router has ended. */

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.memory.OffHeap;
 
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
 class RouterCountersTest {
@@ -29,14 +31,17 @@ class RouterCountersTest {
 
     @TempDir private Path folder;
 
-    private RouterConfig.Builder builder() {
+    private static RouterConfig.Builder withoutCounters() {
         return KvRouter.builder()
                 .blockSize(4)
                 .maxWorkers(MAX_WORKERS)
                 .maxBlocks(1_000, 1_000)
                 .maxActiveRequests(16)
-                .set(RouterSettings.COUNTERS_DIR, folder)
                 .tickedBy(() -> 0);
+    }
+
+    private RouterConfig.Builder builder() {
+        return withoutCounters().set(RouterSettings.COUNTERS_DIR, folder);
     }
 
     private Map<String, Long> read() throws IOException {
@@ -99,6 +104,38 @@ class RouterCountersTest {
     private static boolean hasWorker(Map<String, Long> values, String name) {
         return values.keySet().stream()
                 .anyMatch(label -> label.startsWith("worker " + name + "/0: "));
+    }
+
+    @Test
+    void aWorkerThatFindsNoRoomIsCountedOnceThereIsSome() throws Exception {
+        final AtomicLong nowMs = new AtomicLong(1_000);
+        try (KvRouter router = withoutCounters().build()) {
+            final List<Worker> present = new ArrayList<>();
+            present.add(router.addWorker(WorkerSpec.of(1, "one", "http://one")));
+            final Worker two = router.addWorker(WorkerSpec.of(2, "two", "http://two"));
+            final int ofRouter = 27;
+            try (RouterCounters counters =
+                    new RouterCounters(
+                            CountersFile.create(folder, ofRouter + 10 + 3, 1 << 10, nowMs.get()),
+                            router::status,
+                            () -> present,
+                            nowMs::get)) {
+                assertEquals(10, countersOf("one"));
+                present.set(0, two);
+                counters.write(); // those of the first are not free for a second
+                assertEquals(0, countersOf("one"));
+                assertEquals(3, countersOf("two"));
+                nowMs.addAndGet(1_000);
+                counters.write();
+                assertEquals(10, countersOf("two"));
+            }
+        }
+    }
+
+    private long countersOf(String name) throws IOException {
+        return read().keySet().stream()
+                .filter(label -> label.startsWith("worker " + name + "/0: "))
+                .count();
     }
 
     @Test

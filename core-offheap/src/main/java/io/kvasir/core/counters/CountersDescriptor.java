@@ -68,9 +68,14 @@ final class CountersDescriptor {
     static final int ERROR_LAST_OFFSET = ERROR_COUNT_OFFSET + Integer.BYTES;
     static final int ERROR_FIRST_OFFSET = ERROR_LAST_OFFSET + Long.BYTES;
     static final int ERROR_TEXT_OFFSET = ERROR_FIRST_OFFSET + Long.BYTES;
-    static final int ERROR_ALIGNMENT = Long.BYTES;
+    private static final int ERROR_ALIGNMENT = Long.BYTES;
 
     private CountersDescriptor() {}
+
+    /** Bytes from the start of an error of some length to that of the next one. */
+    static long alignedError(int length) {
+        return (long) Math.ceilDiv(length, ERROR_ALIGNMENT) * ERROR_ALIGNMENT;
+    }
 
     static long metadataOffset(int counter) {
         return HEADER_LENGTH + (long) counter * METADATA_LENGTH;

@@ -173,9 +173,7 @@ public final class CountersReader implements AutoCloseable {
                     text(
                             offset + CountersDescriptor.ERROR_TEXT_OFFSET,
                             length - CountersDescriptor.ERROR_TEXT_OFFSET));
-            offset +=
-                    (long) Math.ceilDiv(length, CountersDescriptor.ERROR_ALIGNMENT)
-                            * CountersDescriptor.ERROR_ALIGNMENT;
+            offset += CountersDescriptor.alignedError(length);
         }
     }
 

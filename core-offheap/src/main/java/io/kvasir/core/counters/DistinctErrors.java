@@ -96,10 +96,7 @@ public final class DistinctErrors {
                 memory, offset + CountersDescriptor.ERROR_TEXT_OFFSET, text, text.length);
         memory.putLong(offset + CountersDescriptor.ERROR_FIRST_OFFSET, nowMs);
         final int length = CountersDescriptor.ERROR_TEXT_OFFSET + text.length;
-        next =
-                offset
-                        + (long) Math.ceilDiv(length, CountersDescriptor.ERROR_ALIGNMENT)
-                                * CountersDescriptor.ERROR_ALIGNMENT;
+        next = offset + CountersDescriptor.alignedError(length);
         observations.add(new Observation(error, offset));
         // a reader that finds a length finds the text
         memory.putIntRelease(offset + CountersDescriptor.ERROR_LENGTH_OFFSET, length);
