@@ -13,8 +13,7 @@ public final class EventSources implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final ZmqConfig config;
-    private final LogLimit staleLines =
-            new LogLimit(EngineStream.STALE_LINES, EngineStream.STALE_LINES_PERIOD_NS);
+    private final LogLimit staleLines = EngineStream.newStaleLines();
     private final List<EventSource> sources = new ArrayList<>();
     private ZmqTransport zmq;
     private int forgetAt = MIN_SOURCES_TO_FORGET;

@@ -19,25 +19,15 @@ final class Refill implements EngineCache.Visitor {
     private final EngineBatchDecoder decoder;
     private final EngineCache cache = new EngineCache();
     private final KvBatch batch = new KvBatch();
-    private final int view;
     private long last = -1;
     private int replays;
     private boolean begun;
     private boolean filled;
     private boolean complete;
 
-    /**
-     * @param view number of what the index has of the engine; another one cannot be refilled by
-     *     this
-     */
-    Refill(SourceConfig config, int view) {
+    Refill(SourceConfig config) {
         this.config = config;
         this.decoder = new EngineBatchDecoder(config.blockSize(), config.hashSeed());
-        this.view = view;
-    }
-
-    int view() {
-        return view;
     }
 
     /** Number of the message to ask for, once more. */

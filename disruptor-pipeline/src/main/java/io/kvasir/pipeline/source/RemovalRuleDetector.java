@@ -4,8 +4,8 @@ import io.kvasir.core.index.CopyRule;
 
 /**
  * Judges by the engine's own cache hits whether the index believes in blocks that the engine does
- * not have: because removals mean something else than was taken, or because a whole cache is gone
- * unnoticed. Not thread-safe.
+ * not have: because removals mean something else than was assumed, or because a whole cache was
+ * emptied without an event. Not thread-safe.
  */
 final class RemovalRuleDetector {
     /** What follows from a report. */
@@ -56,6 +56,19 @@ final class RemovalRuleDetector {
             return Finding.RULE_CHANGED;
         }
         return Finding.PHANTOMS;
+    }
+
+    /** What a finding means, in words. */
+    static String explain(Finding finding) {
+        final String often =
+                "the engine had less cached than predicted "
+                        + OVER_PREDICTIONS
+                        + " times in "
+                        + WINDOW
+                        + " requests";
+        return finding == Finding.RULE_CHANGED
+                ? "removals mean the last copy here: " + often + "; set removals=last-copy"
+                : often + ": its blocks are cleared";
     }
 
     /** Forgets the comparisons: they were with a view that is no more. */

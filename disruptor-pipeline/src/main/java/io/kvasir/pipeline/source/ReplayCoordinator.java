@@ -1,141 +1,185 @@
 package io.kvasir.pipeline.source;
 
-import java.util.concurrent.TimeUnit;
+import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.pipeline.source.ReplayRequest.Wanted;
+import io.kvasir.pipeline.wire.DropReason;
+import io.kvasir.pipeline.wire.EngineBatchDecoder;
 
 /**
- * What a stream wants from its engine's replay buffer, and when it asks again after it could not
- * have it. Not thread-safe.
+ * What becomes of the answers to a stream's {@link ReplayRequest}, and when a view that is not
+ * right is asked for again: the <em>heal timer</em>. Guarded by the stream's lock.
  */
 final class ReplayCoordinator {
-    /** What is wanted. */
-    enum Wanted {
-        NOTHING,
-        /** Everything from message 0. */
-        LOAD,
-        /** The last message, to be compared, and everything behind it. */
-        VERIFY,
-        /** Everything from message 0, but only if the engine still has all of it. */
-        HEAL,
-        /** Everything from message 0, beside the live messages, which go on. */
-        REFILL
+    private final StreamParts parts;
+    private final SourceConfig config;
+    private final SequenceTracker tracker;
+    private final ReplayRequest replay;
+    private final RetryTimer retry;
+    private final StreamStatus status;
+    private final StreamOutput output;
+    private final MessageSequencer sequencer;
+    private final RefillCoordinator refills;
+
+    ReplayCoordinator(
+            StreamParts parts,
+            StreamStatus status,
+            StreamOutput output,
+            MessageSequencer sequencer,
+            RefillCoordinator refills) {
+        this.parts = parts;
+        this.config = parts.config;
+        this.tracker = parts.tracker;
+        this.replay = parts.replay;
+        this.retry = parts.retry;
+        this.status = status;
+        this.output = output;
+        this.sequencer = sequencer;
+        this.refills = refills;
     }
 
-    static final long FIRST_DELAY_NS = TimeUnit.SECONDS.toNanos(5);
-    static final long LAST_DELAY_NS = TimeUnit.MINUTES.toNanos(5);
-
-    private Wanted wanted = Wanted.NOTHING;
-    private boolean strict;
-    private boolean verified;
-    private long refillFrom;
-    private boolean retrying;
-    private long retryAtNs;
-    private long delayNs = FIRST_DELAY_NS;
-
-    Wanted wanted() {
-        return wanted;
+    /** Takes a message that was asked for. */
+    ReplayStep replayed(long sequence, byte[] payload) {
+        if (replay.is(Wanted.HEAL)) {
+            if (sequence > 1) {
+                healFailed(); // the start is not there
+                return ReplayStep.STOP;
+            }
+            sequencer.reload();
+        }
+        final long last = tracker.last();
+        if (replay.is(Wanted.VERIFY) && !replay.isVerified()) {
+            if (sequence < last) {
+                return ReplayStep.CONTINUE;
+            }
+            final boolean same =
+                    tracker.isLast(sequence, tracker.contentOf(payload, 0, payload.length));
+            if (sequence == last && !same) {
+                return loadNewLife("message " + last + " has other content now");
+            }
+            if (sequence > last && replay.isStrict()) {
+                return loadNewLife("message " + last + " is not there any more");
+            }
+            replay.verified();
+            parts.freshness.believe();
+        }
+        if (sequence <= last) {
+            return ReplayStep.CONTINUE;
+        }
+        if (!take(sequence, payload)) {
+            return ReplayStep.RETRY;
+        }
+        if (sequence > last + 1 && !(last < 0 && sequence == 1)) {
+            output.lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
+        }
+        return ReplayStep.CONTINUE;
     }
 
-    boolean isIdle() {
-        return wanted == Wanted.NOTHING;
+    private boolean take(long sequence, byte[] payload) {
+        if (parts.decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH) {
+            return !parts.rank.accepts(payload, 0, payload.length)
+                    || output.offer(sequence, payload, 0, payload.length);
+        }
+        final String what = "replayed message " + sequence + " is no event batch";
+        output.drop(DropReason.UNDECODABLE_MESSAGE, what);
+        status.lost(what);
+        output.skip(sequence, payload, 0, payload.length);
+        return true;
     }
 
-    /** Whether live messages have to wait until a replay is over. */
-    boolean holdsLive() {
-        return wanted != Wanted.NOTHING && wanted != Wanted.REFILL;
+    private ReplayStep loadNewLife(String how) {
+        sequencer.restarted(how);
+        replay.load();
+        return ReplayStep.STOP;
     }
 
-    boolean is(Wanted what) {
-        return wanted == what;
+    private void healFailed() {
+        replay.nothing();
+        retry.start(parts.nanoClock.getAsLong());
+        sequencer.applyHeld();
     }
 
-    /** Whether the absence of the last message means another life of the engine. */
-    boolean isStrict() {
-        return strict;
-    }
-
-    /** Whether the last message was compared and is the same. */
-    boolean isVerified() {
-        return verified;
-    }
-
-    void load() {
-        want(Wanted.LOAD, false);
-    }
-
-    void heal() {
-        want(Wanted.HEAL, false);
-    }
-
-    /** Wants messages from one on, and whatever is live meanwhile. */
-    void refill(long from) {
-        want(Wanted.REFILL, false);
-        refillFrom = from;
+    /** The engine has sent everything that it was asked for. */
+    void ended() {
+        status.counts.replays++;
+        if (refills.isAsked()) {
+            refills.replayEnded();
+        } else if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
+            loadNewLife("it knows of no message " + tracker.last());
+        } else if (replay.is(Wanted.HEAL)) {
+            healFailed(); // nothing is there
+        } else {
+            finish("the engine's replay did not contain them");
+        }
     }
 
     /**
-     * @param doubted whether it may be another engine life: then the last message must be there
+     * The engine did not answer.
+     *
+     * @param detail why; may be empty
      */
-    void verify(boolean doubted) {
-        want(Wanted.VERIFY, doubted);
-    }
-
-    private void want(Wanted what, boolean doubted) {
-        wanted = what;
-        strict = doubted;
-        verified = false;
-    }
-
-    void verified() {
-        verified = true;
-    }
-
-    void nothing() {
-        want(Wanted.NOTHING, false);
-    }
-
-    /** Number to ask from. */
-    long from(long last) {
-        return switch (wanted) {
-            case NOTHING -> EngineStream.NO_REPLAY;
-            case LOAD -> last + 1;
-            case HEAL -> 0;
-            case REFILL -> refillFrom;
-            case VERIFY -> verified ? last + 1 : last;
-        };
-    }
-
-    /** Tries again later, after a longer time than before; never gives up. */
-    void retryLater(long nowNs) {
-        retrying = true;
-        retryAtNs = nowNs + delayNs;
-        delayNs = Math.min(2 * delayNs, LAST_DELAY_NS);
-    }
-
-    boolean isRetrying() {
-        return retrying;
-    }
-
-    /** Whether the time of a further try has come; one true answer for each. */
-    boolean takeRetry(long nowNs) {
-        if (!retrying || nowNs - retryAtNs < 0) {
-            return false;
+    void failed(String detail) {
+        status.counts.replayFailures++;
+        final String why =
+                "replay endpoint "
+                        + config.replayEndpoint()
+                        + " does not answer"
+                        + (detail.isEmpty() ? "" : ": " + detail);
+        status.problem(why);
+        if (refills.isAsked()) {
+            refills.replayFailed();
+            return;
         }
-        retrying = false;
-        return true;
-    }
-
-    /** Does not wait for the first try, because what was wrong may have ended. */
-    boolean takeFirstRetry() {
-        if (!retrying || delayNs > 2 * FIRST_DELAY_NS) {
-            return false;
+        if (replay.is(Wanted.HEAL)) {
+            replay.nothing();
+            sequencer.applyHeld();
+        } else {
+            final boolean nothingLoaded = tracker.last() < 0;
+            finish(why);
+            if (nothingLoaded && status.loss() == null) {
+                status.lostWithWarning(why + ": messages may be missing");
+            }
         }
-        retrying = false;
-        return true;
+        retry.start(parts.nanoClock.getAsLong());
     }
 
-    /** Nothing is wrong any more: the next failure is tried again soon. */
-    void settled() {
-        retrying = false;
-        delayNs = FIRST_DELAY_NS;
+    private void finish(String whyMissing) {
+        replay.nothing();
+        status.loaded();
+        final long last = tracker.last();
+        if (sequencer.heldNumber() > last + 1) {
+            output.lose(last + 1, sequencer.heldNumber() - 1, whyMissing);
+        }
+        sequencer.applyHeld();
+    }
+
+    /** Asks again for a view that is not right, when it is time. */
+    void mend(long nowNs) {
+        if (!config.isReplayable() || !replay.isIdle()) {
+            return;
+        }
+        final boolean doubted = parts.freshness.isDoubted();
+        final boolean wrong =
+                doubted || status.loss() != null || !parts.counters.impairment().isEmpty();
+        if (wrong || (parts.counters.missing() > 0 && !refills.isUnderWay())) {
+            if (!retry.isRunning()) {
+                retry.start(nowNs);
+            } else if ((wrong || output.hasRoom())
+                    && (retry.take(nowNs)
+                            || (parts.counters.hasRoomAgain() && retry.takeFirst()))) {
+                ask(doubted, wrong);
+            }
+        } else if (!status.isImpaired() && status.isApplied()) {
+            retry.settled();
+        }
+    }
+
+    private void ask(boolean doubted, boolean wrong) {
+        if (doubted) {
+            replay.verify(true);
+        } else if (wrong) {
+            replay.heal();
+        } else {
+            refills.begin();
+        }
     }
 }

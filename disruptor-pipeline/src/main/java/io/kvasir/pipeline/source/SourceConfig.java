@@ -85,6 +85,16 @@ public record SourceConfig(
                 BlockHasher.BASE_SEED);
     }
 
+    /** Worker and rank, as log lines name them. */
+    String label() {
+        return name + "/" + dpRank;
+    }
+
+    /** Whether there is an address that answers replay requests. */
+    boolean isReplayable() {
+        return replayEndpoint != null;
+    }
+
     /** The same source feeding another worker slot. */
     public SourceConfig withSlot(int workerSlot) {
         return new SourceConfig(

@@ -1,32 +1,282 @@
 package io.kvasir.pipeline.source;
 
-/** Counters of one stream, and the last thing that went wrong. Not thread-safe. */
+import io.kvasir.pipeline.source.ReplayRequest.Wanted;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What one stream says of itself: state, credit, counters, the last problem.
+ *
+ * <p>{@link #state}, {@link #isReady} and {@link #credit} are for any thread and take no lock. All
+ * else is guarded by the stream's lock. What readers rely on:
+ *
+ * <ul>
+ *   <li>{@link CountedSink} counts a batch before it is offered, {@link StreamCounters} after it is
+ *       applied. A reader reads the applied ones first; where both are equal, all that was offered
+ *       when it read the second is in the index.
+ *   <li>{@link #lose} publishes before the next batch is offered: a reader that finds in the index
+ *       what follows a gap does not read {@link IndexState#EXACT} any more.
+ *   <li>{@code incomplete} is stored before {@code state}: a reader of a new state reads the value
+ *       that belongs to it, or a later one.
+ * </ul>
+ */
 final class StreamStatus {
-    private static final long NONE = Long.MIN_VALUE;
+    /** Lines about streams that become stale, or are not any more, in a period of time. */
+    static final int STALE_LINES = 20;
 
-    String problem = "";
-    long messages;
-    long events;
-    long duplicates;
-    long late;
-    long gaps;
-    long lostMessages;
-    long replays;
-    long replayFailures;
-    long restarts;
-    long reconnects;
-    long disconnects;
-    long connectFailures;
-    long refused;
-    private long lastMessageNs = NONE;
+    static final long STALE_LINES_PERIOD_NS = TimeUnit.SECONDS.toNanos(10);
 
-    /** A live message of the engine has come. */
-    void heard(long nowNs) {
-        lastMessageNs = nowNs;
+    private static final Logger LOG = LoggerFactory.getLogger(StreamStatus.class);
+
+    final MessageCounts counts = new MessageCounts();
+    private final StreamParts parts;
+    private final SourceConfig config;
+    private final SourceFreshness freshness;
+    private final StreamCounters counters;
+    private final CountedSink sink;
+    private final LogLimit staleLines;
+    private String problem = "";
+    private String loss; // why the view is not exact, null if it is
+    private boolean loaded;
+    private boolean closed;
+    private volatile long loadedAtBatch; // batches that the load consists of
+    private volatile boolean incomplete; // loss or foreign rank
+    private volatile IndexState state = IndexState.LOADING;
+
+    StreamStatus(StreamParts parts, CountedSink sink, LogLimit staleLines) {
+        this.parts = parts;
+        this.config = parts.config;
+        this.freshness = parts.freshness;
+        this.counters = parts.counters;
+        this.sink = sink;
+        this.staleLines = staleLines;
     }
 
-    /** Time since the last live message, −1 before the first. */
-    long ageNs(long nowNs) {
-        return lastMessageNs == NONE ? -1 : nowNs - lastMessageNs;
+    /** Shows a problem until there is another one. */
+    void problem(String what) {
+        problem = what;
+    }
+
+    /** Why the view is not exact; null if it is. */
+    String loss() {
+        return loss;
+    }
+
+    /** The view is not exact from now on. */
+    void lost(String why) {
+        loss = why;
+    }
+
+    /** The same, as a warning as well. */
+    void lostWithWarning(String why) {
+        loss = why;
+        LOG.warn("{}: {}", config.label(), why);
+    }
+
+    /** Nothing is missing from the view any more. */
+    void complete() {
+        loss = null;
+    }
+
+    /** Messages are lost: published before the next one is seen in the index. */
+    void lose(long from, long to, String why) {
+        if (to >= from) {
+            counts.lostMessages += to - from + 1;
+        }
+        loss = "messages " + from + ".." + to + " are lost: " + why;
+        problem = loss;
+        publish();
+        LOG.warn("{}: {}", config.label(), loss);
+    }
+
+    /** Whether the slot was loaded, from whatever there was. */
+    boolean isLoaded() {
+        return loaded;
+    }
+
+    void loaded() {
+        loaded = true;
+        loadedAtBatch = sink.offered();
+    }
+
+    void unloaded() {
+        loaded = false;
+    }
+
+    void closed() {
+        closed = true;
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** Shows readers the state that follows from all parts now. */
+    void publish() {
+        final IndexState before = state;
+        incomplete = loss != null || parts.rank.isForeign();
+        state = currentState();
+        if (before != state
+                && state != IndexState.GONE
+                && (before == IndexState.STALE || state == IndexState.STALE)) {
+            logStale();
+        }
+    }
+
+    private void logStale() {
+        final int left = staleLines.take(parts.nanoClock.getAsLong());
+        if (left < 0) {
+            return;
+        }
+        final String more =
+                left == 0
+                        ? " (of further ones nothing is said for "
+                                + TimeUnit.NANOSECONDS.toSeconds(STALE_LINES_PERIOD_NS)
+                                + " s)"
+                        : "";
+        if (state == IndexState.STALE) {
+            LOG.warn("{}: stale: {}{}", config.label(), freshness.why(), more);
+        } else {
+            LOG.warn("{}: no longer stale: {}{}", config.label(), state, more);
+        }
+    }
+
+    private IndexState currentState() {
+        if (closed) {
+            return IndexState.GONE;
+        }
+        if (!freshness.isConnected()
+                || freshness.isSilent()
+                || (freshness.isDoubted() && parts.replay.isIdle())) {
+            return IndexState.STALE;
+        }
+        if (parts.rank.isForeign() && !loaded) {
+            return IndexState.DEGRADED;
+        }
+        if (parts.replay.is(Wanted.LOAD) || (parts.tracker.last() < 0 && !loaded)) {
+            return IndexState.LOADING;
+        }
+        if (parts.replay.is(Wanted.VERIFY) || !parts.early.isEmpty()) {
+            return IndexState.RESYNC;
+        }
+        return incomplete ? IndexState.DEGRADED : IndexState.EXACT;
+    }
+
+    /** How far the view can be trusted now. Any thread. */
+    IndexState state() {
+        final IndexState current = state;
+        if (current != IndexState.GONE && freshness.isSilent()) {
+            return IndexState.STALE;
+        }
+        if (current != IndexState.EXACT) {
+            return current;
+        }
+        if (isImpaired()) {
+            return IndexState.DEGRADED;
+        }
+        final long applied = counters.batches.get(); // before the offered ones
+        if (applied == sink.offered()) {
+            return IndexState.EXACT;
+        }
+        return applied < loadedAtBatch ? IndexState.LOADING : IndexState.RESYNC;
+    }
+
+    /** Whether the index does not hold all that it was offered. Any thread. */
+    boolean isImpaired() {
+        return counters.missing() > 0 || !counters.impairment().isEmpty();
+    }
+
+    /** Whether all that was offered is applied. Any thread. */
+    boolean isApplied() {
+        return counters.batches.get() == sink.offered();
+    }
+
+    /** See {@link EventSource#ready}. Any thread. */
+    boolean isReady() {
+        final IndexState current = state();
+        return current == IndexState.EXACT || (current == IndexState.DEGRADED && isApplied());
+    }
+
+    /** See {@link EventSource#credit}. Any thread. */
+    double credit(double degradedCredit) {
+        final IndexState current = state();
+        if (current == IndexState.GONE) {
+            return 0;
+        }
+        final boolean whole =
+                current != IndexState.LOADING && !incomplete && counters.impairment().isEmpty();
+        return (whole ? 1 : degradedCredit) * freshness.left();
+    }
+
+    /**
+     * Everything, as of now.
+     *
+     * @param endpoint address that the events come from
+     */
+    SourceStatus snapshot(String endpoint) {
+        return new SourceStatus(
+                config.name(),
+                config.slot(),
+                config.dpRank(),
+                endpoint,
+                state(),
+                currentProblem(),
+                parts.tracker.last(),
+                counts.ageNs(parts.nanoClock.getAsLong()),
+                counts.messages,
+                counts.events,
+                counters.applied.get(),
+                counters.blocksStored.get(),
+                counters.blocksRemoved.get(),
+                counters.unknownRemovals.get(),
+                counters.unknownParents.get(),
+                counters.capacityRefusals.get(),
+                counters.missingParents.get(),
+                counters.missing(),
+                counters.evictedBlocks.get(),
+                counters.invalidStores.get(),
+                counts.duplicates,
+                counts.late,
+                counts.gaps,
+                counts.lostMessages,
+                counts.replays,
+                counts.replayFailures,
+                counts.restarts,
+                counts.reconnects,
+                counts.disconnects,
+                counts.connectFailures,
+                sink.refused(),
+                Math.max(0, sink.offered() - counters.batches.get()),
+                counters.failures.get(),
+                parts.decoder.drops().nonZero(),
+                config.blockSize(),
+                parts.decoder.learnedBlockSize(),
+                parts.rank.learned(),
+                parts.decoder.learnedEagle(),
+                parts.decoder.multimodalStores(),
+                parts.removals.inUse(),
+                parts.removals.switches());
+    }
+
+    private String currentProblem() {
+        final String stale = freshness.why();
+        if (stale != null) {
+            return stale;
+        }
+        if (parts.rank.isForeign()) {
+            return parts.rank.problem();
+        }
+        if (loss != null) {
+            return loss;
+        }
+        final String impairment = counters.impairment();
+        if (!impairment.isEmpty()) {
+            return impairment;
+        }
+        final String shortage = counters.shortage();
+        return shortage.isEmpty() ? problem : shortage;
     }
 }

@@ -7,6 +7,18 @@
  * says whether one removal ends all copies of a block. What it has decoded it offers to a {@link
  * io.kvasir.pipeline.wire.KvEventSink}; a refused offer is a gap.
  *
+ * <p>The steps of a stream know each other in one direction, from left to right:
+ *
+ * <pre>
+ *   EngineStream ──► ReplayCoordinator ──► MessageSequencer ──► StreamOutput ──► RefillCoordinator ──► StreamStatus
+ *                                                                    └──► CountedSink ◄──┘
+ * </pre>
+ *
+ * <p>Below all of them are the parts that know no step: {@code SequenceTracker}, {@code
+ * ReplayRequest}, {@code RetryTimer}, {@code RemovalRuleDetector}, {@code RankFilter}, {@code
+ * SourceFreshness}, {@code StreamCounters}. All of a stream is guarded by its lock, except what
+ * {@code StreamStatus} publishes.
+ *
  * <p>Threads: a stream has one feeding thread, which also runs its timers: a poller thread ({@code
  * kvasir-zmq-N}) for sources over ZMQ, the caller's for direct ones. States and counters are for
  * any thread.

@@ -37,7 +37,7 @@ class EngineStreamTruthTest {
     private static final int SLOT = 2;
     private static final int BLOCK = 4;
     private static final double HALF = 0.5;
-    private static final long LONG_LIFE = EngineStream.MOST_UNSEEN_AT_START;
+    private static final long LONG_LIFE = MessageSequencer.MOST_UNSEEN_AT_START;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
     private final IndexApplier applier = new IndexApplier(index);
@@ -131,7 +131,7 @@ class EngineStreamTruthTest {
         final EngineStream stream = seen(false, 10);
         stream.onMessage(11, store(12));
         if (byTime) {
-            nowNs += EngineStream.OVERTAKEN_NS;
+            nowNs += MessageSequencer.OVERTAKEN_NS;
             stream.tick();
         } else {
             stream.onMessage(12, store(13));
@@ -150,7 +150,7 @@ class EngineStreamTruthTest {
         final EngineStream stream = seen(true, 10);
         stream.onMessage(11, store(12));
         assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
-        nowNs += EngineStream.OVERTAKEN_NS;
+        nowNs += MessageSequencer.OVERTAKEN_NS;
         stream.tick();
 
         assertEquals(9, stream.replayFrom());

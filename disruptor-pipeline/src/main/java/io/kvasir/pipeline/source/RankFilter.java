@@ -1,0 +1,66 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.pipeline.wire.BatchRank;
+import io.kvasir.pipeline.wire.DropCounts;
+import io.kvasir.pipeline.wire.DropReason;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Keeps messages of another data-parallel rank than the configured one out of a stream. Such a
+ * message has other numbers, too: nothing else of it is read. Not thread-safe.
+ */
+final class RankFilter {
+    private static final Logger LOG = LoggerFactory.getLogger(RankFilter.class);
+    private static final long NO_RANK = -1;
+
+    private final SourceConfig config;
+    private final DropCounts drops;
+    private final BatchRank ranks = new BatchRank();
+    private long foreign = NO_RANK;
+    private long learned = BatchRank.NONE;
+
+    RankFilter(SourceConfig config, DropCounts drops) {
+        this.config = config;
+        this.drops = drops;
+    }
+
+    /** Whether a message is of the configured rank, or names none; counts it if it is not. */
+    boolean accepts(byte[] payload, int offset, int length) {
+        final long rank = ranks.of(payload, offset, length);
+        learned = rank < 0 ? learned : rank;
+        if (rank < 0 || rank == config.dpRank()) {
+            foreign = rank < 0 ? foreign : NO_RANK;
+            return true;
+        }
+        drops.add(DropReason.FOREIGN_RANK);
+        if (foreign != rank) {
+            foreign = rank;
+            LOG.warn("{}: {}", config.label(), problem());
+        }
+        return false;
+    }
+
+    /** Whether the last message that named a rank named another one. */
+    boolean isForeign() {
+        return foreign != NO_RANK;
+    }
+
+    /** The rank that the last message named, {@link BatchRank#NONE} before the first. */
+    long learned() {
+        return learned;
+    }
+
+    /** What is wrong while {@link #isForeign}, and what to do. */
+    String problem() {
+        return "the engine's events are of rank "
+                + foreign
+                + ", configured is "
+                + config.dpRank()
+                + ": they are dropped; set dpRank="
+                + foreign
+                + ", or the address of rank "
+                + config.dpRank();
+    }
+}

@@ -1,0 +1,147 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.pipeline.source.ReplayRequest.Wanted;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.KvBatch;
+
+/**
+ * Runs the {@link Refill} of one stream: asks for replays until its shadow has caught up with the
+ * live messages, then reports it to the index, some parts at a time. A refill is given up when the
+ * view that it was made for is lost, cleared or doubted. Guarded by the stream's lock.
+ */
+final class RefillCoordinator {
+    /** Parts that are handed on at once. */
+    private static final int PARTS = 16;
+
+    /** Replays of one refill: each brings what the one before has missed. */
+    private static final int REPLAYS = 8;
+
+    /** Blocks that an engine may have held beyond what the index has room for, some time ago. */
+    private static final int SLACK = 1024;
+
+    private final StreamParts parts;
+    private final SourceConfig config;
+    private final ReplayRequest replay;
+    private final StreamStatus status;
+    private final CountedSink sink;
+    private final KvBatch replayed = new KvBatch();
+    private Refill refill; // null when none is under way
+    private boolean asked; // the replay under way is of one
+
+    RefillCoordinator(StreamParts parts, StreamStatus status, CountedSink sink) {
+        this.parts = parts;
+        this.config = parts.config;
+        this.replay = parts.replay;
+        this.status = status;
+        this.sink = sink;
+    }
+
+    boolean isUnderWay() {
+        return refill != null;
+    }
+
+    void begin() {
+        refill = new Refill(config);
+        replay.refill(0);
+    }
+
+    /** Gives a refill up: its view is not the one of the slot any more. */
+    void drop() {
+        refill = null;
+    }
+
+    /** Follows a live message that the index gets. */
+    void follow(long sequence, KvBatch message) {
+        if (refill != null && !refill.live(sequence, message) && refill.isReporting()) {
+            refill = null;
+        }
+    }
+
+    /** The engine is asked for what is wanted now. */
+    void replayAsked() {
+        asked = replay.is(Wanted.REFILL);
+    }
+
+    /** Whether the replay under way is of a refill. */
+    boolean isAsked() {
+        return asked;
+    }
+
+    /** Shows the shadow a replayed message; what is live goes on meanwhile. */
+    ReplayStep replayed(long sequence, byte[] payload) {
+        if (!replay.is(Wanted.REFILL) || refill == null) {
+            endReplay();
+            return ReplayStep.STOP;
+        }
+        replayed.reset(
+                config.slot(),
+                sequence,
+                parts.removals.rule(),
+                config.rootStoresRefresh(),
+                ApplyListener.NONE);
+        final boolean usable =
+                parts.decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH;
+        if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
+            return ReplayStep.CONTINUE;
+        }
+        if (!usable
+                || !refill.replayed(sequence, payload, replayed)
+                || refill.blocks() - SLACK > sink.mostBlocks()) {
+            refill = null; // its start, or something between, is not there, or it is too much
+            endReplay();
+            return ReplayStep.STOP;
+        }
+        return ReplayStep.CONTINUE;
+    }
+
+    void replayEnded() {
+        asked = false;
+        if (replay.is(Wanted.REFILL)) {
+            replay.nothing();
+            goOn();
+        }
+    }
+
+    void replayFailed() {
+        refill = null;
+        endReplay();
+    }
+
+    private void endReplay() {
+        asked = false;
+        if (replay.is(Wanted.REFILL)) {
+            replay.nothing();
+            parts.retry.start(parts.nanoClock.getAsLong());
+        }
+    }
+
+    /** Reports the shadow when it has caught up; asks for more, or drops it, when it has not. */
+    void goOn() {
+        final long last = parts.tracker.last();
+        if (refill == null || status.loss() != null || parts.freshness.isDoubted()) {
+            refill = null;
+        } else if (replay.isIdle() && refill.last() < last) {
+            if (refill.isReporting() || refill.replays() == REPLAYS) {
+                refill = null;
+                parts.retry.start(parts.nanoClock.getAsLong());
+            } else {
+                replay.refill(refill.ask());
+            }
+        } else if (replay.isIdle() && refill.last() == last) {
+            report();
+        }
+    }
+
+    private void report() {
+        for (int i = 0; i < PARTS && !refill.isComplete(); i++) {
+            if (!refill.report(sink, parts.counters)) {
+                return;
+            }
+        }
+        if (refill.isComplete()) {
+            refill = null;
+        }
+    }
+}

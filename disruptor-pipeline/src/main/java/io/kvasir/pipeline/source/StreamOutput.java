@@ -1,0 +1,159 @@
+package io.kvasir.pipeline.source;
+
+import io.kvasir.pipeline.wire.DropReason;
+import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.KvBatch;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The way from a message whose turn it is to the sink: each is decoded into one batch, led by a
+ * clear where one is due, and offered. Follows the number of the last message that was taken.
+ * Guarded by the stream's lock.
+ */
+final class StreamOutput {
+    private static final Logger LOG = LoggerFactory.getLogger(StreamOutput.class);
+    private static final int RETAINED_WORDS = 1 << 14;
+    private static final String RING_FULL = "the event ring is full; raise event-ring-size";
+
+    private final StreamParts parts;
+    private final SourceConfig config;
+    private final EngineBatchDecoder decoder;
+    private final StreamStatus status;
+    private final RefillCoordinator refills;
+    private final CountedSink sink;
+    private final KvBatch batch = new KvBatch();
+    private boolean clearPending;
+    private int warnedBlockSize;
+
+    StreamOutput(
+            StreamParts parts, StreamStatus status, RefillCoordinator refills, CountedSink sink) {
+        this.parts = parts;
+        this.config = parts.config;
+        this.decoder = parts.decoder;
+        this.status = status;
+        this.refills = refills;
+        this.sink = sink;
+    }
+
+    /** Decodes a message and offers it; false if the sink has no room, then nothing has changed. */
+    boolean offer(long sequence, byte[] payload, int offset, int length) {
+        reset(sequence);
+        if (clearPending) {
+            batch.addCleared();
+        }
+        final int before = batch.operations();
+        decoder.decode(payload, offset, length, batch);
+        if (!sink.offer(batch)) {
+            status.problem(RING_FULL);
+            return false;
+        }
+        clearPending = false;
+        refills.follow(sequence, batch);
+        status.counts.events += decoder.eventCount();
+        if (sequence == 0 || containsClear(before)) {
+            status.complete();
+        }
+        if (decoder.lostBlocks()) {
+            eventsLost(sequence);
+        }
+        batch.trim(RETAINED_WORDS);
+        skip(sequence, payload, offset, length);
+        return true;
+    }
+
+    private void reset(long sequence) {
+        batch.reset(
+                config.slot(),
+                sequence,
+                parts.removals.rule(),
+                config.rootStoresRefresh(),
+                parts.counters);
+    }
+
+    private boolean containsClear(int operationsBefore) {
+        int operation = 0;
+        for (int at = batch.first(); at >= 0; at = batch.next(at)) {
+            if (operation++ >= operationsBefore && batch.kind(at) == KvBatch.Kind.CLEARED) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void eventsLost(long sequence) {
+        final int learned = decoder.learnedBlockSize();
+        if (learned != 0 && learned != config.blockSize()) {
+            status.lost(
+                    "the engine's block size is "
+                            + learned
+                            + ", configured is "
+                            + config.blockSize()
+                            + ": its stores are dropped; set blockSize="
+                            + learned);
+            if (warnedBlockSize != learned) {
+                warnedBlockSize = learned;
+                LOG.warn("{}: {}", config.label(), status.loss());
+            }
+        } else {
+            if (status.loss() == null) {
+                LOG.warn(
+                        "{}: message {} held events that could not be used: {}",
+                        config.label(),
+                        sequence,
+                        decoder.drops().nonZero());
+            }
+            status.lost(
+                    "message " + sequence + " held events that could not be used; see the drops");
+        }
+        status.problem(status.loss());
+    }
+
+    /** Goes on to the number of a message without offering it. */
+    void skip(long sequence, byte[] payload, int offset, int length) {
+        parts.tracker.advance(sequence, parts.tracker.contentOf(payload, offset, length));
+        if (!status.isLoaded()) {
+            status.loaded();
+        }
+    }
+
+    /** Gives a message up that found no room. */
+    void giveUp(long sequence, byte[] payload, int offset, int length) {
+        lose(sequence, sequence, RING_FULL);
+        skip(sequence, payload, offset, length);
+    }
+
+    /** Gives messages up: the view lacks what they announced. */
+    void lose(long from, long to, String why) {
+        refills.drop();
+        status.lose(from, to, why);
+    }
+
+    /** Counts a malformed message and drops it. */
+    void drop(DropReason reason, String what) {
+        decoder.drops().add(reason);
+        status.problem(what);
+        LOG.debug("{}: {}", config.label(), what);
+    }
+
+    /** Empties the slot in the index, as soon as the sink has room. */
+    void clear() {
+        clearPending = true;
+        flushClear();
+    }
+
+    /** Offers a clear that found no room before. */
+    void flushClear() {
+        if (clearPending) {
+            reset(parts.tracker.last());
+            batch.addCleared();
+            clearPending = !sink.offer(batch);
+        }
+    }
+
+    /** Whether the index has room for what it refused of this stream. */
+    boolean hasRoom() {
+        return sink.hasRoom(config.slot());
+    }
+}
