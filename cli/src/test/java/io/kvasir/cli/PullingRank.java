@@ -103,7 +103,7 @@ final class PullingRank implements AutoCloseable {
     /** The first blocks of the cache, as many as the prefill has. */
     int[] places(PrefillLease lease) {
         final List<Integer> own = IntStream.range(0, lease.blocks().count()).boxed().toList();
-        return cache.blocks().places(lease.requestId(), new RemoteBlocks(List.of(own), true));
+        return cache.blocks().indices(lease.requestId(), new RemoteBlocks(List.of(own), true));
     }
 
     VllmPrefillPeer peer() {

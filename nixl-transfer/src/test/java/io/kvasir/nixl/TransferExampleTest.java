@@ -138,8 +138,8 @@ class TransferExampleTest {
 
             Transfer transfer = new Transfer().push(own, link.link());
             for (int layer = 0; layer < LAYERS; layer++) {
-                int[] from = LAYOUT.places(0, blocks, layer, layer + 1);
-                int[] to = LAYOUT.places(0, decodeBlocks, layer, layer + 1);
+                int[] from = LAYOUT.indices(0, blocks, layer, layer + 1);
+                int[] to = LAYOUT.indices(0, decodeBlocks, layer, layer + 1);
                 for (int i = 0; i < from.length; i++) {
                     transfer.add(from[i], to[i]);
                 }
@@ -184,8 +184,8 @@ class TransferExampleTest {
             // example: a pull
             Transfer transfer = new Transfer().pull(own, link.link());
             for (int layer = 0; layer < LAYERS; layer++) {
-                int[] to = LAYOUT.places(0, decodeBlocks, layer, layer + 1);
-                int[] from = LAYOUT.places(0, blocks, layer, layer + 1);
+                int[] to = LAYOUT.indices(0, decodeBlocks, layer, layer + 1);
+                int[] from = LAYOUT.indices(0, blocks, layer, layer + 1);
                 for (int i = 0; i < to.length; i++) {
                     transfer.add(to[i], from[i]);
                 }

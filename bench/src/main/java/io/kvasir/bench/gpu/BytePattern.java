@@ -5,7 +5,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.MemorySegment;
 
 /**
- * Bytes that tell their transfer, their descriptor and their place in it. A transfer reverses the
+ * Bytes that tell their transfer, their descriptor and their offset in it. A transfer reverses the
  * order of the descriptors, so that NIXL has no neighbours to merge: what the source has in
  * descriptor i arrives in descriptor count - 1 - i.
  */

@@ -43,14 +43,14 @@ final class CellTransfer implements AutoCloseable {
      */
     static CellTransfer make(
             NixlTransfers transfers,
-            PoolPlace near,
+            PoolRange near,
             RemoteSide far,
             TransferKind kind,
             boolean write,
             Cell cell) {
         final long nearList = prepare(transfers, "", kind.local(), near, cell);
         final long farList =
-                prepare(transfers, far.name(), kind.remote(), far.place(kind.remote()), cell);
+                prepare(transfers, far.name(), kind.remote(), far.range(kind.remote()), cell);
         final int[] upwards = IntStream.range(0, cell.count()).toArray();
         final int[] downwards =
                 IntStream.range(0, cell.count()).map(i -> cell.count() - 1 - i).toArray();
@@ -70,14 +70,14 @@ final class CellTransfer implements AutoCloseable {
     }
 
     private static long prepare(
-            NixlTransfers transfers, String peer, NixlMemory memory, PoolPlace place, Cell cell) {
+            NixlTransfers transfers, String peer, NixlMemory memory, PoolRange range, Cell cell) {
         final long[] addresses = new long[cell.count()];
         final long[] lengths = new long[cell.count()];
         final int[] devices = new int[cell.count()];
         for (int i = 0; i < cell.count(); i++) {
-            addresses[i] = place.address() + i * cell.length();
+            addresses[i] = range.address() + i * cell.length();
             lengths[i] = cell.length();
-            devices[i] = place.device();
+            devices[i] = range.device();
         }
         return transfers.prepare(peer, memory, addresses, lengths, devices);
     }

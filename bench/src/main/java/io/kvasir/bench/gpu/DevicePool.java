@@ -29,8 +29,8 @@ final class DevicePool implements Pool {
     }
 
     @Override
-    public PoolPlace place() {
-        return new PoolPlace(device.address(), device.length(), gpu.context().device().ordinal());
+    public PoolRange range() {
+        return new PoolRange(device.address(), device.length(), gpu.context().device().ordinal());
     }
 
     @Override

@@ -64,13 +64,13 @@ final class ExchangedRemoteSide implements RemoteSide {
     }
 
     @Override
-    public PoolPlace place(NixlMemory memory) {
-        final PoolPlace place = target.pools().get(memory);
-        if (place == null) {
+    public PoolRange range(NixlMemory memory) {
+        final PoolRange range = target.pools().get(memory);
+        if (range == null) {
             throw new BenchFailure(
                     "the target has no pool in " + memory + ": both ends need the same --kinds");
         }
-        return place;
+        return range;
     }
 
     @Override

@@ -22,8 +22,8 @@ final class HostPool implements Pool {
     }
 
     @Override
-    public PoolPlace place() {
-        return new PoolPlace(bytes.address(), bytes.byteSize(), 0);
+    public PoolRange range() {
+        return new PoolRange(bytes.address(), bytes.byteSize(), 0);
     }
 
     @Override

@@ -54,21 +54,21 @@ final class NixlEnd implements AutoCloseable {
     }
 
     private void register(Pool pool) {
-        final PoolPlace place = pool.place();
-        transfers().register(pool.memory(), addresses(place), lengths(place), devices(place));
+        final PoolRange range = pool.range();
+        transfers().register(pool.memory(), addresses(range), lengths(range), devices(range));
         registered.add(pool);
     }
 
-    private static long[] addresses(PoolPlace place) {
-        return new long[] {place.address()};
+    private static long[] addresses(PoolRange range) {
+        return new long[] {range.address()};
     }
 
-    private static long[] lengths(PoolPlace place) {
-        return new long[] {place.length()};
+    private static long[] lengths(PoolRange range) {
+        return new long[] {range.length()};
     }
 
-    private static int[] devices(PoolPlace place) {
-        return new int[] {place.device()};
+    private static int[] devices(PoolRange range) {
+        return new int[] {range.device()};
     }
 
     String name() {
@@ -83,10 +83,10 @@ final class NixlEnd implements AutoCloseable {
     public void close() {
         try {
             for (Pool pool : registered.reversed()) {
-                final PoolPlace place = pool.place();
+                final PoolRange range = pool.range();
                 transfers()
                         .deregister(
-                                pool.memory(), addresses(place), lengths(place), devices(place));
+                                pool.memory(), addresses(range), lengths(range), devices(range));
             }
         } finally {
             agent.close();

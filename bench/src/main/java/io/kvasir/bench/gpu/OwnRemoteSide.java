@@ -5,8 +5,8 @@ import io.kvasir.panama.nixl.NixlMemory;
 /** The far end inside the same agent, by its own name. */
 record OwnRemoteSide(String name, Pools pools) implements RemoteSide {
     @Override
-    public PoolPlace place(NixlMemory memory) {
-        return pools.of(memory).place();
+    public PoolRange range(NixlMemory memory) {
+        return pools.of(memory).range();
     }
 
     @Override

@@ -9,7 +9,7 @@ import io.kvasir.panama.nixl.NixlMemory;
 sealed interface Pool extends AutoCloseable permits HostPool, DevicePool {
     NixlMemory memory();
 
-    PoolPlace place();
+    PoolRange range();
 
     /** Writes the bytes of a transfer's source; they are there when this returns. */
     void fill(Cell cell, long seed);

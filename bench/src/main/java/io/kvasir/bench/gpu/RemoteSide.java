@@ -7,7 +7,7 @@ interface RemoteSide {
     /** Its agent's name. */
     String name();
 
-    PoolPlace place(NixlMemory memory);
+    PoolRange range(NixlMemory memory);
 
     /** Has it write the bytes of a transfer's source; they are there when this returns. */
     void fill(NixlMemory memory, Cell cell, long seed);

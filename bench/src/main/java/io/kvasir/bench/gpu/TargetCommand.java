@@ -53,10 +53,10 @@ record TargetCommand(Task task, NixlMemory memory, Cell cell, long seed) {
     /** Does it. */
     void run(Pools pools) {
         final Pool pool = pools.of(memory);
-        if (cell.bytes() > pool.place().length()) {
+        if (cell.bytes() > pool.range().length()) {
             throw new BenchFailure(
                     "%d bytes are more than the target's pool of %d: both ends need the same --bytes"
-                            .formatted(cell.bytes(), pool.place().length()));
+                            .formatted(cell.bytes(), pool.range().length()));
         }
         if (task == Task.FILL) {
             pool.fill(cell, seed);

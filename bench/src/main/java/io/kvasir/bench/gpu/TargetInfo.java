@@ -14,33 +14,33 @@ import java.util.Map;
  *
  * @param pid its process
  * @param metadata for the initiator's agent, in hexadecimal
- * @param pools their places
+ * @param pools their ranges
  */
-record TargetInfo(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
+record TargetInfo(long pid, String metadata, Map<NixlMemory, PoolRange> pools) {
     /** The message's name in the exchange. */
     static final String NAME = "target";
 
     static TargetInfo of(NixlEnd end, Pools pools) {
-        final Map<NixlMemory, PoolPlace> places = new EnumMap<>(NixlMemory.class);
-        pools.all().forEach(pool -> places.put(pool.memory(), pool.place()));
+        final Map<NixlMemory, PoolRange> ranges = new EnumMap<>(NixlMemory.class);
+        pools.all().forEach(pool -> ranges.put(pool.memory(), pool.range()));
         return new TargetInfo(
                 ProcessHandle.current().pid(),
                 HexFormat.of().formatHex(end.transfers().metadata()),
-                places);
+                ranges);
     }
 
     String text() {
         final StringBuilder text = new StringBuilder();
         text.append("pid ").append(pid).append("\nmetadata ").append(metadata).append('\n');
         pools.forEach(
-                (memory, place) ->
+                (memory, range) ->
                         text.append(
                                 "pool %s %d %d %d%n"
                                         .formatted(
                                                 memory,
-                                                place.address(),
-                                                place.length(),
-                                                place.device())));
+                                                range.address(),
+                                                range.length(),
+                                                range.device())));
         return text.toString();
     }
 
@@ -52,7 +52,7 @@ record TargetInfo(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
     static TargetInfo parse(String text) {
         long pid = 0;
         String metadata = null;
-        final Map<NixlMemory, PoolPlace> pools = new EnumMap<>(NixlMemory.class);
+        final Map<NixlMemory, PoolRange> pools = new EnumMap<>(NixlMemory.class);
         for (String line : text.lines().toList()) {
             final List<String> words = List.of(line.split(" ", -1));
             switch (words.getFirst()) {
@@ -61,7 +61,7 @@ record TargetInfo(long pid, String metadata, Map<NixlMemory, PoolPlace> pools) {
                 case "pool" ->
                         pools.put(
                                 NixlMemory.valueOf(words.get(1)),
-                                new PoolPlace(
+                                new PoolRange(
                                         Long.parseLong(words.get(2)),
                                         Long.parseLong(words.get(3)),
                                         Integer.parseInt(words.get(4))));

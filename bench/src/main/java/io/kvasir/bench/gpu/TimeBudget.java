@@ -2,7 +2,7 @@ package io.kvasir.bench.gpu;
 
 /**
  * The time that a sweep may take, dealt out to its cells: a cell gets its share of what is left, so
- * a slow one costs the later ones repeats before it costs any of them its place.
+ * a slow one costs the later ones repeats before it costs any of them its turn.
  */
 final class TimeBudget {
     private static final int MOST_REPEATS = 100;

@@ -86,9 +86,9 @@ final class TransferSweep {
 
     private void warmUp(TransferKind kind, boolean write) {
         watchdog.step(kind.label() + ", first transfer");
-        final PoolPlace place = near.of(kind.local()).place();
+        final PoolRange range = near.of(kind.local()).range();
         try (CellTransfer transfer =
-                CellTransfer.make(end.transfers(), place, far, kind, write, cells.getFirst())) {
+                CellTransfer.make(end.transfers(), range, far, kind, write, cells.getFirst())) {
             WarmUp.run(transfer::run);
         }
     }
@@ -97,7 +97,7 @@ final class TransferSweep {
             TransferKind kind, boolean write, Cell cell, CopyTimes copies, ResultTable table) {
         final Pool pool = near.of(kind.local());
         try (CellTransfer transfer =
-                CellTransfer.make(end.transfers(), pool.place(), far, kind, write, cell)) {
+                CellTransfer.make(end.transfers(), pool.range(), far, kind, write, cell)) {
             check(kind, write, cell, pool, transfer);
             transfer.run();
             final int repeats = budget.repeats(left, transfer.totalNanos());

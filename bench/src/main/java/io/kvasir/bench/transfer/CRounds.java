@@ -34,7 +34,7 @@ final class CRounds implements Rounds {
      * @param library NIXL, which this process has loaded
      * @param backend plugin
      * @param own memory of this process
-     * @param peer whose pieces are read
+     * @param peer whose descriptors are read
      * @param bytes of both
      */
     CRounds(Path baseline, String library, String backend, long own, PeerMemory peer, long bytes) {
@@ -110,9 +110,9 @@ final class CRounds implements Rounds {
     }
 
     @Override
-    public void lists(int pieces, long pieceBytes, int[] places) {
+    public void lists(int descriptors, long descriptorBytes, int[] indices) {
         try {
-            lists.invokeExact(pieces, pieceBytes, Rounds.inNativeMemory(places));
+            lists.invokeExact(descriptors, descriptorBytes, Rounds.inNativeMemory(indices));
         } catch (Throwable t) {
             throw mustNotThrow(t);
         }

@@ -24,8 +24,8 @@ import java.util.concurrent.TimeUnit;
  * </pre>
  */
 public final class CallCosts {
-    private static final int PIECES = 1024; // of the lists that requests are made of
-    private static final int PIECE_BYTES = 64;
+    private static final int DESCRIPTORS = 1024; // of the lists that requests are made of
+    private static final int DESCRIPTOR_BYTES = 64;
 
     private final PairedRun sides;
     private final long warmUpNs;
@@ -38,9 +38,9 @@ public final class CallCosts {
         this.warmUpNs = warmUpNs;
         this.rounds = rounds;
         this.out = out;
-        final int[] places = new int[PIECES / 2];
-        Arrays.setAll(places, i -> 2 * i); // no neighbours: nothing to merge
-        sides.lists(PIECES, PIECE_BYTES, places);
+        final int[] indices = new int[DESCRIPTORS / 2];
+        Arrays.setAll(indices, i -> 2 * i); // no neighbours: nothing to merge
+        sides.lists(DESCRIPTORS, DESCRIPTOR_BYTES, indices);
     }
 
     /**
@@ -51,7 +51,7 @@ public final class CallCosts {
      *     them another agent here stands for it
      */
     public static void main(String[] args) {
-        final long bytes = (long) PIECES * PIECE_BYTES;
+        final long bytes = (long) DESCRIPTORS * DESCRIPTOR_BYTES;
         final PairedRun sides =
                 PairedRun.open(
                         PairedRun.Layer.valueOf(args[1]),
@@ -72,7 +72,7 @@ public final class CallCosts {
     }
 
     private void measureAll() {
-        measure("prepare_a_piece", Kind.PREPARE, PIECES, 1, PIECES);
+        measure("prepare_a_descriptor", Kind.PREPARE, DESCRIPTORS, 1, DESCRIPTORS);
         measure("make_1", Kind.MAKE, 1, 1, Rounds.BATCH);
         measure("make_16", Kind.MAKE, 16, 1, Rounds.BATCH);
         measure("make_64", Kind.MAKE, 64, 1, Rounds.BATCH);

@@ -126,7 +126,7 @@ final class JavaRounds implements Rounds {
     }
 
     @Override
-    public void lists(int pieces, long pieceBytes, int[] chosen) {
-        calls.lists(pieces, pieceBytes, chosen);
+    public void lists(int descriptors, long descriptorBytes, int[] chosen) {
+        calls.lists(descriptors, descriptorBytes, chosen);
     }
 }

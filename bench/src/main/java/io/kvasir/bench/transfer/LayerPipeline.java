@@ -22,7 +22,7 @@ final class LayerPipeline {
     private final TransferEngine engine;
     private final LocalBlocks own;
     private final KvLink link;
-    private final int[] places; // of the blocks of a layer
+    private final int[] indices; // of the blocks of a layer
     private final int layers;
     private final Transfer transfer = new Transfer();
     private final LayerWork work;
@@ -43,14 +43,16 @@ final class LayerPipeline {
         this.engine = engine;
         this.work = work;
         this.layers = layers;
-        own = engine.local(pieces(end.pool().base(), blockBytes, layers * layerBlocks)).join();
+        own = engine.local(descriptors(end.pool().base(), blockBytes, layers * layerBlocks)).join();
         link =
-                engine.link(peer.metadata(), pieces(peer.base(), blockBytes, layers * layerBlocks))
+                engine.link(
+                                peer.metadata(),
+                                descriptors(peer.base(), blockBytes, layers * layerBlocks))
                         .join();
-        places = ThroughputSweep.places(layerBlocks);
+        indices = ThroughputSweep.indices(layerBlocks);
     }
 
-    private static Descriptors pieces(long base, long blockBytes, int blocks) {
+    private static Descriptors descriptors(long base, long blockBytes, int blocks) {
         return Descriptors.ofBlocks(TransferEnd.blocks(base, blockBytes, blocks));
     }
 
@@ -103,8 +105,8 @@ final class LayerPipeline {
             transfer.pull(own, link);
         }
         for (int layer = 0; layer < layers; layer++) {
-            for (int place : places) {
-                transfer.add(layer * places.length + place, layer * places.length + place);
+            for (int index : indices) {
+                transfer.add(layer * indices.length + index, layer * indices.length + index);
             }
             transfer.endStage(push && layer == layers - 1 ? ALL_THERE : null);
         }

@@ -21,9 +21,9 @@ final class PairedRun {
 
     /** Of Java. */
     enum Layer {
-        /** {@link io.kvasir.panama.nixl.NixlTransfers}, places in native memory as C has them. */
+        /** {@link io.kvasir.panama.nixl.NixlTransfers}, indices in native memory as C has them. */
         TRANSFERS,
-        /** The same, places in an array, which it copies. */
+        /** The same, indices in an array, which it copies. */
         COPYING,
         /** {@link io.kvasir.nixl.transport.NixlTransport}. */
         TRANSPORT
@@ -75,9 +75,9 @@ final class PairedRun {
         return nixl;
     }
 
-    void lists(int pieces, long pieceBytes, int[] places) {
-        c.lists(pieces, pieceBytes, places);
-        java.lists(pieces, pieceBytes, places);
+    void lists(int descriptors, long descriptorBytes, int[] indices) {
+        c.lists(descriptors, descriptorBytes, indices);
+        java.lists(descriptors, descriptorBytes, indices);
     }
 
     void hold(boolean hangs) {

@@ -19,15 +19,15 @@ import java.util.UUID;
 
 /** The calls of one request, through one of the layers. One thread. */
 interface RequestCalls {
-    /** Prepares what requests are made of, in place of the lists before; the places stay. */
-    void lists(int pieces, long pieceBytes, int[] places);
+    /** Prepares what requests are made of, in place of the lists before; the indices stay. */
+    void lists(int descriptors, long descriptorBytes, int[] indices);
 
-    /** One more list of the peer's pieces. */
+    /** One more list of the peer's descriptors. */
     long preparePeer();
 
     void releaseList(long list);
 
-    /** Of the first places. */
+    /** Of the first indices. */
     long make(int count, byte[] notification);
 
     /** Whether it is running after the post. */
@@ -50,15 +50,15 @@ interface RequestCalls {
         private long[] lengths;
         private int[] devices;
         private final boolean copying;
-        private int[] places;
-        private long nativePlaces;
+        private int[] indices;
+        private long nativeIndices;
         private long own;
         private long remote;
 
         /**
          * Opens an agent.
          *
-         * @param copying whether places are given as an array, else at an address as C has them
+         * @param copying whether indices are given as an array, else at an address as C has them
          */
         OfTransfers(Available nixl, long ownBase, PeerMemory memory, long bytes, boolean copying) {
             final NixlAgent agent =
@@ -75,30 +75,30 @@ interface RequestCalls {
         }
 
         @Override
-        public void lists(int pieces, long pieceBytes, int[] chosen) {
+        public void lists(int descriptors, long descriptorBytes, int[] chosen) {
             if (own != 0) {
                 transfers.releaseList(own);
                 transfers.releaseList(remote);
             }
-            places = chosen;
-            nativePlaces = Rounds.inNativeMemory(chosen).address();
-            lengths = new long[pieces];
-            Arrays.fill(lengths, pieceBytes);
-            devices = new int[pieces];
-            peerAddresses = addresses(memory.base(), pieces, pieceBytes);
+            indices = chosen;
+            nativeIndices = Rounds.inNativeMemory(chosen).address();
+            lengths = new long[descriptors];
+            Arrays.fill(lengths, descriptorBytes);
+            devices = new int[descriptors];
+            peerAddresses = addresses(memory.base(), descriptors, descriptorBytes);
             own =
                     transfers.prepare(
                             "",
                             NixlMemory.DRAM,
-                            addresses(ownBase, pieces, pieceBytes),
+                            addresses(ownBase, descriptors, descriptorBytes),
                             lengths,
                             devices);
             remote = preparePeer();
         }
 
-        private static long[] addresses(long base, int pieces, long pieceBytes) {
-            final long[] addresses = new long[pieces];
-            Arrays.setAll(addresses, i -> base + i * pieceBytes);
+        private static long[] addresses(long base, int descriptors, long descriptorBytes) {
+            final long[] addresses = new long[descriptors];
+            Arrays.setAll(addresses, i -> base + i * descriptorBytes);
             return addresses;
         }
 
@@ -115,9 +115,9 @@ interface RequestCalls {
         @Override
         public long make(int count, byte[] notification) {
             return copying
-                    ? transfers.make(false, own, places, remote, places, count, notification)
+                    ? transfers.make(false, own, indices, remote, indices, count, notification)
                     : transfers.make(
-                            false, own, nativePlaces, remote, nativePlaces, count, notification);
+                            false, own, nativeIndices, remote, nativeIndices, count, notification);
         }
 
         @Override
@@ -151,15 +151,15 @@ interface RequestCalls {
         }
     }
 
-    /** The transport: the same with every handle, place and length checked. */
+    /** The transport: the same with every handle, index and length checked. */
     final class OfTransport implements RequestCalls {
         private final KvTransport transport;
         private final KvTransport.NotificationHandler ignore = (sender, message) -> {};
         private final long ownBase;
         private final PeerMemory memory;
         private final String peer;
-        private Descriptors peerPieces;
-        private int[] places;
+        private Descriptors peerDescriptors;
+        private int[] indices;
         private long own;
         private long remote;
 
@@ -171,24 +171,24 @@ interface RequestCalls {
         }
 
         @Override
-        public void lists(int pieces, long pieceBytes, int[] chosen) {
+        public void lists(int descriptors, long descriptorBytes, int[] chosen) {
             if (own != 0) {
                 transport.releaseList(own);
                 transport.releaseList(remote);
             }
-            places = chosen;
-            own = transport.prepare(null, pieces(ownBase, pieces, pieceBytes));
-            peerPieces = pieces(memory.base(), pieces, pieceBytes);
+            indices = chosen;
+            own = transport.prepare(null, descriptors(ownBase, descriptors, descriptorBytes));
+            peerDescriptors = descriptors(memory.base(), descriptors, descriptorBytes);
             remote = preparePeer();
         }
 
-        private static Descriptors pieces(long base, int pieces, long pieceBytes) {
-            return Descriptors.ofBlocks(TransferEnd.blocks(base, pieceBytes, pieces));
+        private static Descriptors descriptors(long base, int descriptors, long descriptorBytes) {
+            return Descriptors.ofBlocks(TransferEnd.blocks(base, descriptorBytes, descriptors));
         }
 
         @Override
         public long preparePeer() {
-            return transport.prepare(peer, peerPieces);
+            return transport.prepare(peer, peerDescriptors);
         }
 
         @Override
@@ -199,7 +199,7 @@ interface RequestCalls {
         @Override
         public long make(int count, byte[] notification) {
             return transport.request(
-                    Operation.READ, own, places, remote, places, count, notification);
+                    Operation.READ, own, indices, remote, indices, count, notification);
         }
 
         @Override

@@ -20,21 +20,21 @@ interface Rounds {
 
     /** What is timed; the argument of {@link #run} in brackets. */
     enum Kind {
-        /** One more list of the peer's memory (all its pieces). */
+        /** One more list of the peer's memory (all its descriptors). */
         PREPARE,
-        /** Requests (pieces of each). */
+        /** Requests (descriptors of each). */
         MAKE,
-        /** Requests that send a notification of 16 bytes (pieces of each). */
+        /** Requests that send a notification of 16 bytes (descriptors of each). */
         MAKE_NOTIFIED,
-        /** Released requests (pieces of each). */
+        /** Released requests (descriptors of each). */
         RELEASE,
-        /** Posted requests (pieces of each). */
+        /** Posted requests (descriptors of each). */
         POST,
         /** Questions after the held request (the status expected, 0 or 1). */
         STATUS,
         /** Questions after notifications (how many are expected). */
         NOTIFICATIONS,
-        /** One request, made, posted and polled to its end (pieces). */
+        /** One request, made, posted and polled to its end (descriptors). */
         TRANSFER
     }
 
@@ -54,19 +54,19 @@ interface Rounds {
     /**
      * Prepares what requests are made of, in place of the lists before.
      *
-     * @param pieces that follow each other at both ends
-     * @param pieceBytes bytes of each
-     * @param places of a list that requests take, so many from the start as they have pieces
+     * @param descriptors that follow each other at both ends
+     * @param descriptorBytes bytes of each
+     * @param indices of a list that requests take, so many from the start as they have descriptors
      */
-    void lists(int pieces, long pieceBytes, int[] places);
+    void lists(int descriptors, long descriptorBytes, int[] indices);
 
     /**
-     * Places that both sides find at the same offset of a page, for as long as the process lives.
+     * Indices that both sides find at the same offset of a page, for as long as the process lives.
      */
-    static MemorySegment inNativeMemory(int[] places) {
+    static MemorySegment inNativeMemory(int[] indices) {
         final MemorySegment memory =
-                Arena.global().allocate((long) places.length * Integer.BYTES, PAGE);
-        MemorySegment.copy(places, 0, memory, ValueLayout.JAVA_INT, 0, places.length);
+                Arena.global().allocate((long) indices.length * Integer.BYTES, PAGE);
+        MemorySegment.copy(indices, 0, memory, ValueLayout.JAVA_INT, 0, indices.length);
         return memory;
     }
 }

@@ -7,11 +7,11 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * How long pulls of many pieces take through the transport and through C, transfer by transfer in
- * turn in one process, into the same memory: made, posted and polled.
+ * How long pulls of many descriptors take through the transport and through C, transfer by transfer
+ * in turn in one process, into the same memory: made, posted and polled.
  *
  * <pre>
- *   sweep PIECES PIECE_BYTES C_NS JAVA_NS SHARE BYTES    medians; SHARE of C's throughput that Java
+ *   sweep DESCRIPTORS DESCRIPTOR_BYTES C_NS JAVA_NS SHARE BYTES    medians; SHARE of C's throughput that Java
  *                                                        has; BYTES allocated for a transfer
  * </pre>
  */
@@ -58,7 +58,7 @@ public final class ThroughputSweep {
 
     private static void measure(
             PairedRun sides, int count, int length, int transfers, long atFirstNs) {
-        sides.lists(count, length, places(count));
+        sides.lists(count, length, indices(count));
         sides.warmUp(Kind.TRANSFER, count, atFirstNs, transfers / 2);
         sides.measure(Kind.TRANSFER, count, transfers);
         System.out.printf(
@@ -73,10 +73,10 @@ public final class ThroughputSweep {
     }
 
     /** Every second one, then the others: hardly any neighbours, as in a real pool. */
-    static int[] places(int count) {
+    static int[] indices(int count) {
         final int half = (count + 1) / 2;
-        final int[] places = new int[count];
-        Arrays.setAll(places, i -> i < half ? 2 * i : 2 * (i - half) + 1);
-        return places;
+        final int[] indices = new int[count];
+        Arrays.setAll(indices, i -> i < half ? 2 * i : 2 * (i - half) + 1);
+        return indices;
     }
 }

@@ -55,7 +55,7 @@ public class TransferBenchmark {
     private LocalBlocks own;
     private KvLink link;
     private long remoteList;
-    private int[] places;
+    private int[] indices;
     private final Transfer transfer = new Transfer();
 
     /** Starts the other process and connects; the engine runs on the measuring thread. */
@@ -71,18 +71,18 @@ public class TransferBenchmark {
                         TransferConfig.DEFAULT,
                         System::nanoTime,
                         (sender, message) -> {});
-        places = ThroughputSweep.places(blocks);
-        final Descriptors ownPieces = pieces(end.pool().base());
-        final Descriptors peerPieces = pieces(peer.base());
-        final CompletableFuture<LocalBlocks> local = engine.local(ownPieces);
-        final CompletableFuture<KvLink> linked = engine.link(peer.metadata(), peerPieces);
+        indices = ThroughputSweep.indices(blocks);
+        final Descriptors ownDescriptors = descriptors(end.pool().base());
+        final Descriptors peerDescriptors = descriptors(peer.base());
+        final CompletableFuture<LocalBlocks> local = engine.local(ownDescriptors);
+        final CompletableFuture<KvLink> linked = engine.link(peer.metadata(), peerDescriptors);
         engine.doWork();
         own = local.join();
         link = linked.join();
-        remoteList = end.transport().prepare(link.peer(), peerPieces);
+        remoteList = end.transport().prepare(link.peer(), peerDescriptors);
     }
 
-    private Descriptors pieces(long base) {
+    private Descriptors descriptors(long base) {
         return Descriptors.ofBlocks(TransferEnd.blocks(base, BLOCK_BYTES, blocks));
     }
 
@@ -100,7 +100,7 @@ public class TransferBenchmark {
         final KvTransport transport = end.transport();
         final long request =
                 transport.request(
-                        Operation.READ, own.list(), places, remoteList, places, blocks, null);
+                        Operation.READ, own.list(), indices, remoteList, indices, blocks, null);
         Progress progress = transport.post(request);
         while (progress == Progress.RUNNING) {
             progress = transport.status(request);
@@ -115,8 +115,8 @@ public class TransferBenchmark {
     @Benchmark
     public Transfer.State engine() {
         transfer.pull(own, link);
-        for (int place : places) {
-            transfer.add(place, place);
+        for (int index : indices) {
+            transfer.add(index, index);
         }
         if (!engine.submit(transfer)) {
             throw new IllegalStateException("no room for one transfer");

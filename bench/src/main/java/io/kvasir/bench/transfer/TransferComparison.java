@@ -192,7 +192,7 @@ public final class TransferComparison {
     private void printSweep(PrintStream out) {
         out.printf(
                 "%-20s %9s %9s %28s %8s%n",
-                "pieces x bytes", "C GB/s", "Java GB/s", "Java's share", "B/op");
+                "descriptors x bytes", "C GB/s", "Java GB/s", "Java's share", "B/op");
         for (String size : sweep.names()) {
             final String[] factors = size.split(" x ", 2);
             final double bytes = Double.parseDouble(factors[0]) * Double.parseDouble(factors[1]);

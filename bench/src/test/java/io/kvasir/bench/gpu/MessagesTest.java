@@ -32,8 +32,8 @@ class MessagesTest {
                         12,
                         "00ff",
                         Map.of(
-                                NixlMemory.DRAM, new PoolPlace(4096, 8192, 0),
-                                NixlMemory.VRAM, new PoolPlace(1L << 47, 8192, 1)));
+                                NixlMemory.DRAM, new PoolRange(4096, 8192, 0),
+                                NixlMemory.VRAM, new PoolRange(1L << 47, 8192, 1)));
         assertEquals(introduction, TargetInfo.parse(introduction.text()));
         assertEquals((byte) 0xff, introduction.metadataBytes()[1]);
     }

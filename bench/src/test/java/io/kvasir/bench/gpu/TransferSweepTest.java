@@ -48,8 +48,8 @@ class TransferSweepTest {
         }
 
         @Override
-        public PoolPlace place(NixlMemory memory) {
-            return right.place(memory);
+        public PoolRange range(NixlMemory memory) {
+            return right.range(memory);
         }
 
         @Override

@@ -62,7 +62,7 @@ class TransferComparisonTest {
         assertTrue(lines.getFirst().startsWith(library + ", 1 turns"), lines.getFirst());
         final List<String> calls =
                 List.of(
-                        "prepare_a_piece",
+                        "prepare_a_descriptor",
                         "make_1",
                         "make_16",
                         "make_64",

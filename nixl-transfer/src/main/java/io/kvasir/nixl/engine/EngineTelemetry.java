@@ -40,7 +40,7 @@ public final class EngineTelemetry {
     private final Map<Span, Histogram> times = new EnumMap<>(Span.class);
     private final Map<State, AtomicLong> transfers = new EnumMap<>(State.class);
     private final Map<Operation, AtomicLong> bytes = new EnumMap<>(Operation.class);
-    private final AtomicLong pieces = new AtomicLong();
+    private final AtomicLong descriptors = new AtomicLong();
     private final AtomicLong requests = new AtomicLong();
     private final AtomicLong busyNs = new AtomicLong();
 
@@ -77,12 +77,12 @@ public final class EngineTelemetry {
     }
 
     /**
-     * Pieces of requests that were done, neighbours counted apart.
+     * Descriptors of requests that were done, neighbours counted apart.
      *
      * @return since the start
      */
-    public long pieces() {
-        return pieces.get();
+    public long descriptors() {
+        return descriptors.get();
     }
 
     /**
@@ -146,9 +146,9 @@ public final class EngineTelemetry {
         add(transfers.get(state), 1);
     }
 
-    void moved(Operation operation, int pieceCount, long byteCount) {
+    void moved(Operation operation, int descriptorCount, long byteCount) {
         add(bytes.get(operation), byteCount);
-        add(pieces, pieceCount);
+        add(descriptors, descriptorCount);
         add(requests, 1);
     }
 

@@ -5,7 +5,7 @@ final class InFlight {
     private final long[] handles;
     private final Transfer[] transfers;
     private final int[] stages;
-    private final int[] pieces;
+    private final int[] descriptors;
     private final long[] bytes;
     private final long[] startNs;
     private final boolean[] ended; // but could not be released
@@ -16,18 +16,23 @@ final class InFlight {
         handles = new long[capacity];
         transfers = new Transfer[capacity];
         stages = new int[capacity];
-        pieces = new int[capacity];
+        descriptors = new int[capacity];
         bytes = new long[capacity];
         startNs = new long[capacity];
         ended = new boolean[capacity];
     }
 
     void add(
-            long handle, Transfer transfer, int stage, int pieceCount, long byteCount, long nowNs) {
+            long handle,
+            Transfer transfer,
+            int stage,
+            int descriptorCount,
+            long byteCount,
+            long nowNs) {
         handles[count] = handle;
         transfers[count] = transfer;
         stages[count] = stage;
-        pieces[count] = pieceCount;
+        descriptors[count] = descriptorCount;
         bytes[count] = byteCount;
         ended[count] = false;
         startNs[count++] = nowNs;
@@ -41,7 +46,7 @@ final class InFlight {
         handles[i] = handles[last];
         transfers[i] = transfers[last];
         stages[i] = stages[last];
-        pieces[i] = pieces[last];
+        descriptors[i] = descriptors[last];
         bytes[i] = bytes[last];
         startNs[i] = startNs[last];
         ended[i] = ended[last];
@@ -73,8 +78,8 @@ final class InFlight {
         return stages[i];
     }
 
-    int pieces(int i) {
-        return pieces[i];
+    int descriptors(int i) {
+        return descriptors[i];
     }
 
     long bytes(int i) {

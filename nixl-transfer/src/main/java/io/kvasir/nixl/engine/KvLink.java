@@ -9,23 +9,23 @@ import java.util.concurrent.atomic.AtomicLong;
  * TransferEngine#link}. Any thread may read; the engine's thread writes.
  *
  * <p>The cost of a transfer is learned as a straight line through what transfers took: so much a
- * piece and so much a byte. Both are found by exponentially forgetting least squares over the
- * transfers' pieces and bytes, so transfers of several sizes are needed to tell them apart.
+ * descriptor and so much a byte. Both are found by exponentially forgetting least squares over the
+ * transfers' descriptors and bytes, so transfers of several sizes are needed to tell them apart.
  */
 public final class KvLink {
     private final String peer;
     private final long list;
-    private final Descriptors pieces;
+    private final Descriptors descriptors;
     private final LinkCost cost = new LinkCost();
     private volatile String lost; // why, null while it is up
     private final AtomicLong bytes = new AtomicLong(); // these three have one writer
     private final AtomicLong transfers = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
 
-    KvLink(String peer, long list, Descriptors pieces) {
+    KvLink(String peer, long list, Descriptors descriptors) {
         this.peer = peer;
         this.list = list;
-        this.pieces = pieces;
+        this.descriptors = descriptors;
     }
 
     /**
@@ -41,8 +41,8 @@ public final class KvLink {
         return list;
     }
 
-    Descriptors pieces() {
-        return pieces;
+    Descriptors descriptors() {
+        return descriptors;
     }
 
     /**
@@ -93,17 +93,17 @@ public final class KvLink {
     /**
      * What a transfer is expected to take.
      *
-     * @param pieceCount pieces of memory, neighbours counted apart
+     * @param descriptorCount descriptors moved, neighbours counted apart
      * @param byteCount bytes in all
      * @return nanoseconds; NaN as long as nothing was moved over the link
      */
-    public double expectedNs(long pieceCount, long byteCount) {
-        return cost.expectedNs(pieceCount, byteCount);
+    public double expectedNs(long descriptorCount, long byteCount) {
+        return cost.expectedNs(descriptorCount, byteCount);
     }
 
-    void moved(long pieceCount, long byteCount, long ns) {
+    void moved(long descriptorCount, long byteCount, long ns) {
         add(bytes, byteCount);
-        cost.learn(pieceCount, byteCount, ns);
+        cost.learn(descriptorCount, byteCount, ns);
     }
 
     void ended(boolean well) {

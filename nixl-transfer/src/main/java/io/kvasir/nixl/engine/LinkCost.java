@@ -1,10 +1,10 @@
 package io.kvasir.nixl.engine;
 
 /**
- * Nanoseconds of a request as {@code a · pieces + b · bytes}, by least squares that forget: each
- * request weighs {@value #KEPT} of the one after it. Normal equations of two unknowns; where they
- * cannot be told apart (all requests have pieces of one size), the sum of both is right all the
- * same. One thread learns, any may ask.
+ * Nanoseconds of a request as {@code a · descriptors + b · bytes}, by least squares that forget:
+ * each request weighs {@value #KEPT} of the one after it. Normal equations of two unknowns; where
+ * they cannot be told apart (all requests have descriptors of one size), the sum of both is right
+ * all the same. One thread learns, any may ask.
  */
 final class LinkCost {
     private static final double KEPT = 0.98;
@@ -12,45 +12,46 @@ final class LinkCost {
     /** Below this share of the product of the diagonal, the two unknowns cannot be told apart. */
     private static final double SINGULAR = 1e-6;
 
-    private double piecesPieces;
-    private double piecesBytes;
+    private double countsCounts;
+    private double countsBytes;
     private double bytesBytes;
-    private double piecesNs;
+    private double countsNs;
     private double bytesNs;
 
-    private volatile double perPiece = Double.NaN;
+    private volatile double perDescriptor = Double.NaN;
     private volatile double perByte = Double.NaN;
 
-    void learn(long pieces, long bytes, long ns) {
-        piecesPieces = piecesPieces * KEPT + (double) pieces * pieces;
-        piecesBytes = piecesBytes * KEPT + (double) pieces * bytes;
+    void learn(long descriptors, long bytes, long ns) {
+        countsCounts = countsCounts * KEPT + (double) descriptors * descriptors;
+        countsBytes = countsBytes * KEPT + (double) descriptors * bytes;
         bytesBytes = bytesBytes * KEPT + (double) bytes * bytes;
-        piecesNs = piecesNs * KEPT + (double) pieces * ns;
+        countsNs = countsNs * KEPT + (double) descriptors * ns;
         bytesNs = bytesNs * KEPT + (double) bytes * ns;
         solve();
     }
 
     private void solve() {
-        final double diagonal = piecesPieces * bytesBytes;
-        final double determinant = diagonal - piecesBytes * piecesBytes;
-        double piece = 0;
+        final double diagonal = countsCounts * bytesBytes;
+        final double determinant = diagonal - countsBytes * countsBytes;
+        double descriptor = 0;
         double single = bytesNs / bytesBytes;
         if (determinant > SINGULAR * diagonal) {
-            final double bothPiece = (piecesNs * bytesBytes - bytesNs * piecesBytes) / determinant;
-            final double bothByte = (bytesNs * piecesPieces - piecesNs * piecesBytes) / determinant;
-            if (bothByte < 0) { // only the pieces count
-                piece = piecesNs / piecesPieces;
+            final double bothDescriptor =
+                    (countsNs * bytesBytes - bytesNs * countsBytes) / determinant;
+            final double bothByte = (bytesNs * countsCounts - countsNs * countsBytes) / determinant;
+            if (bothByte < 0) { // only the descriptors count
+                descriptor = countsNs / countsCounts;
                 single = 0;
-            } else if (bothPiece >= 0) {
-                piece = bothPiece;
+            } else if (bothDescriptor >= 0) {
+                descriptor = bothDescriptor;
                 single = bothByte;
             }
         }
-        perPiece = piece;
+        perDescriptor = descriptor;
         perByte = single;
     }
 
-    double expectedNs(long pieces, long bytes) {
-        return perPiece * pieces + perByte * bytes;
+    double expectedNs(long descriptors, long bytes) {
+        return perDescriptor * descriptors + perByte * bytes;
     }
 }

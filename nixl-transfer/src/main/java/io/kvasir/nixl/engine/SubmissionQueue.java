@@ -4,16 +4,16 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
 /**
- * A bounded queue from many threads to one, without locks or allocation. A producer claims a place
- * by moving the tail, then fills it; the consumer waits behind a place that is claimed and not yet
- * filled. Closing marks the tail, so that whatever claimed a place before is seen by {@link #drain}
- * and nothing comes after it. (Agrona has the same without an end, but for memory access that needs
- * the JDK opened.)
+ * A bounded queue from many threads to one, without locks or allocation. A producer claims a
+ * position by moving the tail, then fills it; the consumer waits at a position that is claimed and
+ * not yet filled. Closing marks the tail, so that whatever claimed a position before is seen by
+ * {@link #drain} and nothing comes after it. (Agrona has the same without an end, but for memory
+ * access that needs the JDK opened.)
  */
 final class SubmissionQueue<T> {
     private static final long CLOSED = Long.MIN_VALUE;
 
-    private final AtomicReferenceArray<T> places;
+    private final AtomicReferenceArray<T> elements;
     private final int capacity;
     private final int mask;
     private final AtomicLong tail = new AtomicLong();
@@ -23,36 +23,37 @@ final class SubmissionQueue<T> {
         this.capacity = capacity;
         final int length = Math.max(1, Integer.highestOneBit(2 * capacity - 1));
         mask = length - 1;
-        places = new AtomicReferenceArray<>(length);
+        elements = new AtomicReferenceArray<>(length);
     }
 
     /** Adds at the end; false when it is full or closed. Any thread. */
     boolean offer(T element) {
-        long place;
+        long position;
         do {
-            place = tail.get();
-            if (place < 0 || place - head.get() >= capacity) {
+            position = tail.get();
+            if (position < 0 || position - head.get() >= capacity) {
                 return false;
             }
-        } while (!tail.compareAndSet(place, place + 1));
-        places.setRelease((int) place & mask, element);
+        } while (!tail.compareAndSet(position, position + 1));
+        elements.setRelease((int) position & mask, element);
         return true;
     }
 
     /** Takes the first; null when there is none. The one consumer. */
     T poll() {
-        final long place = head.getPlain();
-        final T element = places.getAcquire((int) place & mask);
+        final long position = head.getPlain();
+        final T element = elements.getAcquire((int) position & mask);
         if (element != null) {
-            places.setPlain((int) place & mask, null);
-            head.setRelease(place + 1); // behind the null: nobody fills the place before
+            elements.setPlain((int) position & mask, null);
+            // publishes the null: a producer that acquires this head may fill the element again
+            head.setRelease(position + 1);
         }
         return element;
     }
 
     /** Takes nothing in any more. Any thread; idempotent. */
     void close() {
-        tail.getAndUpdate(place -> place | CLOSED);
+        tail.getAndUpdate(position -> position | CLOSED);
     }
 
     boolean isClosed() {
@@ -60,7 +61,7 @@ final class SubmissionQueue<T> {
     }
 
     /**
-     * Takes the first of a closed queue, and waits for it where its producer has claimed a place
+     * Takes the first of a closed queue, and waits for it where its producer has claimed a position
      * only; null when there will never be another. The one consumer.
      */
     T drain() {

@@ -5,7 +5,7 @@ import io.kvasir.nixl.transport.KvTransport.Operation;
 import java.util.Arrays;
 
 /**
- * Blocks to move between own memory and a peer's: pairs of places, in stages. Caller-owned and
+ * Blocks to move between own memory and a peer's: pairs of indices, in stages. Caller-owned and
  * reusable; from {@link TransferEngine#submit} until its end it belongs to the engine.
  *
  * <p>Stages end in order: {@link #completedStages} counts those whose bytes are all there, so that
@@ -84,8 +84,8 @@ public final class Transfer {
     Operation operation;
     LocalBlocks local;
     KvLink link;
-    int[] localPlaces = new int[FIRST_CAPACITY];
-    int[] remotePlaces = new int[FIRST_CAPACITY];
+    int[] localIndices = new int[FIRST_CAPACITY];
+    int[] remoteIndices = new int[FIRST_CAPACITY];
     int count;
     int[] stageEnds = new int[1];
     byte[][] notifications = new byte[1][];
@@ -95,8 +95,8 @@ public final class Transfer {
     Listener listener;
 
     // its progress, written by the engine's thread
-    int posted; // pieces
-    int stagePosted; // stage of the next piece to post
+    int posted; // descriptors
+    int stagePosted; // stage of the next descriptor to post
     int inFlight; // requests
     int[] stageInFlight = new int[1]; // requests
     long[] stageStartNs = new long[1]; // when its first request was made
@@ -170,34 +170,34 @@ public final class Transfer {
     }
 
     /**
-     * Adds a pair of pieces to the present stage.
+     * Adds a pair of descriptors to the present stage.
      *
-     * @param localPlace place in the own list
-     * @param remotePlace place in the peer's
+     * @param localIndex index in the own list
+     * @param remoteIndex index in the peer's
      * @return this
-     * @throws IndexOutOfBoundsException if a list has no such place
-     * @throws IllegalArgumentException if the pieces differ in length
+     * @throws IndexOutOfBoundsException if a list has no such index
+     * @throws IllegalArgumentException if the descriptors differ in length
      */
-    public Transfer add(int localPlace, int remotePlace) {
-        if (local.pieces().length(localPlace) != link.pieces().length(remotePlace)) {
+    public Transfer add(int localIndex, int remoteIndex) {
+        if (local.descriptors().length(localIndex) != link.descriptors().length(remoteIndex)) {
             throw new IllegalArgumentException(
-                    "own piece "
-                            + localPlace
+                    "own descriptor "
+                            + localIndex
                             + " has "
-                            + local.pieces().length(localPlace)
-                            + " bytes, piece "
-                            + remotePlace
+                            + local.descriptors().length(localIndex)
+                            + " bytes, descriptor "
+                            + remoteIndex
                             + " of "
                             + link.peer()
                             + " has "
-                            + link.pieces().length(remotePlace));
+                            + link.descriptors().length(remoteIndex));
         }
-        if (count == localPlaces.length) {
-            localPlaces = Arrays.copyOf(localPlaces, 2 * count);
-            remotePlaces = Arrays.copyOf(remotePlaces, 2 * count);
+        if (count == localIndices.length) {
+            localIndices = Arrays.copyOf(localIndices, 2 * count);
+            remoteIndices = Arrays.copyOf(remoteIndices, 2 * count);
         }
-        localPlaces[count] = localPlace;
-        remotePlaces[count++] = remotePlace;
+        localIndices[count] = localIndex;
+        remoteIndices[count++] = remoteIndex;
         return this;
     }
 
@@ -341,7 +341,7 @@ public final class Transfer {
         state = State.RUNNING;
     }
 
-    /** First piece of a stage. */
+    /** First descriptor of a stage. */
     int stageFirst(int stage) {
         return stage == 0 ? 0 : stageEnds[stage - 1];
     }

@@ -7,17 +7,19 @@ package io.kvasir.nixl.engine;
  * @param inFlightRequests requests posted at a time at most, at least 1
  * @param inFlightBytes bytes posted at a time at most, at least 1; one request that is larger goes
  *     alone
- * @param requestBytes bytes of one request at most, at least 1; a larger piece goes alone. A post
- *     may copy all of them before anything else is looked at
- * @param requestPieces pieces of one request at most, at least 1
+ * @param requestBytes bytes of one request at most, at least 1; a larger descriptor goes alone. A
+ *     post may copy all of them before anything else is looked at
+ * @param requestDescriptors descriptors of one request at most, at least 1
  */
 public record TransferConfig(
         int queueCapacity,
         int inFlightRequests,
         long inFlightBytes,
         long requestBytes,
-        int requestPieces) {
-    /** 1,024 waiting, 64 requests and 256 MiB in flight, requests of 8 MiB and 4,096 pieces. */
+        int requestDescriptors) {
+    /**
+     * 1,024 waiting, 64 requests and 256 MiB in flight, requests of 8 MiB and 4,096 descriptors.
+     */
     public static final TransferConfig DEFAULT =
             new TransferConfig(1024, 64, 256L << 20, 8L << 20, 4096);
 
@@ -31,7 +33,7 @@ public record TransferConfig(
         check("inFlightRequests", inFlightRequests);
         check("inFlightBytes", inFlightBytes);
         check("requestBytes", requestBytes);
-        check("requestPieces", requestPieces);
+        check("requestDescriptors", requestDescriptors);
     }
 
     private static void check(String name, long value) {

@@ -60,8 +60,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
     private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
     private final InFlight inFlight;
-    private final int[] localPlaces;
-    private final int[] remotePlaces;
+    private final int[] localIndices;
+    private final int[] remoteIndices;
     private final EngineTelemetry telemetry = new EngineTelemetry();
     private int waitingCount;
     private long busySinceNs; // if something is in flight
@@ -87,8 +87,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
         this.notifications = notifications;
         submitted = new SubmissionQueue<>(config.queueCapacity());
         inFlight = new InFlight(config.inFlightRequests());
-        localPlaces = new int[config.requestPieces()];
-        remotePlaces = new int[config.requestPieces()];
+        localIndices = new int[config.requestDescriptors()];
+        remoteIndices = new int[config.requestDescriptors()];
     }
 
     /**
@@ -120,11 +120,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     /**
      * Prepares own memory, registered before, for transfers.
      *
-     * @param pieces in the list's order
+     * @param descriptors in the list's order
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
-    public CompletableFuture<LocalBlocks> local(Descriptors pieces) {
-        return call(t -> new LocalBlocks(t.prepare(null, pieces), pieces));
+    public CompletableFuture<LocalBlocks> local(Descriptors descriptors) {
+        return call(t -> new LocalBlocks(t.prepare(null, descriptors), descriptors));
     }
 
     /**
@@ -132,15 +132,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * at a time.
      *
      * @param metadata what the peer's transport told of itself
-     * @param pieces of its memory, in the list's order
+     * @param descriptors of its memory, in the list's order
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
-    public CompletableFuture<KvLink> link(byte[] metadata, Descriptors pieces) {
+    public CompletableFuture<KvLink> link(byte[] metadata, Descriptors descriptors) {
         return call(
                 t -> {
                     final String peer = t.connect(metadata);
                     try {
-                        return new KvLink(peer, t.prepare(peer, pieces), pieces);
+                        return new KvLink(peer, t.prepare(peer, descriptors), descriptors);
                     } catch (KvTransportException e) {
                         t.disconnect(peer); // there is no link that would do it
                         throw e;
@@ -386,8 +386,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             transfer.link.lose(why);
         } else if (progress == Progress.DONE) {
             final long tookNs = nowNs - inFlight.startNs(i);
-            transfer.link.moved(inFlight.pieces(i), inFlight.bytes(i), tookNs);
-            telemetry.moved(transfer.operation, inFlight.pieces(i), inFlight.bytes(i));
+            transfer.link.moved(inFlight.descriptors(i), inFlight.bytes(i), tookNs);
+            telemetry.moved(transfer.operation, inFlight.descriptors(i), inFlight.bytes(i));
             telemetry.took(Span.REQUEST, tookNs);
         }
         inFlight.markEnded(i);
@@ -481,11 +481,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private boolean postNext(Transfer transfer) {
         final int stage = transfer.stagePosted;
         final int end = transfer.stageEnds[stage];
-        final Descriptors pieces = transfer.local.pieces();
+        final Descriptors descriptors = transfer.local.descriptors();
         int count = 0;
         long bytes = 0;
-        for (int i = transfer.posted; i < end && count < config.requestPieces(); i++) {
-            final long length = pieces.length(transfer.localPlaces[i]);
+        for (int i = transfer.posted; i < end && count < config.requestDescriptors(); i++) {
+            final long length = descriptors.length(transfer.localIndices[i]);
             if (count > 0 && bytes + length > config.requestBytes()) {
                 break;
             }
@@ -503,8 +503,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             return false;
         }
         transfer.awaitsItself = false;
-        System.arraycopy(transfer.localPlaces, transfer.posted, localPlaces, 0, count);
-        System.arraycopy(transfer.remotePlaces, transfer.posted, remotePlaces, 0, count);
+        System.arraycopy(transfer.localIndices, transfer.posted, localIndices, 0, count);
+        System.arraycopy(transfer.remoteIndices, transfer.posted, remoteIndices, 0, count);
         try {
             post(transfer, stage, count, bytes, notification);
         } catch (KvTransportException e) {
@@ -524,9 +524,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 transport.request(
                         transfer.operation,
                         transfer.local.list(),
-                        localPlaces,
+                        localIndices,
                         transfer.link.list(),
-                        remotePlaces,
+                        remoteIndices,
                         count,
                         notification);
         if (inFlight.count() == 0) {

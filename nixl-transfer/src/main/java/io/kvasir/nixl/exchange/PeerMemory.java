@@ -6,12 +6,12 @@ import io.kvasir.nixl.memory.KvRegion;
 
 import java.util.List;
 
-/** Memory of an end that peers may reach: all that they need to name pieces of it. Immutable. */
+/** Memory of an end that peers may reach: all that they need to describe parts of it. Immutable. */
 public sealed interface PeerMemory {
     /**
      * A pool that has a layout: its regions follow from where it begins.
      *
-     * @param layout how its blocks lie; also says places of blocks
+     * @param layout how its blocks lie; also gives the descriptor indices of blocks
      * @param site where it lies, in its owner's address space
      */
     record Pool(KvLayout layout, KvLayout.Site site) implements PeerMemory {
@@ -68,7 +68,7 @@ public sealed interface PeerMemory {
     List<KvRegion> regions();
 
     /**
-     * Its pieces, to be prepared for transfers.
+     * Its descriptors, to be prepared for transfers.
      *
      * @return each block of each region
      */

@@ -39,7 +39,7 @@ final class PeerRecordCodec {
     private static final int MAX_REGION_NAME = 256;
 
     private static final int MAX_REGIONS = 1 << 16; // no record makes its reader allocate more
-    private static final int MAX_PIECES = 1 << 24;
+    private static final int MAX_DESCRIPTORS = 1 << 24;
 
     private PeerRecordCodec() {}
 
@@ -126,7 +126,7 @@ final class PeerRecordCodec {
 
     private static void checkPool(List<Group> groups) {
         double regions = 0; // cannot overflow
-        double pieces = 0;
+        double descriptors = 0;
         for (Group group : groups) {
             final double each =
                     switch (group.order()) {
@@ -135,22 +135,22 @@ final class PeerRecordCodec {
                         case KEYS_AND_VALUES_APART -> 2.0 * group.layers();
                     };
             regions += each;
-            pieces += each * group.blocks();
+            descriptors += each * group.blocks();
         }
-        check(regions, pieces);
+        check(regions, descriptors);
     }
 
-    private static void check(double regions, double pieces) {
-        if (regions > MAX_REGIONS || pieces > MAX_PIECES) {
+    private static void check(double regions, double descriptors) {
+        if (regions > MAX_REGIONS || descriptors > MAX_DESCRIPTORS) {
             throw new IllegalArgumentException(
                     "memory of "
                             + (long) regions
                             + " regions and "
-                            + (long) pieces
-                            + " pieces, the limits are "
+                            + (long) descriptors
+                            + " descriptors, the limits are "
                             + MAX_REGIONS
                             + " and "
-                            + MAX_PIECES
+                            + MAX_DESCRIPTORS
                             + "; use larger blocks, or a block-major layout");
         }
     }

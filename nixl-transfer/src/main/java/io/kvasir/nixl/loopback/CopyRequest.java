@@ -22,8 +22,8 @@ final class CopyRequest {
 
     private static final int FIRST_COPIES = 64;
 
-    private PieceList local;
-    private PieceList remote;
+    private DescriptorList local;
+    private DescriptorList remote;
     private MemorySegment[] sources = new MemorySegment[FIRST_COPIES];
     private MemorySegment[] targets = new MemorySegment[FIRST_COPIES];
     private long[] sourceOffsets = new long[FIRST_COPIES];
@@ -44,7 +44,7 @@ final class CopyRequest {
     private String failure;
 
     /** Begins a request. */
-    void start(PieceList local, PieceList remote, byte[] message) {
+    void start(DescriptorList local, DescriptorList remote, byte[] message) {
         this.local = local;
         this.remote = remote;
         copies = 0;
@@ -62,19 +62,19 @@ final class CopyRequest {
         remote.addRequests(1);
     }
 
-    /** Adds a piece; joins it to the one before where both sides go on where that ends. */
-    void add(Operation operation, int localPlace, int remotePlace) {
+    /** Adds a descriptor; joins it to the one before where both sides go on where that ends. */
+    void add(Operation operation, int localIndex, int remoteIndex) {
         final boolean read = operation == Operation.READ;
-        final PieceList from = read ? remote : local;
-        final PieceList to = read ? local : remote;
-        final int fromPlace = read ? remotePlace : localPlace;
-        final int toPlace = read ? localPlace : remotePlace;
+        final DescriptorList from = read ? remote : local;
+        final DescriptorList to = read ? local : remote;
+        final int fromIndex = read ? remoteIndex : localIndex;
+        final int toIndex = read ? localIndex : remoteIndex;
         add(
-                from.memory(fromPlace),
-                from.offset(fromPlace),
-                to.memory(toPlace),
-                to.offset(toPlace),
-                from.length(fromPlace));
+                from.memory(fromIndex),
+                from.offset(fromIndex),
+                to.memory(toIndex),
+                to.offset(toIndex),
+                from.length(fromIndex));
     }
 
     private void add(

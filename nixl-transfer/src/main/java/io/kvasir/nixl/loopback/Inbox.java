@@ -206,9 +206,9 @@ final class Inbox implements AutoCloseable {
         int count = 0;
         while (head != tail) {
             lane.know();
-            final int place = (int) (head & (laneBytes - 1));
-            final int length = OrderedMemory.getInt(lane.data, place);
-            final int record = record(length, place, tail - head);
+            final int offset = (int) (head & (laneBytes - 1));
+            final int length = OrderedMemory.getInt(lane.data, offset);
+            final int record = record(length, offset, tail - head);
             if (record < 0) {
                 // its sender reads state with acquire in isClosed and holds this end for lost
                 OrderedMemory.setIntRelease(lane.memory, STATE_OFFSET, BROKEN);
@@ -228,7 +228,7 @@ final class Inbox implements AutoCloseable {
                 if (length != PADDING) {
                     count++;
                     handler.onNotification(
-                            lane.sender, lane.data.asSlice(place + RECORD_HEADER, length));
+                            lane.sender, lane.data.asSlice(offset + RECORD_HEADER, length));
                 }
             } finally {
                 head += record;
@@ -241,9 +241,9 @@ final class Inbox implements AutoCloseable {
     }
 
     /** Bytes to the next record, -1 if this one cannot be. */
-    private int record(int length, int place, long available) {
-        final int toEnd = laneBytes - place;
-        if ((place & 7) != 0 || available < 0 || available > laneBytes) {
+    private int record(int length, int offset, long available) {
+        final int toEnd = laneBytes - offset;
+        if ((offset & 7) != 0 || available < 0 || available > laneBytes) {
             return -1;
         }
         final int record =

@@ -117,7 +117,7 @@ final class InboxSender {
     }
 
     private static boolean take(
-            MemorySegment file, MemorySegment lane, int place, LoopbackId sender) {
+            MemorySegment file, MemorySegment lane, int offset, LoopbackId sender) {
         if (!OrderedMemory.compareAndSetLong(lane, OWNER_OFFSET, 0, sender.pid())) {
             return false;
         }
@@ -129,8 +129,8 @@ final class InboxSender {
         // release: an owner that reads OPEN with acquire sees the start, the instance and the name
         OrderedMemory.setIntRelease(lane, STATE_OFFSET, OPEN);
         long used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
-        while (used <= place
-                && !OrderedMemory.compareAndSetLong(file, USED_OFFSET, used, place + 1L)) {
+        while (used <= offset
+                && !OrderedMemory.compareAndSetLong(file, USED_OFFSET, used, offset + 1L)) {
             used = OrderedMemory.getLongAcquire(file, USED_OFFSET);
         }
         return true;
@@ -143,8 +143,8 @@ final class InboxSender {
      */
     boolean offer(byte[] message, int length) {
         final int record = recordLength(length);
-        final int place = (int) (tail & (capacity - 1));
-        final int padding = record > capacity - place ? capacity - place : 0;
+        final int offset = (int) (tail & (capacity - 1));
+        final int padding = record > capacity - offset ? capacity - offset : 0;
         final long end = tail + padding + record;
         if (end - headSeen > capacity) {
             // acquire: pairs with the owner's release of head, so it has read what is written over
@@ -154,7 +154,7 @@ final class InboxSender {
             }
         }
         if (padding > 0) {
-            OrderedMemory.setInt(lane, DATA_OFFSET + place, PADDING);
+            OrderedMemory.setInt(lane, DATA_OFFSET + offset, PADDING);
         }
         final long at = DATA_OFFSET + ((tail + padding) & (capacity - 1));
         OrderedMemory.setInt(lane, at, length);

@@ -53,7 +53,7 @@ public final class LoopbackTransport implements KvTransport {
     private final List<SharedMemory> memories = new ArrayList<>();
     private final List<List<KvRegion>> registrations = new ArrayList<>();
     private final Handles listHandles;
-    private final PieceList[] lists;
+    private final DescriptorList[] lists;
     private final Handles requestHandles;
     private final CopyRequest[] requests;
     private final long sendTimeoutNs;
@@ -85,7 +85,7 @@ public final class LoopbackTransport implements KvTransport {
         this.folder = SharedFolder.open(config.folder());
         this.inbox = Inbox.create(folder, id, config);
         this.listHandles = new Handles(config.maxLists());
-        this.lists = new PieceList[config.maxLists()];
+        this.lists = new DescriptorList[config.maxLists()];
         this.requestHandles = new Handles(config.maxRequests());
         this.requests = new CopyRequest[config.maxRequests()];
         this.sendTimeoutNs = config.sendTimeout().toNanos();
@@ -297,27 +297,27 @@ public final class LoopbackTransport implements KvTransport {
     /**
      * {@inheritDoc}
      *
-     * @throws KvTransportException {@code UNKNOWN_PEER}, {@code INVALID} if a piece is not inside
-     *     one registered region or cannot be reached from this process, {@code CAPACITY}
+     * @throws KvTransportException {@code UNKNOWN_PEER}, {@code INVALID} if a descriptor is not
+     *     inside one registered region or cannot be reached from this process, {@code CAPACITY}
      */
     @Override
-    public long prepare(String peer, Descriptors pieces) {
+    public long prepare(String peer, Descriptors descriptors) {
         checkOpen();
         final LoopbackPeer whose = peer == null ? null : peer(peer);
         final RegionTable table = whose == null ? own : whose.regions();
-        if (pieces.memory() != NixlMemory.DRAM) {
-            throw invalid("pieces are " + pieces.memory() + "; the loopback copies DRAM");
+        if (descriptors.memory() != NixlMemory.DRAM) {
+            throw invalid("descriptors are " + descriptors.memory() + "; the loopback copies DRAM");
         }
-        final RegionTable.Entry[] regions = new RegionTable.Entry[pieces.count()];
-        for (int place = 0; place < regions.length; place++) {
-            final long address = pieces.address(place);
-            final RegionTable.Entry region = table.find(address, pieces.length(place));
+        final RegionTable.Entry[] regions = new RegionTable.Entry[descriptors.count()];
+        for (int index = 0; index < regions.length; index++) {
+            final long address = descriptors.address(index);
+            final RegionTable.Entry region = table.find(address, descriptors.length(index));
             if (region == null) {
                 throw invalid(
-                        "piece "
-                                + place
+                        "descriptor "
+                                + index
                                 + ", "
-                                + pieces.length(place)
+                                + descriptors.length(index)
                                 + " bytes at 0x"
                                 + Long.toHexString(address)
                                 + ", is in no region that "
@@ -333,26 +333,26 @@ public final class LoopbackTransport implements KvTransport {
                                 + " can be reached in its own process only; it must lie in a pool"
                                 + " that the peer's LoopbackTransport.pool gave");
             }
-            regions[place] = region;
+            regions[index] = region;
         }
         final long list = listHandles.take();
         if (list == 0) {
             throw capacity("lists", "maxLists", config.maxLists());
         }
-        lists[listHandles.slot(list)] = PieceList.of(whose, pieces, regions);
+        lists[listHandles.slot(list)] = DescriptorList.of(whose, descriptors, regions);
         return list;
     }
 
     @Override
     public void releaseList(long list) {
         checkOpen();
-        final PieceList pieces = list(list);
-        if (pieces.requests() > 0) {
+        final DescriptorList descriptors = list(list);
+        if (descriptors.requests() > 0) {
             throw invalid(
                     "list 0x"
                             + Long.toHexString(list)
                             + " has "
-                            + pieces.requests()
+                            + descriptors.requests()
                             + " requests that are not released");
         }
         final int slot = listHandles.slot(list);
@@ -364,17 +364,18 @@ public final class LoopbackTransport implements KvTransport {
     public long request(
             Operation operation,
             long localList,
-            int[] localPlaces,
+            int[] localIndices,
             long remoteList,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count,
             byte[] notification) {
         checkOpen();
-        final PieceList local = list(localList);
-        final PieceList remote = list(remoteList);
+        final DescriptorList local = list(localList);
+        final DescriptorList remote = list(remoteList);
         RequestCheck.ends(id, local.peer() == null, remote.peer() == null);
         refuseLost(remote.peer().lost(System.nanoTime()));
-        RequestCheck.places(id, local.pieces(), localPlaces, remote.pieces(), remotePlaces, count);
+        RequestCheck.indices(
+                id, local.descriptors(), localIndices, remote.descriptors(), remoteIndices, count);
         RequestCheck.message(id, notification);
         final long handle = requestHandles.take();
         if (handle == 0) {
@@ -387,7 +388,7 @@ public final class LoopbackTransport implements KvTransport {
         final CopyRequest request = requests[slot];
         request.start(local, remote, notification);
         for (int i = 0; i < count; i++) {
-            request.add(operation, localPlaces[i], remotePlaces[i]);
+            request.add(operation, localIndices[i], remoteIndices[i]);
         }
         return handle;
     }
@@ -538,7 +539,7 @@ public final class LoopbackTransport implements KvTransport {
         return known;
     }
 
-    private PieceList list(long handle) {
+    private DescriptorList list(long handle) {
         final int slot = listHandles.slot(handle);
         if (slot < 0) {
             throw invalid(named("list", handle) + " is unknown or released");

@@ -8,7 +8,7 @@
  *       |   +-- SharedMemory              |  regions that peers map
  *       |   +-- Inbox &lt;--- InboxSender    |  messages, one lane a sender (InboxDescriptor)
  *       |  peers: LoopbackPeer            |  of LoopbackMetadata, lost when HostProcess says so
- *       +-- CopyRequest between two PieceLists, a chunk a poll
+ *       +-- CopyRequest between two DescriptorLists, a chunk a poll
  * </pre>
  *
  * <p>A transport belongs to one thread at a time. What processes share is written with the order

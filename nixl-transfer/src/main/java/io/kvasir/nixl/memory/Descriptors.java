@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Pieces of memory of one kind, in an order: what a list is prepared of, once for each peer. A
- * transfer names pieces by their place in it. Immutable.
+ * Memory descriptors of one kind, in an order: what a list is prepared of, once for each peer. A
+ * transfer names descriptors by their index in it. Immutable.
  */
 public final class Descriptors {
     private final NixlMemory memory;
@@ -26,10 +26,10 @@ public final class Descriptors {
     }
 
     /**
-     * One piece for each block of each region, region by region.
+     * One descriptor for each block of each region, region by region.
      *
      * @param regions of one kind of memory, at least one
-     * @return block {@code b} of region {@code r} at place (blocks of all regions before {@code r})
+     * @return block {@code b} of region {@code r} at index (blocks of all regions before {@code r})
      *     + {@code b}
      * @throws IllegalArgumentException if there is none, they differ in their kind of memory or
      *     have too many blocks for an array
@@ -44,7 +44,7 @@ public final class Descriptors {
      *
      * @param regions of one kind of memory, at least one
      * @param slice which part of each block
-     * @return places as in {@link #ofBlocks}
+     * @return indices as in {@link #ofBlocks}
      * @throws IllegalArgumentException as {@link #ofBlocks}, or if blocks cannot be cut so
      */
     public static Descriptors ofSlices(List<KvRegion> regions, BlockSlice slice) {
@@ -57,7 +57,7 @@ public final class Descriptors {
         final long[] addresses = new long[count];
         final long[] lengths = new long[count];
         final int[] devices = new int[count];
-        int place = 0;
+        int index = 0;
         for (KvRegion region : regions) {
             if (region.memory() != memory) {
                 throw new IllegalArgumentException(
@@ -70,9 +70,9 @@ public final class Descriptors {
             }
             final long length = slice.length(region);
             for (int block = 0; block < region.blocks(); block++) {
-                addresses[place] = region.address(block) + slice.index() * length;
-                lengths[place] = length;
-                devices[place++] = region.device();
+                addresses[index] = region.address(block) + slice.index() * length;
+                lengths[index] = length;
+                devices[index++] = region.device();
             }
         }
         return new Descriptors(memory, addresses, lengths, devices);
@@ -88,7 +88,7 @@ public final class Descriptors {
     }
 
     /**
-     * Number of pieces.
+     * Number of descriptors.
      *
      * @return at least 1
      */
@@ -97,37 +97,37 @@ public final class Descriptors {
     }
 
     /**
-     * Address of a piece.
+     * Address of a descriptor.
      *
-     * @param place 0..{@link #count} - 1
+     * @param index 0..{@link #count} - 1
      * @return its first byte
      */
-    public long address(int place) {
-        return addresses[place];
+    public long address(int index) {
+        return addresses[index];
     }
 
     /**
-     * Length of a piece.
+     * Length of a descriptor.
      *
-     * @param place 0..{@link #count} - 1
+     * @param index 0..{@link #count} - 1
      * @return bytes
      */
-    public long length(int place) {
-        return lengths[place];
+    public long length(int index) {
+        return lengths[index];
     }
 
-    /** Length of every piece, -1 if they differ. */
+    /** Length of every descriptor, -1 if they differ. */
     public long commonLength() {
         return commonLength;
     }
 
     /**
-     * Device of a piece.
+     * Device of a descriptor.
      *
-     * @param place 0..{@link #count} - 1
+     * @param index 0..{@link #count} - 1
      * @return 0 for host memory
      */
-    public int device(int place) {
-        return devices[place];
+    public int device(int index) {
+        return devices[index];
     }
 }

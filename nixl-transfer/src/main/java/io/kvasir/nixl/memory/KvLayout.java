@@ -94,20 +94,20 @@ public final class KvLayout {
 
     private final List<Group> groups;
     private final int[] firstRegions;
-    private final int[] firstPlaces;
+    private final int[] firstIndices;
     private final long[] groupOffsets;
 
     private KvLayout(List<Group> groups) {
         this.groups = groups;
         firstRegions = new int[groups.size() + 1];
-        firstPlaces = new int[groups.size() + 1];
+        firstIndices = new int[groups.size() + 1];
         groupOffsets = new long[groups.size() + 1];
         for (int i = 0; i < groups.size(); i++) {
             final Group group = groups.get(i);
             final int regions = group.regions();
             firstRegions[i + 1] = Math.addExact(firstRegions[i], regions);
-            firstPlaces[i + 1] =
-                    Math.addExact(firstPlaces[i], Math.multiplyExact(regions, group.blocks));
+            firstIndices[i + 1] =
+                    Math.addExact(firstIndices[i], Math.multiplyExact(regions, group.blocks));
             groupOffsets[i + 1] =
                     Math.addExact(
                             groupOffsets[i], Math.multiplyExact(regions, regionStride(group)));
@@ -141,7 +141,7 @@ public final class KvLayout {
             return new KvLayout(List.copyOf(groups));
         } catch (ArithmeticException e) {
             throw new IllegalArgumentException(
-                    "a layout has at most 2^31 - 1 regions and pieces, and 2^63 - 1 bytes: "
+                    "a layout has at most 2^31 - 1 regions and descriptors, and 2^63 - 1 bytes: "
                             + groups,
                     e);
         }
@@ -253,7 +253,8 @@ public final class KvLayout {
     }
 
     /**
-     * Places of blocks in the list of all pieces, {@code Descriptors.ofBlocks(regions(base))}.
+     * Indices of blocks in the list of all descriptors, {@code
+     * Descriptors.ofBlocks(regions(base))}.
      *
      * @param group number of the group
      * @param blocks numbers of blocks in the group
@@ -262,34 +263,34 @@ public final class KvLayout {
      * @return region by region the blocks in the given order
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist
      */
-    public int[] places(int group, int[] blocks, int layerFrom, int layerTo) {
+    public int[] indices(int group, int[] blocks, int layerFrom, int layerTo) {
         final Group shape = check(group, layerFrom, layerTo);
         final int regions = endRegion(shape, layerTo) - firstRegion(shape, layerFrom);
-        final int[] places = new int[Math.multiplyExact(regions, blocks.length)];
-        places(group, blocks, blocks.length, layerFrom, layerTo, places);
-        return places;
+        final int[] indices = new int[Math.multiplyExact(regions, blocks.length)];
+        indices(group, blocks, blocks.length, layerFrom, layerTo, indices);
+        return indices;
     }
 
     /**
-     * As {@link #places(int, int[], int, int)}, into an array of the caller; allocates nothing.
+     * As {@link #indices(int, int[], int, int)}, into an array of the caller; allocates nothing.
      *
      * @param group number of the group
      * @param blocks numbers of blocks in the group
      * @param count how many of them
      * @param layerFrom first layer
      * @param layerTo layer behind the last
-     * @param out receives the places
+     * @param out receives the indices
      * @return how many there are
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist, or if
      *     {@code out} is too short
      */
-    public int places(int group, int[] blocks, int count, int layerFrom, int layerTo, int[] out) {
+    public int indices(int group, int[] blocks, int count, int layerFrom, int layerTo, int[] out) {
         final Group shape = check(group, layerFrom, layerTo);
-        int place = 0;
+        int index = 0;
         for (int region = firstRegion(shape, layerFrom);
                 region < endRegion(shape, layerTo);
                 region++) {
-            final int first = firstPlaces[group] + region * shape.blocks;
+            final int first = firstIndices[group] + region * shape.blocks;
             for (int i = 0; i < count; i++) {
                 final int block = blocks[i];
                 if (block < 0 || block >= shape.blocks) {
@@ -306,10 +307,10 @@ public final class KvLayout {
                                     + count
                                     + ")");
                 }
-                out[place++] = first + block;
+                out[index++] = first + block;
             }
         }
-        return place;
+        return index;
     }
 
     private Group check(int group, int layerFrom, int layerTo) {

@@ -10,7 +10,7 @@ import java.util.List;
 
 /**
  * Memory of KV blocks, of the host or of a GPU: a {@link KvLayout} at an address. A transport
- * registers its regions and prepares its {@link #descriptors}; places name blocks in a request.
+ * registers its regions and prepares its {@link #descriptors}; indices name blocks in a request.
  *
  * <p>Immutable but for the bytes; any thread. Close it when its regions are deregistered and no
  * peer uses them.
@@ -137,7 +137,7 @@ public final class KvPool implements AutoCloseable {
     /**
      * How its blocks lie.
      *
-     * @return what places are taken from
+     * @return what indices are taken from
      */
     public KvLayout layout() {
         return layout;
@@ -184,16 +184,16 @@ public final class KvPool implements AutoCloseable {
     }
 
     /**
-     * All pieces: each block of each region.
+     * All descriptors: each block of each region.
      *
-     * @return what {@link KvLayout#places} are places of
+     * @return what {@link KvLayout#indices} are indices of
      */
     public Descriptors descriptors() {
         return Descriptors.ofBlocks(regions);
     }
 
     /**
-     * Places of blocks among {@link #descriptors}.
+     * Indices of blocks among {@link #descriptors}.
      *
      * @param group number of the group
      * @param blocks numbers of blocks in the group
@@ -202,8 +202,8 @@ public final class KvPool implements AutoCloseable {
      * @return region by region the blocks in the given order
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist
      */
-    public int[] places(int group, int[] blocks, int layerFrom, int layerTo) {
-        return layout.places(group, blocks, layerFrom, layerTo);
+    public int[] indices(int group, int[] blocks, int layerFrom, int layerTo) {
+        return layout.indices(group, blocks, layerFrom, layerTo);
     }
 
     /**

@@ -20,7 +20,7 @@ public final class Handles {
     public Handles(int slots) {
         generations = new int[slots];
         free = new int[slots];
-        Arrays.setAll(free, place -> slots - 1 - place);
+        Arrays.setAll(free, index -> slots - 1 - index);
         freeCount = slots;
     }
 

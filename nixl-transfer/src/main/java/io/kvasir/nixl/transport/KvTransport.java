@@ -112,15 +112,16 @@ public interface KvTransport extends AutoCloseable {
     void disconnect(String peer);
 
     /**
-     * Checks pieces of memory once and makes a list of them for many requests.
+     * Checks memory descriptors once and makes a list of them for many requests.
      *
      * @param peer whose memory it is; null for own memory
-     * @param pieces in the list's order, each inside one registered region
+     * @param descriptors in the list's order, each inside one registered region
      * @return the list's handle
-     * @throws KvTransportException {@code UNKNOWN_PEER}, or {@code INVALID} if a piece does not lie
-     *     inside one region that is registered and, of a peer, was so when its metadata was made
+     * @throws KvTransportException {@code UNKNOWN_PEER}, or {@code INVALID} if a descriptor does
+     *     not lie inside one region that is registered and, of a peer, was so when its metadata was
+     *     made
      */
-    long prepare(String peer, Descriptors pieces);
+    long prepare(String peer, Descriptors descriptors);
 
     /**
      * Gives a list back.
@@ -131,26 +132,26 @@ public interface KvTransport extends AutoCloseable {
     void releaseList(long list);
 
     /**
-     * Makes a request of pieces of two lists.
+     * Makes a request of descriptors of two lists.
      *
      * @param operation which way
      * @param localList list of own memory
-     * @param localPlaces places in it
+     * @param localIndices indices in it
      * @param remoteList list of a peer's memory
-     * @param remotePlaces places in it; the i-th is as long as the i-th local one
-     * @param count places used of both arrays, at least 1
+     * @param remoteIndices indices in it; the i-th is as long as the i-th local one
+     * @param count indices used of both arrays, at least 1
      * @param notification sent to the peer after its last byte has arrived, once a post; null for
      *     none; at most {@value #MAX_MESSAGE} bytes, may be empty
      * @return the request's handle; it can be posted again whenever it is done
-     * @throws KvTransportException {@code INVALID} if lists, places, lengths or notification do not
-     *     fit, {@code PEER_LOST} if the peer is known to be gone
+     * @throws KvTransportException {@code INVALID} if lists, indices, lengths or notification do
+     *     not fit, {@code PEER_LOST} if the peer is known to be gone
      */
     long request(
             Operation operation,
             long localList,
-            int[] localPlaces,
+            int[] localIndices,
             long remoteList,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count,
             byte[] notification);
 

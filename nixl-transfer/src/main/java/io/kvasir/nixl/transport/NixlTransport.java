@@ -23,7 +23,7 @@ import java.util.Set;
 /**
  * Copies through NIXL: one agent with one backend. NIXL takes handles and addresses as they are, so
  * what it would crash on, or accept without a word, is checked here: unknown and released handles
- * (NIXL's are addresses, which it gives again; those given here are not), places beyond a list,
+ * (NIXL's are addresses, which it gives again; those given here are not), indices beyond a list,
  * memory that is registered twice or overlaps.
  *
  * <p>A request that fails does not tell why: NIXL's C interface has one code for a lost peer and
@@ -53,13 +53,13 @@ public final class NixlTransport implements KvTransport {
     private static final class Prepared {
         private final long handle;
         private final String peer;
-        private final Descriptors pieces;
+        private final Descriptors descriptors;
         private int requests;
 
-        private Prepared(long handle, String peer, Descriptors pieces) {
+        private Prepared(long handle, String peer, Descriptors descriptors) {
             this.handle = handle;
             this.peer = peer;
-            this.pieces = pieces;
+            this.descriptors = descriptors;
         }
     }
 
@@ -199,34 +199,34 @@ public final class NixlTransport implements KvTransport {
     }
 
     @Override
-    public long prepare(String peer, Descriptors pieces) {
+    public long prepare(String peer, Descriptors descriptors) {
         checkOpen();
         if (peer != null && !peers.contains(peer)) {
             throw new KvTransportException(
                     Kind.UNKNOWN_PEER, "peer " + peer + " is not connected: connect its metadata");
         }
-        final int count = pieces.count();
+        final int count = descriptors.count();
         final long[] addresses = new long[count];
         final long[] lengths = new long[count];
         final int[] devices = new int[count];
         for (int i = 0; i < count; i++) {
-            addresses[i] = pieces.address(i);
-            lengths[i] = pieces.length(i);
-            devices[i] = pieces.device(i);
+            addresses[i] = descriptors.address(i);
+            lengths[i] = descriptors.length(i);
+            devices[i] = descriptors.device(i);
         }
         try {
             final long list =
                     transfers.prepare(
                             peer == null ? OWN_MEMORY : peer,
-                            pieces.memory(),
+                            descriptors.memory(),
                             addresses,
                             lengths,
                             devices);
-            return hold(new Prepared(list, peer, pieces));
+            return hold(new Prepared(list, peer, descriptors));
         } catch (NixlException e) {
             throw new KvTransportException(
                     Kind.INVALID,
-                    "each piece lies inside one registered region of "
+                    "each descriptor lies inside one registered region of "
                             + (peer == null ? "this end" : peer)
                             + ": "
                             + e.getMessage(),
@@ -274,16 +274,17 @@ public final class NixlTransport implements KvTransport {
     public long request(
             Operation operation,
             long localList,
-            int[] localPlaces,
+            int[] localIndices,
             long remoteList,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count,
             byte[] notification) {
         checkOpen();
         final Prepared local = list(localList);
         final Prepared remote = list(remoteList);
         RequestCheck.ends(name(), local.peer == null, remote.peer == null);
-        RequestCheck.places(name(), local.pieces, localPlaces, remote.pieces, remotePlaces, count);
+        RequestCheck.indices(
+                name(), local.descriptors, localIndices, remote.descriptors, remoteIndices, count);
         RequestCheck.message(name(), notification);
         final long made;
         try {
@@ -291,9 +292,9 @@ public final class NixlTransport implements KvTransport {
                     transfers.make(
                             operation == Operation.WRITE,
                             local.handle,
-                            localPlaces,
+                            localIndices,
                             remote.handle,
-                            remotePlaces,
+                            remoteIndices,
                             count,
                             notification);
         } catch (NixlException e) {

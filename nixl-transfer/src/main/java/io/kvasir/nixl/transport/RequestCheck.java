@@ -17,34 +17,34 @@ public final class RequestCheck {
         }
     }
 
-    /** Places exist, and each pair has pieces of one length. */
-    public static void places(
+    /** Indices exist, and each pair has descriptors of one length. */
+    public static void indices(
             Object end,
             Descriptors local,
-            int[] localPlaces,
+            int[] localIndices,
             Descriptors remote,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count) {
-        if (count < 1 || count > localPlaces.length || count > remotePlaces.length) {
+        if (count < 1 || count > localIndices.length || count > remoteIndices.length) {
             throw invalid(
                     end,
                     "count="
                             + count
-                            + ", places given: local="
-                            + localPlaces.length
+                            + ", indices given: local="
+                            + localIndices.length
                             + ", remote="
-                            + remotePlaces.length);
+                            + remoteIndices.length);
         }
-        if (!areInside(localPlaces, count, local.count())
-                || !areInside(remotePlaces, count, remote.count())
-                || !haveSameLengths(local, localPlaces, remote, remotePlaces, count)) {
-            refuse(end, local, localPlaces, remote, remotePlaces, count);
+        if (!areInside(localIndices, count, local.count())
+                || !areInside(remoteIndices, count, remote.count())
+                || !haveSameLengths(local, localIndices, remote, remoteIndices, count)) {
+            refuse(end, local, localIndices, remote, remoteIndices, count);
         }
     }
 
-    private static boolean areInside(int[] places, int count, int end) {
+    private static boolean areInside(int[] indices, int count, int end) {
         for (int i = 0; i < count; i++) {
-            if (Integer.compareUnsigned(places[i], end) >= 0) { // also one below 0
+            if (Integer.compareUnsigned(indices[i], end) >= 0) { // also one below 0
                 return false;
             }
         }
@@ -53,16 +53,16 @@ public final class RequestCheck {
 
     private static boolean haveSameLengths(
             Descriptors local,
-            int[] localPlaces,
+            int[] localIndices,
             Descriptors remote,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count) {
         if (local.commonLength() >= 0 && local.commonLength() == remote.commonLength()) {
             return true;
         }
         long differences = 0;
         for (int i = 0; i < count; i++) {
-            differences |= local.length(localPlaces[i]) ^ remote.length(remotePlaces[i]);
+            differences |= local.length(localIndices[i]) ^ remote.length(remoteIndices[i]);
         }
         return differences == 0;
     }
@@ -71,42 +71,42 @@ public final class RequestCheck {
     private static void refuse(
             Object end,
             Descriptors local,
-            int[] localPlaces,
+            int[] localIndices,
             Descriptors remote,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count) {
         for (int i = 0; i < count; i++) {
-            final int localPlace = localPlaces[i];
-            final int remotePlace = remotePlaces[i];
-            place(end, "local", local, localPlace, i);
-            place(end, "remote", remote, remotePlace, i);
-            if (local.length(localPlace) != remote.length(remotePlace)) {
+            final int localIndex = localIndices[i];
+            final int remoteIndex = remoteIndices[i];
+            index(end, "local", local, localIndex, i);
+            index(end, "remote", remote, remoteIndex, i);
+            if (local.length(localIndex) != remote.length(remoteIndex)) {
                 throw invalid(
                         end,
-                        "pieces "
+                        "descriptors "
                                 + i
-                                + " differ: local place "
-                                + localPlace
+                                + " differ: local index "
+                                + localIndex
                                 + " has "
-                                + local.length(localPlace)
-                                + " bytes, remote place "
-                                + remotePlace
+                                + local.length(localIndex)
+                                + " bytes, remote index "
+                                + remoteIndex
                                 + " has "
-                                + remote.length(remotePlace));
+                                + remote.length(remoteIndex));
             }
         }
     }
 
-    private static void place(Object end, String side, Descriptors list, int place, int i) {
-        if (place < 0 || place >= list.count()) {
+    private static void index(Object end, String side, Descriptors list, int index, int i) {
+        if (index < 0 || index >= list.count()) {
             throw invalid(
                     end,
                     side
-                            + "Places["
+                            + "Indices["
                             + i
                             + "]="
-                            + place
-                            + ", the list has places 0.."
+                            + index
+                            + ", the list has indices 0.."
                             + (list.count() - 1));
         }
     }

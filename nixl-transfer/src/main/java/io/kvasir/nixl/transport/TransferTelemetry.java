@@ -11,7 +11,7 @@ public final class TransferTelemetry {
     /** Bytes copied. */
     public long bytes;
 
-    /** Pieces copied, after neighbours were merged where the transport merges them. */
+    /** Descriptors copied, after neighbours were merged where the transport merges them. */
     public long descriptors;
 
     /** Nothing measured yet. */

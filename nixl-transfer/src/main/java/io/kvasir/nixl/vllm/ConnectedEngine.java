@@ -14,7 +14,7 @@ final class ConnectedEngine {
     /**
      * What is read of a rank.
      *
-     * @param blocks places in the remote list
+     * @param blocks indices in the remote list
      * @param localList where its part of each block goes
      * @param remoteList its blocks, or the part of them that is read
      */
@@ -112,7 +112,7 @@ final class ConnectedEngine {
 
     /** Refuses blocks that do not exist. */
     void requireBlocks(String requestId, RemoteBlocks blocks) {
-        sources.forEach(source -> source.blocks().places(requestId, blocks));
+        sources.forEach(source -> source.blocks().indices(requestId, blocks));
     }
 
     void close() {

@@ -8,41 +8,41 @@ import io.kvasir.protocol.handoff.RemoteBlocks;
 import java.util.List;
 
 /**
- * Places of a cache's blocks in {@link Descriptors#ofBlocks}: region by region, each region's
+ * Indices of a cache's blocks in {@link Descriptors#ofBlocks}: region by region, each region's
  * blocks in order. Block numbers count per KV cache group, so each region takes the numbers of its
  * group. Immutable.
  *
  * <pre>
  *   list:     | region 0: block 0, 1, ... | region 1: block 0, 1, ... | ...
- *   request:  group 0: blocks [9, 10]     places: 9, 10, n + 9, n + 10, ...
+ *   request:  group 0: blocks [9, 10]     indices: 9, 10, n + 9, n + 10, ...
  * </pre>
  */
 public final class VllmBlocks {
-    /** A list takes 20 bytes a place; a peer cannot make this process fill its memory with one. */
-    static final int MAX_PLACES = 1 << 25;
+    /** A list takes 20 bytes an index; a peer cannot make this process fill its memory with one. */
+    static final int MAX_DESCRIPTORS = 1 << 25;
 
     private final List<KvRegion> regions;
-    private final int[] firstPlaces;
+    private final int[] firstIndices;
     private final int groups;
 
     private VllmBlocks(List<KvRegion> regions) {
         this.regions = List.copyOf(regions);
-        this.firstPlaces = new int[regions.size()];
-        int place = 0;
+        this.firstIndices = new int[regions.size()];
+        int index = 0;
         int highestGroup = 0;
-        for (int r = 0; r < firstPlaces.length; r++) {
-            firstPlaces[r] = place;
-            place = Math.addExact(place, regions.get(r).blocks());
+        for (int r = 0; r < firstIndices.length; r++) {
+            firstIndices[r] = index;
+            index = Math.addExact(index, regions.get(r).blocks());
             highestGroup = Math.max(highestGroup, regions.get(r).group());
         }
         this.groups = highestGroup + 1;
     }
 
     /**
-     * Places in a list of own regions.
+     * Indices in a list of own regions.
      *
      * @param regions at least one
-     * @return places of their blocks
+     * @return indices of their blocks
      * @throws IllegalArgumentException if there is no region
      */
     public static VllmBlocks of(List<KvRegion> regions) {
@@ -53,10 +53,10 @@ public final class VllmBlocks {
     }
 
     /**
-     * Places in the list of an engine's regions.
+     * Indices in the list of an engine's regions.
      *
      * @param agent a rank of an engine
-     * @return places of its blocks
+     * @return indices of its blocks
      * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks are more than rows of
      *     regions, or regions lie in several kinds of memory; {@code CAPACITY} if they are more
      *     than fit a list
@@ -82,18 +82,18 @@ public final class VllmBlocks {
                                 + "; supported is one kind of memory");
             }
         }
-        final long places = regions.stream().mapToLong(KvRegion::blocks).sum();
-        if (places > MAX_PLACES) {
+        final long indices = regions.stream().mapToLong(KvRegion::blocks).sum();
+        if (indices > MAX_DESCRIPTORS) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.CAPACITY,
                     "engine "
                             + agent.engineId()
                             + " announces "
-                            + places
+                            + indices
                             + " blocks in "
                             + regions.size()
                             + " regions; a list takes "
-                            + MAX_PLACES);
+                            + MAX_DESCRIPTORS);
         }
         return new VllmBlocks(regions);
     }
@@ -102,7 +102,7 @@ public final class VllmBlocks {
      * What a transport prepares a list of.
      *
      * @param slice which part of each block
-     * @return one piece for each block of each region
+     * @return one descriptor for each block of each region
      * @throws IllegalArgumentException if blocks cannot be cut so
      */
     public Descriptors descriptors(BlockSlice slice) {
@@ -115,23 +115,23 @@ public final class VllmBlocks {
      * @return at least 1
      */
     public int regions() {
-        return firstPlaces.length;
+        return firstIndices.length;
     }
 
     /**
-     * Places of a request's blocks in all regions.
+     * Indices of a request's blocks in all regions.
      *
      * @param requestId for errors
      * @param blocks the request's blocks per group
      * @return region by region, in the request's order
      * @throws VllmPeerException of kind {@code BAD_BLOCKS}, naming request, group and block
      */
-    public int[] places(String requestId, RemoteBlocks blocks) {
-        return places(requestId, blocks, 0, regions());
+    public int[] indices(String requestId, RemoteBlocks blocks) {
+        return indices(requestId, blocks, 0, regions());
     }
 
     /**
-     * Places of a request's blocks in some regions, for pulls layer by layer.
+     * Indices of a request's blocks in some regions, for pulls layer by layer.
      *
      * @param requestId for errors
      * @param blocks the request's blocks per group
@@ -141,7 +141,7 @@ public final class VllmBlocks {
      * @throws VllmPeerException of kind {@code BAD_BLOCKS}, naming request, group and block
      * @throws IndexOutOfBoundsException if there are no such regions
      */
-    public int[] places(String requestId, RemoteBlocks blocks, int fromRegion, int toRegion) {
+    public int[] indices(String requestId, RemoteBlocks blocks, int fromRegion, int toRegion) {
         if (fromRegion < 0 || toRegion > regions() || fromRegion > toRegion) {
             throw new IndexOutOfBoundsException(
                     "regions " + fromRegion + ".." + toRegion + " of " + regions());
@@ -159,21 +159,21 @@ public final class VllmBlocks {
         for (int r = fromRegion; r < toRegion; r++) {
             count = Math.addExact(count, group(blocks, r).size());
         }
-        final int[] places = new int[count];
+        final int[] indices = new int[count];
         int at = 0;
         for (int r = fromRegion; r < toRegion; r++) {
             for (int block : group(blocks, r)) {
-                places[at++] = place(requestId, r, block);
+                indices[at++] = index(requestId, r, block);
             }
         }
-        return places;
+        return indices;
     }
 
     private List<Integer> group(RemoteBlocks blocks, int region) {
         return blocks.groups().get(regions.get(region).group());
     }
 
-    private int place(String requestId, int region, int block) {
+    private int index(String requestId, int region, int block) {
         final KvRegion where = regions.get(region);
         if (block < 0 || block >= where.blocks()) {
             throw badBlocks(
@@ -188,7 +188,7 @@ public final class VllmBlocks {
                             + " has blocks 0.."
                             + (where.blocks() - 1));
         }
-        return firstPlaces[region] + block;
+        return firstIndices[region] + block;
     }
 
     private static VllmPeerException badBlocks(String message) {

@@ -29,9 +29,9 @@ public record VllmCache(List<KvRegion> regions, VllmCacheLayout layout, TensorRa
     }
 
     /**
-     * Places of its blocks in the lists that blocks are pulled into.
+     * Indices of its blocks in the lists that blocks are pulled into.
      *
-     * @return for {@link VllmBlocks#places}
+     * @return for {@link VllmBlocks#indices}
      */
     public VllmBlocks blocks() {
         return VllmBlocks.of(regions);

@@ -21,7 +21,7 @@ import java.util.OptionalLong;
  * @param embeddingPageLength bytes of a page of per-layer embedding state, if the model has it;
  *     {@code ple_block_len}
  * @param regionMembers layers that share each region; empty where there are none
- * @param packedMembers what lies at which place in a region's block; empty where there are none
+ * @param packedMembers what lies where in a region's block; empty where there are none
  */
 public record VllmCacheLayout(
         String name,

@@ -36,7 +36,7 @@ public final class VllmPeerException extends TransferException {
         ALREADY_HELD(false),
         /** The blocks are being read: they cannot be given back or read once more. */
         READING(false),
-        /** Block numbers, groups or places do not fit the region table. */
+        /** Block numbers, groups or indices do not fit the region table. */
         BAD_BLOCKS(false),
         /** A limit is reached; the message names it. */
         CAPACITY(false);

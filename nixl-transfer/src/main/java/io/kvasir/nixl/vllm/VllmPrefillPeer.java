@@ -219,33 +219,33 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * them, then call {@link #pullEnded} for each.
      *
      * @param requestId of a held lease
-     * @param localPlaces where each block goes, of the cache's {@link VllmCache#blocks}, in the
-     *     order of {@link VllmBlocks#places}
+     * @param localIndices where each block goes, of the cache's {@link VllmCache#blocks}, in the
+     *     order of {@link VllmBlocks#indices}
      * @param nowNs current time
      * @return the transport's requests, one for each rank that is read
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code READING}
      *     or {@code BAD_BLOCKS}
      * @throws KvTransportException if the transport refuses it
      */
-    public long[] pull(String requestId, int[] localPlaces, long nowNs) {
+    public long[] pull(String requestId, int[] localIndices, long nowNs) {
         final Held held = held(requestId);
         requireNoRead(held);
         held.lease.requireHeld(nowNs);
         final ConnectedEngine engine = engine(held.lease.engineId());
         final byte[] completion = engine.isToldByRead() ? held.lease.completion().encode() : null;
-        final long[] requests = read(held, localPlaces, completion);
+        final long[] requests = read(held, localIndices, completion);
         held.failed = false;
         return requests;
     }
 
     /** Makes one request for each rank that is read; all or none. */
-    private long[] read(Held held, int[] localPlaces, byte[] notification) {
+    private long[] read(Held held, int[] localIndices, byte[] notification) {
         final List<ConnectedEngine.Source> sources = engine(held.lease.engineId()).sources();
         final long[] requests = new long[sources.size()];
         int made = 0;
         try {
             for (ConnectedEngine.Source source : sources) {
-                requests[made] = read(held, source, localPlaces, notification);
+                requests[made] = read(held, source, localIndices, notification);
                 made++;
             }
         } catch (RuntimeException e) {
@@ -259,27 +259,27 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     private long read(
-            Held held, ConnectedEngine.Source source, int[] localPlaces, byte[] notification) {
-        final int[] places = source.blocks().places(held.lease.requestId(), held.lease.blocks());
-        if (places.length != localPlaces.length || places.length == 0) {
+            Held held, ConnectedEngine.Source source, int[] localIndices, byte[] notification) {
+        final int[] indices = source.blocks().indices(held.lease.requestId(), held.lease.blocks());
+        if (indices.length != localIndices.length || indices.length == 0) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.BAD_BLOCKS,
                     "request "
                             + held.lease.requestId()
                             + " has "
-                            + places.length
+                            + indices.length
                             + " blocks to read and "
-                            + localPlaces.length
-                            + " local places"
-                            + (places.length == 0 ? "; release it instead" : ""));
+                            + localIndices.length
+                            + " local indices"
+                            + (indices.length == 0 ? "; release it instead" : ""));
         }
         return transport.request(
                 KvTransport.Operation.READ,
                 source.localList(),
-                localPlaces,
+                localIndices,
                 source.remoteList(),
-                places,
-                places.length,
+                indices,
+                indices.length,
                 notification);
     }
 

@@ -55,12 +55,12 @@ class TransferEngineTest {
 
     private void make(TransferConfig config) {
         engine = new TransferEngine(transport, config, () -> nowNs, (peer, message) -> {});
-        own = now(engine.local(pieces()));
+        own = now(engine.local(descriptors()));
         link = link("peer");
     }
 
     private KvLink link(String peer) {
-        return now(engine.link(peer.getBytes(StandardCharsets.US_ASCII), pieces()));
+        return now(engine.link(peer.getBytes(StandardCharsets.US_ASCII), descriptors()));
     }
 
     private <T> T now(CompletableFuture<T> future) {
@@ -68,7 +68,7 @@ class TransferEngineTest {
         return future.join();
     }
 
-    private static Descriptors pieces() {
+    private static Descriptors descriptors() {
         return Descriptors.ofBlocks(
                 List.of(new KvRegion("r", 0, NixlMemory.DRAM, 0, 4096, BLOCK, BLOCK, 64)));
     }
@@ -334,7 +334,7 @@ class TransferEngineTest {
         assertEquals(80_000, telemetry.busyNs());
         assertEquals(4 * BLOCK, telemetry.bytes(Operation.READ));
         assertEquals(0, telemetry.bytes(Operation.WRITE));
-        assertEquals(4, telemetry.pieces());
+        assertEquals(4, telemetry.descriptors());
         assertEquals(2, telemetry.requests());
 
         transport.doneAtOnce = true;
@@ -541,7 +541,7 @@ class TransferEngineTest {
         assertEquals(State.CANCELLED, running.state());
         assertEquals(State.CANCELLED, waiting.state());
         assertFalse(engine.submit(transfer("late", 1)));
-        assertThrows(Exception.class, () -> engine.local(pieces()).join());
+        assertThrows(Exception.class, () -> engine.local(descriptors()).join());
     }
 
     @Test
@@ -573,8 +573,8 @@ class TransferEngineTest {
                             new BusySpinIdleStrategy(),
                             (peer, message) -> {},
                             error -> {});
-            final LocalBlocks local = running.local(pieces()).join();
-            final KvLink peer = running.link(new byte[] {'p'}, pieces()).join();
+            final LocalBlocks local = running.local(descriptors()).join();
+            final KvLink peer = running.link(new byte[] {'p'}, descriptors()).join();
             final List<Transfer> taken = new ArrayList<>();
             final List<CompletableFuture<String>> calls = new ArrayList<>();
             final CountDownLatch begun = new CountDownLatch(1);
@@ -618,7 +618,7 @@ class TransferEngineTest {
     }
 
     @Test
-    void piecesOfDifferentLengthAndUnknownPlacesAreRefusedWhereTheyAreAdded() {
+    void descriptorsOfDifferentLengthAndUnknownIndicesAreRefusedWhereTheyAreAdded() {
         final Descriptors longer =
                 Descriptors.ofBlocks(
                         List.of(new KvRegion("l", 0, NixlMemory.DRAM, 0, 4096, 200, 200, 4)));
@@ -626,7 +626,8 @@ class TransferEngineTest {
         final Transfer transfer = new Transfer().pull(own, other);
         final IllegalArgumentException e =
                 assertThrows(IllegalArgumentException.class, () -> transfer.add(0, 1));
-        assertEquals("own piece 0 has 100 bytes, piece 1 of other has 200", e.getMessage());
+        assertEquals(
+                "own descriptor 0 has 100 bytes, descriptor 1 of other has 200", e.getMessage());
         assertThrows(IndexOutOfBoundsException.class, () -> transfer.add(0, 4));
         assertThrows(IllegalArgumentException.class, () -> engine.submit(transfer));
     }

@@ -97,7 +97,7 @@ class TransferFaultsTest {
         assertEquals(0, fake.liveHandles());
     }
 
-    /** Pulls so many blocks to the same places. */
+    /** Pulls so many blocks to the same indices. */
     private Transfer pull(int blocks) {
         final Transfer transfer = new Transfer().pull(own, link).listener(ended -> ends++);
         for (int block = 0; block < blocks; block++) {

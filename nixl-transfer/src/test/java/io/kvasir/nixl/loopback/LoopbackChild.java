@@ -129,13 +129,19 @@ final class LoopbackChild {
         final long parent = transport.prepare("parent", Descriptors.ofBlocks(regions));
         final int[] blocks = new int[32];
         Arrays.setAll(blocks, block -> 32 + block);
-        final int[] places = LAYOUT.places(0, blocks, 0, LAYERS);
+        final int[] indices = LAYOUT.indices(0, blocks, 0, LAYERS);
         final byte[] message = new byte[1000];
         Arrays.fill(message, (byte) 42);
         while (!ended) {
             final long request =
                     transport.request(
-                            Operation.WRITE, own, places, parent, places, places.length, message);
+                            Operation.WRITE,
+                            own,
+                            indices,
+                            parent,
+                            indices,
+                            indices.length,
+                            message);
             Progress progress = transport.post(request);
             while (progress == Progress.RUNNING && !ended) {
                 progress = transport.status(request);

@@ -171,9 +171,9 @@ class LoopbackMetadataTest {
                 for (KvPool theirs : List.of(shared, unshared)) {
                     final long remote = own.prepare(name, theirs.descriptors());
                     lists.add(remote);
-                    final int[] places = LAYOUT.places(0, new int[] {0, 7}, 0, 3);
+                    final int[] indices = LAYOUT.indices(0, new int[] {0, 7}, 0, 3);
                     final long request =
-                            own.request(Operation.READ, local, places, remote, places, 6, null);
+                            own.request(Operation.READ, local, indices, remote, indices, 6, null);
                     Loopbacks.end(own, request);
                     own.release(request);
                 }

@@ -116,10 +116,10 @@ class LoopbackProcessTest {
     }
 
     private long request(Operation operation, int[] local, int[] theirs, byte[] message) {
-        final int[] localPlaces = LAYOUT.places(0, local, 0, LoopbackChild.LAYERS);
-        final int[] places = LAYOUT.places(0, theirs, 0, LoopbackChild.LAYERS);
+        final int[] localIndices = LAYOUT.indices(0, local, 0, LoopbackChild.LAYERS);
+        final int[] indices = LAYOUT.indices(0, theirs, 0, LoopbackChild.LAYERS);
         return transport.request(
-                operation, own, localPlaces, remote, places, places.length, message);
+                operation, own, localIndices, remote, indices, indices.length, message);
     }
 
     @Test

@@ -74,7 +74,7 @@ class LoopbackTransportTest {
     }
 
     private static int[] blocks(int... blocks) {
-        return LAYOUT.places(0, blocks, 0, 4);
+        return LAYOUT.indices(0, blocks, 0, 4);
     }
 
     private long read(int[] local, int[] from, byte[] notification) {
@@ -180,7 +180,7 @@ class LoopbackTransportTest {
                     "LoopbackConfig.maxPeers",
                     () -> decode.connect(others.get(4).metadata()));
             refused(Kind.CAPACITY, "all taken", () -> others.get(4).connect(prefill.metadata()));
-            others.get(0).close(); // leaves its place, once the inbox is read
+            others.get(0).close(); // leaves its lane free, once the inbox is read
             messages(prefill);
             others.get(4).connect(prefill.metadata());
         } finally {

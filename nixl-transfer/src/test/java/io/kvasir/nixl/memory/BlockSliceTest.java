@@ -19,24 +19,24 @@ class BlockSliceTest {
     @Test
     void partsOfEveryBlockFollowEachOther() {
         for (int part = 0; part < 3; part++) {
-            final Descriptors pieces =
+            final Descriptors descriptors =
                     Descriptors.ofSlices(List.of(STRIDED, DENSE), new BlockSlice(part, 3));
-            assertEquals(6, pieces.count());
+            assertEquals(6, descriptors.count());
             for (int block = 0; block < 4; block++) {
-                assertEquals(STRIDED.address(block) + part * 256L, pieces.address(block));
-                assertEquals(256, pieces.length(block));
+                assertEquals(STRIDED.address(block) + part * 256L, descriptors.address(block));
+                assertEquals(256, descriptors.length(block));
             }
-            assertEquals(DENSE.address(1) + part * 32L, pieces.address(5));
-            assertEquals(32, pieces.length(5));
-            assertEquals(3, pieces.device(5));
+            assertEquals(DENSE.address(1) + part * 32L, descriptors.address(5));
+            assertEquals(32, descriptors.length(5));
+            assertEquals(3, descriptors.device(5));
         }
     }
 
     @Test
     void theWholeIsTheOnlyPart() {
-        final Descriptors pieces = Descriptors.ofSlices(List.of(STRIDED), BlockSlice.WHOLE);
-        assertEquals(STRIDED.address(2), pieces.address(2));
-        assertEquals(768, pieces.length(2));
+        final Descriptors descriptors = Descriptors.ofSlices(List.of(STRIDED), BlockSlice.WHOLE);
+        assertEquals(STRIDED.address(2), descriptors.address(2));
+        assertEquals(768, descriptors.length(2));
     }
 
     @Test

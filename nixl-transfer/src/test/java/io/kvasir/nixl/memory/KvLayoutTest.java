@@ -30,7 +30,7 @@ class KvLayoutTest {
         assertEquals(1024, region.blockLength());
         assertEquals(BASE + 3 * 1024, region.address(3));
         assertEquals(3 * 4096, layout.bytes());
-        assertArrayEquals(new int[] {7, 2}, layout.places(0, new int[] {7, 2}, 0, 4));
+        assertArrayEquals(new int[] {7, 2}, layout.indices(0, new int[] {7, 2}, 0, 4));
     }
 
     @Test
@@ -43,7 +43,7 @@ class KvLayoutTest {
                 List.of(BASE + 3 * 4096, BASE + 6 * 4096),
                 regions.stream().map(KvRegion::base).toList());
         assertEquals("group 0 layer 1", regions.getFirst().name());
-        assertArrayEquals(new int[] {17, 12, 27, 22}, layout.places(0, new int[] {7, 2}, 1, 3));
+        assertArrayEquals(new int[] {17, 12, 27, 22}, layout.indices(0, new int[] {7, 2}, 1, 3));
     }
 
     @Test
@@ -58,33 +58,33 @@ class KvLayoutTest {
                         "group 0 layer 1 values"),
                 layout.regions(BASE).stream().map(KvRegion::name).toList());
         assertEquals(512, layout.regions(BASE).getFirst().blockLength());
-        assertArrayEquals(new int[] {16 + 5, 24 + 5}, layout.places(0, new int[] {5}, 1, 2));
+        assertArrayEquals(new int[] {16 + 5, 24 + 5}, layout.indices(0, new int[] {5}, 1, 2));
     }
 
     @Test
-    void placesAreThoseOfThePiecesOfAllGroups() {
+    void indicesAreThoseOfTheDescriptorsOfAllGroups() {
         final KvLayout layout =
                 KvLayout.of(
                         List.of(
                                 new Group(Order.KEYS_AND_VALUES_APART, 6, 3, 640),
                                 new Group(Order.BLOCK_MAJOR, 9, 2, 320),
                                 new Group(Order.LAYER_MAJOR, 4, 5, 72)));
-        final Descriptors pieces = Descriptors.ofBlocks(layout.regions(BASE));
+        final Descriptors descriptors = Descriptors.ofBlocks(layout.regions(BASE));
         for (int group = 0; group < 3; group++) {
             final Group shape = layout.groups().get(group);
             final int from = shape.order() == Order.BLOCK_MAJOR ? 0 : 1;
             final int[] blocks = {shape.blocks() - 1, 0, 2};
-            final int[] places = layout.places(group, blocks, from, shape.layers());
+            final int[] indices = layout.indices(group, blocks, from, shape.layers());
             int i = 0;
             for (KvRegion region :
                     layout.regions(KvLayout.Site.host(BASE), group, from, shape.layers())) {
                 assertEquals(group, region.group());
                 for (int block : blocks) {
-                    assertEquals(region.address(block), pieces.address(places[i]));
-                    assertEquals(region.blockLength(), pieces.length(places[i++]));
+                    assertEquals(region.address(block), descriptors.address(indices[i]));
+                    assertEquals(region.blockLength(), descriptors.length(indices[i++]));
                 }
             }
-            assertEquals(places.length, i);
+            assertEquals(indices.length, i);
         }
     }
 
@@ -142,7 +142,7 @@ class KvLayoutTest {
         final String message =
                 assertThrows(
                                 IndexOutOfBoundsException.class,
-                                () -> layout.places(group, new int[] {0, block}, from, to))
+                                () -> layout.indices(group, new int[] {0, block}, from, to))
                         .getMessage();
 
         assertTrue(message.contains(named), message);
@@ -155,7 +155,7 @@ class KvLayoutTest {
         final String message =
                 assertThrows(
                                 IndexOutOfBoundsException.class,
-                                () -> layout.places(0, new int[] {0}, 0, 2))
+                                () -> layout.indices(0, new int[] {0}, 0, 2))
                         .getMessage();
 
         assertTrue(message.contains("LAYER_MAJOR"), message);

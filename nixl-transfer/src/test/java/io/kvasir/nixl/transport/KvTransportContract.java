@@ -105,12 +105,12 @@ public abstract class KvTransportContract {
     }
 
     private static int[] blocks(int... blocks) {
-        return LAYOUT.places(0, blocks, 0, LAYERS);
+        return LAYOUT.indices(0, blocks, 0, LAYERS);
     }
 
     private static int[] all() {
         final int[] all = new int[BLOCKS * LAYERS];
-        Arrays.setAll(all, place -> place);
+        Arrays.setAll(all, index -> index);
         return all;
     }
 
@@ -144,15 +144,15 @@ public abstract class KvTransportContract {
         }
     }
 
-    private static boolean holds(KvPool pool, int place, long seed) {
-        int block = place;
+    private static boolean holds(KvPool pool, int index, long seed) {
+        int block = index;
         for (KvRegion region : pool.regions()) {
             if (block < region.blocks()) {
                 return isFilled(pool.block(region, block), seed);
             }
             block -= region.blocks();
         }
-        throw new IndexOutOfBoundsException(place);
+        throw new IndexOutOfBoundsException(index);
     }
 
     private static byte[] bytes(String text) {
@@ -198,7 +198,7 @@ public abstract class KvTransportContract {
             refused(Kind.INVALID, "overlap", () -> decode.register(List.of(region, region)));
             refused(
                     Kind.INVALID,
-                    "piece",
+                    "descriptor",
                     () -> decode.prepare(null, Descriptors.ofBlocks(List.of(region))));
             decode.register(List.of(region));
             decode.releaseList(decode.prepare(null, Descriptors.ofBlocks(List.of(region))));
@@ -218,7 +218,7 @@ public abstract class KvTransportContract {
         decode.releaseList(own);
         decode.deregister(regions);
         refused(Kind.INVALID, "not registered together", () -> decode.deregister(regions));
-        refused(Kind.INVALID, "piece", () -> decode.prepare(null, decodePool.descriptors()));
+        refused(Kind.INVALID, "descriptor", () -> decode.prepare(null, decodePool.descriptors()));
         decode.register(regions);
         own = decode.prepare(null, decodePool.descriptors());
         isDone(read(blocks(1), blocks(2), null));
@@ -229,7 +229,10 @@ public abstract class KvTransportContract {
         final KvLayout layout = KvLayout.of(Order.BLOCK_MAJOR, 4, 4, 1024);
         try (KvPool more = pool(layout, prefill)) {
             prefill.register(more.regions());
-            refused(Kind.INVALID, "piece", () -> decode.prepare("prefill", more.descriptors()));
+            refused(
+                    Kind.INVALID,
+                    "descriptor",
+                    () -> decode.prepare("prefill", more.descriptors()));
             assertEquals("prefill", decode.connect(prefill.metadata()));
             final long list = decode.prepare("prefill", more.descriptors());
             fill(more.block(more.regions().getFirst(), 3), 77);
@@ -273,7 +276,7 @@ public abstract class KvTransportContract {
     }
 
     @Test
-    void piecesLieInsideOneRegisteredRegion() {
+    void descriptorsLieInsideOneRegisteredRegion() {
         final KvRegion last = decodePool.regions().getLast();
         final KvRegion beyond =
                 new KvRegion("beyond", 0, NixlMemory.DRAM, 0, last.base() + 1, 4096, 4096, BLOCKS);
@@ -283,11 +286,11 @@ public abstract class KvTransportContract {
         for (KvRegion wrong : List.of(beyond, across)) {
             refused(
                     Kind.INVALID,
-                    "piece",
+                    "descriptor",
                     () -> decode.prepare(null, Descriptors.ofBlocks(List.of(wrong))));
             refused(
                     Kind.INVALID,
-                    "piece",
+                    "descriptor",
                     () -> decode.prepare("prefill", Descriptors.ofBlocks(List.of(wrong))));
         }
     }
@@ -309,9 +312,9 @@ public abstract class KvTransportContract {
         final int[] one = {0};
         refused(
                 Kind.INVALID,
-                "localPlaces[0]=" + BLOCKS * LAYERS,
+                "localIndices[0]=" + BLOCKS * LAYERS,
                 () -> read(new int[] {BLOCKS * LAYERS}, one, null));
-        refused(Kind.INVALID, "remotePlaces[0]=-1", () -> read(one, new int[] {-1}, null));
+        refused(Kind.INVALID, "remoteIndices[0]=-1", () -> read(one, new int[] {-1}, null));
         for (int count : new int[] {-1, 0, 2}) {
             refused(
                     Kind.INVALID,
@@ -339,7 +342,7 @@ public abstract class KvTransportContract {
         final long halves = decode.prepare("prefill", Descriptors.ofBlocks(List.of(half)));
         refused(
                 Kind.INVALID,
-                "pieces 0 differ",
+                "descriptors 0 differ",
                 () -> decode.request(Operation.READ, own, one, halves, one, 1, null));
         decode.releaseList(halves);
         decode.releaseList(own); // none of them holds it
@@ -370,19 +373,19 @@ public abstract class KvTransportContract {
         decode.connect(prefill.metadata());
         final long here = decode.prepare(null, decodePool.descriptors());
         final long there = decode.prepare("prefill", prefillPool.descriptors());
-        final int places = decodePool.descriptors().count();
-        final long[] local = new long[places]; // what each place holds, by its seed
-        final long[] other = new long[places];
-        Arrays.setAll(local, place -> place);
-        Arrays.setAll(other, place -> 1_000 + place);
+        final int indices = decodePool.descriptors().count();
+        final long[] local = new long[indices]; // what each index holds, by its seed
+        final long[] other = new long[indices];
+        Arrays.setAll(local, index -> index);
+        Arrays.setAll(other, index -> 1_000 + index);
         fillAll(decodePool, 0);
         fillAll(prefillPool, 1_000);
         for (int round = 0; round < 30; round++) {
             final int group = random.nextInt(layout.groups().size());
             final KvLayout.Group shape = layout.groups().get(group);
             final int count = 1 + random.nextInt(shape.blocks());
-            final int[] from = layout.places(group, some(random, shape, count), 0, shape.layers());
-            final int[] to = layout.places(group, some(random, shape, count), 0, shape.layers());
+            final int[] from = layout.indices(group, some(random, shape, count), 0, shape.layers());
+            final int[] to = layout.indices(group, some(random, shape, count), 0, shape.layers());
             final boolean reads = random.nextBoolean();
             isDone(
                     decode.request(
@@ -397,9 +400,9 @@ public abstract class KvTransportContract {
                 (reads ? local : other)[to[i]] = (reads ? other : local)[from[i]];
             }
         }
-        for (int place = 0; place < places; place++) {
-            assertTrue(holds(decodePool, place, local[place]), "own place " + place);
-            assertTrue(holds(prefillPool, place, other[place]), "the peer's place " + place);
+        for (int index = 0; index < indices; index++) {
+            assertTrue(holds(decodePool, index, local[index]), "own index " + index);
+            assertTrue(holds(prefillPool, index, other[index]), "the peer's index " + index);
         }
     }
 
@@ -711,7 +714,7 @@ public abstract class KvTransportContract {
     @Test
     void aNotificationAllocatesNothingWhereItIsSent() {
         final byte[] notification = new byte[40];
-        final int[] places = blocks(1);
+        final int[] indices = blocks(1);
         // 50 calls, six rounds, 48 bytes each: fits into the loopback's inbox without being read
         assertEquals(
                 0,
@@ -722,10 +725,10 @@ public abstract class KvTransportContract {
                                     decode.request(
                                             Operation.WRITE,
                                             own,
-                                            places,
+                                            indices,
                                             remote,
-                                            places,
-                                            places.length,
+                                            indices,
+                                            indices.length,
                                             notification);
                             Progress progress = decode.post(request);
                             while (progress == Progress.RUNNING) {

@@ -18,53 +18,53 @@ import java.util.List;
 
 class RequestCheckTest {
     private static final int COUNT = 100;
-    private static final Descriptors EVEN = pieces(region(64, COUNT));
-    private static final Descriptors LONGER = pieces(region(128, COUNT));
-    private static final Descriptors MIXED = pieces(region(64, 60), region(128, 40));
+    private static final Descriptors EVEN = descriptors(region(64, COUNT));
+    private static final Descriptors LONGER = descriptors(region(128, COUNT));
+    private static final Descriptors MIXED = descriptors(region(64, 60), region(128, 40));
 
     private static KvRegion region(long bytes, int blocks) {
         return new KvRegion("r", 0, NixlMemory.DRAM, 0, 4096, bytes, bytes, blocks);
     }
 
-    private static Descriptors pieces(KvRegion... regions) {
+    private static Descriptors descriptors(KvRegion... regions) {
         return Descriptors.ofBlocks(List.of(regions));
     }
 
-    private static int[] places() {
-        final int[] places = new int[COUNT];
-        Arrays.setAll(places, i -> i);
-        return places;
+    private static int[] indices() {
+        final int[] indices = new int[COUNT];
+        Arrays.setAll(indices, i -> i);
+        return indices;
     }
 
     private static void refused(
-            String why, Descriptors local, int[] localPlaces, Descriptors remote, int[] places) {
+            String why, Descriptors local, int[] localIndices, Descriptors remote, int[] indices) {
         final KvTransportException refusal =
                 Loopbacks.refused(
                         Kind.INVALID,
                         why,
                         () ->
-                                RequestCheck.places(
-                                        "end", local, localPlaces, remote, places, COUNT));
+                                RequestCheck.indices(
+                                        "end", local, localIndices, remote, indices, COUNT));
         assertEquals("end: " + why, refusal.getMessage());
     }
 
     @ParameterizedTest
     @ValueSource(ints = {-1, COUNT, Integer.MAX_VALUE, Integer.MIN_VALUE})
-    void aPlaceThatIsNotThereIsNamedWhereverItStands(int place) {
+    void aPlaceThatIsNotThereIsNamedWhereverItStands(int index) {
         for (Descriptors list : List.of(EVEN, MIXED)) {
             for (int i = 0; i < COUNT; i++) {
-                final int[] wrong = places();
-                wrong[i] = place;
+                final int[] wrong = indices();
+                wrong[i] = index;
                 refused(
-                        "localPlaces[" + i + "]=" + place + ", the list has places 0..99",
+                        "localIndices[" + i + "]=" + index + ", the list has indices 0..99",
                         list,
                         wrong,
                         list,
-                        places());
+                        indices());
                 refused(
-                        "remotePlaces[" + i + "]=" + place + ", the list has places 0..99",
+                        "remoteIndices[" + i + "]=" + index + ", the list has indices 0..99",
                         list,
-                        places(),
+                        indices(),
                         list,
                         wrong);
             }
@@ -74,40 +74,40 @@ class RequestCheckTest {
     @Test
     void aPairOfDifferentLengthsIsNamed() {
         refused(
-                "pieces 0 differ: local place 0 has 64 bytes, remote place 0 has 128",
+                "descriptors 0 differ: local index 0 has 64 bytes, remote index 0 has 128",
                 EVEN,
-                places(),
+                indices(),
                 LONGER,
-                places());
+                indices());
         refused(
-                "pieces 60 differ: local place 60 has 128 bytes, remote place 60 has 64",
+                "descriptors 60 differ: local index 60 has 128 bytes, remote index 60 has 64",
                 MIXED,
-                places(),
+                indices(),
                 EVEN,
-                places());
-        final int[] swapped = places();
+                indices());
+        final int[] swapped = indices();
         swapped[10] = 99;
         refused(
-                "pieces 10 differ: local place 99 has 128 bytes, remote place 10 has 64",
+                "descriptors 10 differ: local index 99 has 128 bytes, remote index 10 has 64",
                 MIXED,
                 swapped,
                 MIXED,
-                places());
+                indices());
     }
 
     @Test
-    void placesBehindTheCountAreNotLookedAt() {
-        final int[] places = places();
-        places[99] = -1;
+    void indicesBehindTheCountAreNotLookedAt() {
+        final int[] indices = indices();
+        indices[99] = -1;
         assertDoesNotThrow(
-                () -> RequestCheck.places("end", MIXED, places, MIXED, places, COUNT - 1));
+                () -> RequestCheck.indices("end", MIXED, indices, MIXED, indices, COUNT - 1));
         Loopbacks.refused(
                 Kind.INVALID,
-                "count=101, places given: local=100, remote=100",
-                () -> RequestCheck.places("end", EVEN, places, EVEN, places, COUNT + 1));
+                "count=101, indices given: local=100, remote=100",
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, COUNT + 1));
         Loopbacks.refused(
                 Kind.INVALID,
                 "count=0",
-                () -> RequestCheck.places("end", EVEN, places, EVEN, places, 0));
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, 0));
     }
 }

@@ -112,11 +112,11 @@ public final class ScriptedTransport implements KvTransport {
     }
 
     @Override
-    public long prepare(String peer, Descriptors pieces) {
+    public long prepare(String peer, Descriptors descriptors) {
         if (peer != null && prepareFails != null) {
             throw prepareFails;
         }
-        lists.put(next, pieces);
+        lists.put(next, descriptors);
         return next++;
     }
 
@@ -129,9 +129,9 @@ public final class ScriptedTransport implements KvTransport {
     public long request(
             Operation operation,
             long localList,
-            int[] localPlaces,
+            int[] localIndices,
             long remoteList,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count,
             byte[] notification) {
         RequestCheck.message(name(), notification);
@@ -139,9 +139,9 @@ public final class ScriptedTransport implements KvTransport {
                 new Made(
                         operation,
                         localList,
-                        Arrays.copyOf(localPlaces, count),
+                        Arrays.copyOf(localIndices, count),
                         remoteList,
-                        Arrays.copyOf(remotePlaces, count),
+                        Arrays.copyOf(remoteIndices, count),
                         notification == null ? null : text(notification));
         all.add(made);
         requests.put(next, made);

@@ -159,8 +159,8 @@ class TensorParallelCopyTest {
                                     .set("tp_size", engine.size())
                                     .apply()),
                     0);
-            final int[] places = {0, 1, BLOCKS, BLOCKS + 1};
-            for (long request : peer.pull("r", places, 0)) {
+            final int[] indices = {0, 1, BLOCKS, BLOCKS + 1};
+            for (long request : peer.pull("r", indices, 0)) {
                 Progress progress = own.transport.post(request);
                 while (progress == Progress.RUNNING) {
                     progress = own.transport.status(request);

@@ -33,17 +33,17 @@ class VllmBlocksTest {
     }
 
     @Test
-    void placesPointAtTheBlocksOfTheRecordedServer() {
+    void indicesPointAtTheBlocksOfTheRecordedServer() {
         final VllmAgent agent = Golden.agent();
         final VllmBlocks blocks = VllmBlocks.of(agent);
         final Descriptors list = blocks.descriptors(BlockSlice.WHOLE);
         final RemoteBlocks held = Golden.params().remoteBlocks().orElseThrow();
-        final int[] places = blocks.places("r", held);
-        assertEquals(16, places.length);
-        for (int i = 0; i < places.length; i++) {
+        final int[] indices = blocks.indices("r", held);
+        assertEquals(16, indices.length);
+        for (int i = 0; i < indices.length; i++) {
             final KvRegion region = agent.metadata().regions().get(i / 8);
-            assertEquals(region.base() + 8_192L * (1 + i % 8), list.address(places[i]));
-            assertEquals(8_192, list.length(places[i]));
+            assertEquals(region.base() + 8_192L * (1 + i % 8), list.address(indices[i]));
+            assertEquals(8_192, list.length(indices[i]));
         }
     }
 
@@ -51,10 +51,10 @@ class VllmBlocksTest {
     void eachRegionTakesTheBlocksOfItsGroup() {
         final VllmBlocks blocks = VllmBlocks.of(List.of(A, B, C));
         final RemoteBlocks held = blocks(List.of(List.of(9, 2), List.of(3)));
-        assertArrayEquals(new int[] {9, 2, 13, 23, 16}, blocks.places("r", held));
-        assertArrayEquals(new int[] {13}, blocks.places("r", held, 1, 2));
-        assertArrayEquals(new int[] {13, 23, 16}, blocks.places("r", held, 1, 3));
-        assertArrayEquals(new int[0], blocks.places("r", held, 3, 3));
+        assertArrayEquals(new int[] {9, 2, 13, 23, 16}, blocks.indices("r", held));
+        assertArrayEquals(new int[] {13}, blocks.indices("r", held, 1, 2));
+        assertArrayEquals(new int[] {13, 23, 16}, blocks.indices("r", held, 1, 3));
+        assertArrayEquals(new int[0], blocks.indices("r", held, 3, 3));
         final Descriptors list = blocks.descriptors(BlockSlice.WHOLE);
         assertEquals(C.address(9), list.address(23));
         assertEquals(B.address(3), list.address(13));
@@ -65,21 +65,21 @@ class VllmBlocksTest {
         final VllmBlocks blocks = VllmBlocks.of(List.of(A, B, C));
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
-                () -> blocks.places("req-7", blocks(List.of(List.of(1), List.of(4)))),
+                () -> blocks.indices("req-7", blocks(List.of(List.of(1), List.of(4)))),
                 "request req-7",
                 "block 4 of group 1",
                 "region b has blocks 0..3");
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
-                () -> blocks.places("req-7", blocks(List.of(List.of(-1), List.of(1)))),
+                () -> blocks.indices("req-7", blocks(List.of(List.of(-1), List.of(1)))),
                 "block -1 of group 0");
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
-                () -> blocks.places("req-7", blocks(List.of(List.of(1)))),
+                () -> blocks.indices("req-7", blocks(List.of(List.of(1)))),
                 "1 groups, the cache has 2");
         assertThrows(
                 IndexOutOfBoundsException.class,
-                () -> blocks.places("r", blocks(List.of(List.of(), List.of())), 1, 4));
+                () -> blocks.indices("r", blocks(List.of(List.of(), List.of())), 1, 4));
     }
 
     @Test
@@ -131,11 +131,11 @@ class VllmBlocksTest {
                 "region a in DRAM",
                 "region g in VRAM");
         final KvRegion endless =
-                new KvRegion("x", 0, NixlMemory.DRAM, 0, 4_096, 1, 1, VllmBlocks.MAX_PLACES);
+                new KvRegion("x", 0, NixlMemory.DRAM, 0, 4_096, 1, 1, VllmBlocks.MAX_DESCRIPTORS);
         refused(
                 VllmPeerException.Kind.CAPACITY,
                 () -> VllmBlocks.of(agent(layout, A, endless)),
                 "engine announces",
-                Integer.toString(VllmBlocks.MAX_PLACES));
+                Integer.toString(VllmBlocks.MAX_DESCRIPTORS));
     }
 }

@@ -95,9 +95,9 @@ class VllmPrefillPeerTest {
         return peer.hold(Golden.params(engineId, requestId, "[[4,2]]", ""), nowNs);
     }
 
-    private long list(int pieces) {
+    private long list(int descriptors) {
         return transport.lists.entrySet().stream()
-                .filter(list -> list.getValue().count() == pieces)
+                .filter(list -> list.getValue().count() == descriptors)
                 .mapToLong(Map.Entry::getKey)
                 .findFirst()
                 .orElseThrow();
@@ -329,7 +329,7 @@ class VllmPrefillPeerTest {
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,
                 () -> peer.pull("r", new int[3], 0),
-                "4 blocks to read and 3 local places");
+                "4 blocks to read and 3 local indices");
         peer.hold(Golden.params("e", "none", "[[]]", ""), 0);
         refused(
                 VllmPeerException.Kind.BAD_BLOCKS,

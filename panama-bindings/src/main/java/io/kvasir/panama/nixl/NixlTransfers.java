@@ -31,7 +31,7 @@ public final class NixlTransfers implements AutoCloseable {
     private final NixlCapi capi;
     private final NixlTransferCalls calls;
     private final String name;
-    private final NativeScratch places = new NativeScratch(SCRATCH_BYTES);
+    private final NativeScratch indices = new NativeScratch(SCRATCH_BYTES);
     private final NativeScratch bytes = new NativeScratch(SCRATCH_BYTES);
     private final NativeScratch out = new NativeScratch(TelemetryDescriptor.LENGTH);
     private MemorySegment agent; // null once closed
@@ -105,7 +105,7 @@ public final class NixlTransfers implements AutoCloseable {
             check(
                     function,
                     capi.call(function, owner, list, MemorySegment.NULL),
-                    "%s, %d pieces".formatted(memory, addresses.length));
+                    "%s, %d descriptors".formatted(memory, addresses.length));
         } finally {
             capi.call(NixlFunction.DESTROY_REG_DLIST, list);
         }
@@ -121,7 +121,7 @@ public final class NixlTransfers implements AutoCloseable {
 
     /**
      * What a peer needs to reach this agent and all that is registered now; some 500 bytes and 45
-     * more for each piece.
+     * more for each descriptor.
      *
      * @return opaque bytes for the peer's {@link #load}
      * @throws NixlException if NIXL fails
@@ -214,16 +214,16 @@ public final class NixlTransfers implements AutoCloseable {
     }
 
     /**
-     * Checks pieces of memory and makes a list for many requests; 30 ns a piece.
+     * Checks memory descriptors and makes a list for many requests; 30 ns a descriptor.
      *
      * @param peer whose memory it is; empty for own memory, the agent's own name for own memory as
      *     if it were a peer's
      * @param memory kind of all of it
-     * @param addresses first bytes, each piece inside one registered piece
+     * @param addresses first bytes, each inside one registered range
      * @param lengths bytes of each
      * @param devices as at the registration
      * @return the list's handle
-     * @throws NixlException if the peer or a piece is not known
+     * @throws NixlException if the peer or a descriptor is not known
      * @throws IllegalStateException if the agent is closed
      */
     public long prepare(
@@ -248,7 +248,7 @@ public final class NixlTransfers implements AutoCloseable {
                             list,
                             prepared,
                             MemorySegment.NULL),
-                    "peer=%s, %s, %d pieces".formatted(peer, memory, addresses.length));
+                    "peer=%s, %s, %d descriptors".formatted(peer, memory, addresses.length));
             return NativeText.pointer(prepared).address();
         } finally {
             capi.call(NixlFunction.DESTROY_XFER_DLIST, list);
@@ -273,59 +273,60 @@ public final class NixlTransfers implements AutoCloseable {
     }
 
     /**
-     * Makes a request of pieces of two lists; neighbours on both sides are merged. 0.15 µs and 17
-     * ns a piece.
+     * Makes a request of descriptors of two lists; neighbours on both sides are merged. 0.15 µs and
+     * 17 ns a descriptor.
      *
      * @param write true to push, false to pull
      * @param localList list of own memory
-     * @param localPlaces places in it, from 0
+     * @param localIndices indices in it, from 0
      * @param remoteList list of the peer's memory
-     * @param remotePlaces places in it; the i-th piece is as long as the i-th local one
-     * @param count places used of both arrays
+     * @param remoteIndices indices in it; the i-th descriptor is as long as the i-th local one
+     * @param count indices used of both arrays
      * @param notification sent to the peer when the last byte has arrived; null for none
      * @return the request's handle
-     * @throws NixlException if places or lengths do not fit
+     * @throws NixlException if indices or lengths do not fit
      * @throws IllegalStateException if the agent is closed
      */
     public long make(
             boolean write,
             long localList,
-            int[] localPlaces,
+            int[] localIndices,
             long remoteList,
-            int[] remotePlaces,
+            int[] remoteIndices,
             int count,
             byte[] notification) {
         checkOpen();
         final long length = (long) count * Integer.BYTES;
-        final long local = places.reserve(2 * length);
-        places.put(0, localPlaces, count);
-        places.put(length, remotePlaces, count);
+        final long local = indices.reserve(2 * length);
+        indices.put(0, localIndices, count);
+        indices.put(length, remoteIndices, count);
         return make(write, localList, local, remoteList, local + length, count, notification);
     }
 
     /**
      * Makes a request as {@link #make(boolean, long, int[], long, int[], int, byte[])} does, of
-     * places that lie in native memory already: they are not copied (copying costs 0.07 ns a
-     * place).
+     * indices that lie in native memory already: they are not copied (copying costs 0.07 ns a
+     * index).
      *
      * @param write true to push, false to pull
      * @param localList list of own memory
-     * @param localPlaces address of places in it, 4 bytes each in this machine's order, read before
-     *     this returns
+     * @param localIndices address of indices in it, 4 bytes each in this machine's order, read
+     *     before this returns
      * @param remoteList list of the peer's memory
-     * @param remotePlaces address of places in it; the i-th piece is as long as the i-th local one
-     * @param count places at both addresses
+     * @param remoteIndices address of indices in it; the i-th descriptor is as long as the i-th
+     *     local one
+     * @param count indices at both addresses
      * @param notification sent to the peer when the last byte has arrived; null for none
      * @return the request's handle
-     * @throws NixlException if places or lengths do not fit
+     * @throws NixlException if indices or lengths do not fit
      * @throws IllegalStateException if the agent is closed
      */
     public long make(
             boolean write,
             long localList,
-            long localPlaces,
+            long localIndices,
             long remoteList,
-            long remotePlaces,
+            long remoteIndices,
             int count,
             byte[] notification) {
         checkOpen();
@@ -336,9 +337,9 @@ public final class NixlTransfers implements AutoCloseable {
                         agentAddress,
                         write ? WRITE : READ,
                         localList,
-                        localPlaces,
+                        localIndices,
                         remoteList,
-                        remotePlaces,
+                        remoteIndices,
                         count,
                         result,
                         notification == null ? NO_OPTIONS : options(notification)),
@@ -508,7 +509,7 @@ public final class NixlTransfers implements AutoCloseable {
 
     private void check(NixlFunction function, int status, boolean write, int count) {
         if (status != 0) {
-            check(function, status, (write ? "WRITE" : "READ") + " of " + count + " pieces");
+            check(function, status, (write ? "WRITE" : "READ") + " of " + count + " descriptors");
         }
     }
 
@@ -536,7 +537,7 @@ public final class NixlTransfers implements AutoCloseable {
         agentAddress = 0;
         capi.call(NixlFunction.DESTROY_OPT_ARGS, options);
         capi.call(NixlFunction.DESTROY_NOTIF_MAP, notifications);
-        places.close();
+        indices.close();
         bytes.close();
         out.close();
     }

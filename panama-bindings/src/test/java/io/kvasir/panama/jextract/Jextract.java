@@ -50,22 +50,22 @@ public final class Jextract {
      * @throws AssertionError if it is in none of them, with how to get it
      */
     public static Jextract find(String home, String path) {
-        final List<Path> places = new ArrayList<>();
+        final List<Path> candidates = new ArrayList<>();
         if (home != null && !home.isBlank()) {
-            places.add(Path.of(home, "bin", "jextract"));
+            candidates.add(Path.of(home, "bin", "jextract"));
         } else {
             for (String folder : path.split(File.pathSeparator, -1)) {
-                places.add(Path.of(folder, "jextract"));
+                candidates.add(Path.of(folder, "jextract"));
             }
         }
-        for (Path place : places) {
-            if (Files.isExecutable(place)) {
-                return new Jextract(place);
+        for (Path candidate : candidates) {
+            if (Files.isExecutable(candidate)) {
+                return new Jextract(candidate);
             }
         }
         return fail(
                 "no jextract in "
-                        + places
+                        + candidates
                         + ": unpack jextract 25, an early-access build of OpenJDK"
                         + " (https://jdk.java.net/jextract), and set -D"
                         + HOME_PROPERTY

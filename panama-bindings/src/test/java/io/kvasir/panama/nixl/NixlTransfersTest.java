@@ -18,12 +18,14 @@ import java.util.Map;
 
 /** Requests over the loopback library, which copies as NIXL does; the rest is tested through it. */
 class NixlTransfersTest {
-    private static final int PIECES = 32;
-    private static final int PIECE_BYTES = 8;
+    private static final int DESCRIPTORS = 32;
+    private static final int DESCRIPTOR_BYTES = 8;
 
     private final Arena arena = Arena.ofConfined();
-    private final MemorySegment mine = arena.allocate(PIECES * PIECE_BYTES, PIECE_BYTES);
-    private final MemorySegment theirs = arena.allocate(PIECES * PIECE_BYTES, PIECE_BYTES);
+    private final MemorySegment mine =
+            arena.allocate(DESCRIPTORS * DESCRIPTOR_BYTES, DESCRIPTOR_BYTES);
+    private final MemorySegment theirs =
+            arena.allocate(DESCRIPTORS * DESCRIPTOR_BYTES, DESCRIPTOR_BYTES);
     private NixlLibrary library;
     private NixlAgent decode;
     private NixlAgent prefill;
@@ -40,8 +42,8 @@ class NixlTransfersTest {
         final String peer = transfers.load(prefill.transfers().metadata());
         own = prepare("", mine);
         remote = prepare(peer, theirs);
-        for (int piece = 0; piece < PIECES; piece++) {
-            theirs.setAtIndex(ValueLayout.JAVA_LONG, piece, 100 + piece);
+        for (int descriptor = 0; descriptor < DESCRIPTORS; descriptor++) {
+            theirs.setAtIndex(ValueLayout.JAVA_LONG, descriptor, 100 + descriptor);
         }
     }
 
@@ -58,11 +60,12 @@ class NixlTransfersTest {
     }
 
     private long prepare(String peer, MemorySegment memory) {
-        final long[] addresses = new long[PIECES];
-        final long[] lengths = new long[PIECES];
-        Arrays.setAll(addresses, piece -> memory.address() + (long) piece * PIECE_BYTES);
-        Arrays.fill(lengths, PIECE_BYTES);
-        return transfers.prepare(peer, NixlMemory.DRAM, addresses, lengths, new int[PIECES]);
+        final long[] addresses = new long[DESCRIPTORS];
+        final long[] lengths = new long[DESCRIPTORS];
+        Arrays.setAll(
+                addresses, descriptor -> memory.address() + (long) descriptor * DESCRIPTOR_BYTES);
+        Arrays.fill(lengths, DESCRIPTOR_BYTES);
+        return transfers.prepare(peer, NixlMemory.DRAM, addresses, lengths, new int[DESCRIPTORS]);
     }
 
     @AfterEach
@@ -86,15 +89,15 @@ class NixlTransfersTest {
         assertEquals(0, transfers.release(request));
     }
 
-    private MemorySegment inNativeMemory(int... places) {
-        return arena.allocateFrom(ValueLayout.JAVA_INT, places);
+    private MemorySegment inNativeMemory(int... indices) {
+        return arena.allocateFrom(ValueLayout.JAVA_INT, indices);
     }
 
     @Test
-    void placesComeFromAnArrayOrFromNativeMemory() {
+    void indicesComeFromAnArrayOrFromNativeMemory() {
         final int[] local = {0, 9, 3};
         final int[] other = {30, 2, 31};
-        final long[] expected = new long[PIECES];
+        final long[] expected = new long[DESCRIPTORS];
         for (int i = 0; i < local.length; i++) {
             expected[local[i]] = 100L + other[i];
         }
@@ -102,30 +105,30 @@ class NixlTransfersTest {
         assertArrayEquals(expected, mine.toArray(ValueLayout.JAVA_LONG));
 
         mine.fill((byte) 0);
-        final MemorySegment localPlaces = inNativeMemory(local);
+        final MemorySegment localIndices = inNativeMemory(local);
         final long request =
                 transfers.make(
                         false,
                         own,
-                        localPlaces.address(),
+                        localIndices.address(),
                         remote,
                         inNativeMemory(other).address(),
                         local.length,
                         null);
-        localPlaces.fill((byte) 0); // they were read
+        localIndices.fill((byte) 0); // they were read
         move(request);
         assertArrayEquals(expected, mine.toArray(ValueLayout.JAVA_LONG));
     }
 
     @Test
-    void aWriteOfManyPlacesInNativeMemorySendsItsNotification() {
-        final int[] all = new int[PIECES];
-        Arrays.setAll(all, i -> PIECES - 1 - i);
-        for (int piece = 0; piece < PIECES; piece++) {
-            mine.setAtIndex(ValueLayout.JAVA_LONG, piece, piece);
+    void aWriteOfManyIndicesInNativeMemorySendsItsNotification() {
+        final int[] all = new int[DESCRIPTORS];
+        Arrays.setAll(all, i -> DESCRIPTORS - 1 - i);
+        for (int descriptor = 0; descriptor < DESCRIPTORS; descriptor++) {
+            mine.setAtIndex(ValueLayout.JAVA_LONG, descriptor, descriptor);
         }
-        final long places = inNativeMemory(all).address();
-        move(transfers.make(true, own, places, remote, places, PIECES, new byte[] {7, 8}));
+        final long indices = inNativeMemory(all).address();
+        move(transfers.make(true, own, indices, remote, indices, DESCRIPTORS, new byte[] {7, 8}));
         assertArrayEquals(
                 mine.toArray(ValueLayout.JAVA_LONG), theirs.toArray(ValueLayout.JAVA_LONG));
         assertEquals(
@@ -140,11 +143,11 @@ class NixlTransfersTest {
 
     @Test
     void aPlaceThatIsNotThereIsAnError() {
-        final long places = inNativeMemory(PIECES).address();
+        final long indices = inNativeMemory(DESCRIPTORS).address();
         final NixlException e =
                 assertThrows(
                         NixlException.class,
-                        () -> transfers.make(false, own, places, remote, places, 1, null));
+                        () -> transfers.make(false, own, indices, remote, indices, 1, null));
         assertEquals(NixlStatus.INVALID_PARAM.code(), e.code());
     }
 
@@ -153,13 +156,13 @@ class NixlTransfersTest {
         final NixlAgent other = library.createAgent("other", NixlAgentConfig.DEFAULT);
         final NixlTransfers closed = other.transfers();
         other.close();
-        final int[] place = {0};
-        final long places = inNativeMemory(place).address();
+        final int[] index = {0};
+        final long indices = inNativeMemory(index).address();
         assertThrows(
                 IllegalStateException.class,
-                () -> closed.make(false, own, places, remote, places, 1, null));
+                () -> closed.make(false, own, indices, remote, indices, 1, null));
         assertThrows(
                 IllegalStateException.class,
-                () -> closed.make(false, own, place, remote, place, 1, null));
+                () -> closed.make(false, own, index, remote, index, 1, null));
     }
 }

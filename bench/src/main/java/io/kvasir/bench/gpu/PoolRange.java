@@ -7,4 +7,4 @@ package io.kvasir.bench.gpu;
  * @param length bytes
  * @param device 0 for host memory, else the GPU's ordinal
  */
-record PoolPlace(long address, long length, int device) {}
+record PoolRange(long address, long length, int device) {}
