@@ -1,0 +1,153 @@
+package io.kvasir.core.index;
+
+import static io.kvasir.core.index.HeldRuns.NONE;
+
+import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.WriterCounter;
+
+/**
+ * The limits of an index: says what fits, evicts for a store where that is the {@link
+ * CapacityRule}, and counts and reports what was given up. Written by the writer thread; the
+ * methods that say so are for any thread.
+ */
+final class IndexCapacity {
+    /**
+     * Lines that a store finds free beside one for each of its blocks, where blocks are evicted.
+     */
+    private static final int FREE_LINES = 64;
+
+    /** The part of the arena that this is at most. */
+    private static final int FREE_PART = 16;
+
+    /** Part of each limit that is to be left when missing blocks are stored again. */
+    private static final int ROOM_LEFT = 10;
+
+    /** Bytes that a missing block may need. */
+    private static final int ROOM_PER_BLOCK = 64;
+
+    private final PrefixIndexConfig config;
+    private final BuddyArena arena;
+    private final HolderConsistency holders;
+    private final SlotShares shares;
+    private final MissingBlocks missing;
+    private final Evictor evictor;
+    private final WriterCounter evictedBlocks = new WriterCounter();
+    private final WriterCounter forgottenBlocks = new WriterCounter();
+    private final long[] forgotten = new long[1];
+    private EvictionListener listener = EvictionListener.NONE;
+
+    IndexCapacity(PrefixIndexConfig config, IndexTables tables) {
+        this.config = config;
+        this.arena = tables.arena;
+        this.holders = tables.holders;
+        this.shares = tables.shares;
+        this.missing = tables.missing;
+        this.evictor = new Evictor(tables.tree, tables.holders, tables.heldRuns, tables.lookups);
+    }
+
+    void onEviction(EvictionListener evictionListener) {
+        listener = evictionListener;
+    }
+
+    /** Whether blocks are evicted for a store that does not fit. */
+    boolean evicts() {
+        return config.capacityRule() == CapacityRule.EVICT;
+    }
+
+    /** Whether a store may ever fit: whether an empty index would have room for it. */
+    boolean couldFit(int engineHashes, int blocks) {
+        return engineHashes <= config.maxHeldBlocks() && blocks <= config.maxBlocks();
+    }
+
+    /**
+     * Whether so much more fits into the limits.
+     *
+     * @param pending engine hashes that the operation under way has added and not yet published
+     */
+    boolean fits(int engineHashes, int blocks, int pending) {
+        return shares.total() + pending + engineHashes <= config.maxHeldBlocks()
+                && holders.blocks() + blocks <= config.maxBlocks();
+    }
+
+    /** Whether there are lines from which a store of so many blocks takes what it needs. */
+    boolean hasFreeLines(int blocks) {
+        final int wanted = Math.min(FREE_LINES + blocks, arena.capacityLines() / FREE_PART);
+        return arena.capacityLines() - arena.usedLines() >= wanted;
+    }
+
+    /** Blocks to evict at a time for the limit that is furthest away. */
+    int excess(int engineHashes, int blocks, int pending) {
+        final long names = shares.total() + pending + engineHashes - config.maxHeldBlocks();
+        final long more = holders.blocks() + blocks - config.maxBlocks();
+        return (int) Math.max(1, Math.min(Evictor.MOST, Math.max(names, more)));
+    }
+
+    /**
+     * Evicts blocks of one held run of the slot that holds most.
+     *
+     * @param slot slot that stores: chosen if it holds about as much
+     * @param kept held run of that slot that stays, or {@link HeldRuns#NONE}
+     * @param most engine hashes wanted
+     * @return how many were evicted; 0 when none was found
+     */
+    int evict(int slot, int kept, int most) {
+        final int victim = shares.largest(slot);
+        final int evicted = evictor.evict(victim, victim == slot ? kept : NONE, most);
+        if (evicted > 0) {
+            shares.add(victim, -evicted);
+            givenUp(victim, evictor.evicted(), evicted);
+        }
+        return evicted;
+    }
+
+    /** Counts and reports an engine hash released because there was no memory for a hole. */
+    void forgot(int slot, long engineHash) {
+        forgotten[0] = engineHash;
+        forgottenBlocks.add(1);
+        givenUp(slot, forgotten, 1);
+    }
+
+    private void givenUp(int slot, long[] engineHashes, int count) {
+        missing.evicted(slot, count, shares.held(slot));
+        evictedBlocks.add(count);
+        listener.evicted(slot, engineHashes, count);
+    }
+
+    /**
+     * Engine hashes that fit for each slot when all that hold something want as much; any thread.
+     */
+    long share() {
+        return config.maxHeldBlocks() / Math.max(1, shares.holders());
+    }
+
+    /** Whether so many missing blocks would fit, with a part of each limit left; any thread. */
+    boolean hasRoom(long blocks) {
+        return shares.total() + blocks <= part(config.maxHeldBlocks())
+                && holders.blocks() + blocks <= part(config.maxBlocks())
+                && usedBytes() + blocks * ROOM_PER_BLOCK <= part(config.budgetBytes());
+    }
+
+    private static long part(long limit) {
+        return limit - limit / ROOM_LEFT;
+    }
+
+    /** Bytes of the arena in use; any thread. */
+    long usedBytes() {
+        return arena.usedLines() * BuddyArena.LINE_LENGTH;
+    }
+
+    /** Engine hashes given up for others; any thread. */
+    long evictedBlocks() {
+        return evictedBlocks.get();
+    }
+
+    /** Engine hashes given up for want of memory for a hole; any thread. */
+    long forgottenBlocks() {
+        return forgottenBlocks.get();
+    }
+
+    /** What is given up for others; for tests. */
+    Evictor evictor() {
+        return evictor;
+    }
+}

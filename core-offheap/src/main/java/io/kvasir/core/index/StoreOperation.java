@@ -1,0 +1,485 @@
+package io.kvasir.core.index;
+
+import static io.kvasir.core.index.HeldRuns.NONE;
+
+import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.WriterCounter;
+import io.kvasir.core.radix.RadixTree;
+
+import java.util.Arrays;
+
+/**
+ * Stores a list of blocks for a worker slot, all or none: goes down the tree from the parent, adds
+ * what is not there, and records the slot and its engine hashes; takes everything back when one
+ * step fails. Owner: the writer thread; allocates only to make its scratch as long as the longest
+ * store seen.
+ */
+final class StoreOperation extends SlotOperation {
+    /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
+    private static final int ARRAYS_PER_RUN = 3;
+
+    /** Blocks that a store evicts at most, beside four for each of its own. */
+    private static final int MOST_EVICTED = 64;
+
+    private static final int MOST_EVICTED_PER_BLOCK = 4;
+
+    /** What a store has done about one block. */
+    private static final byte STORED = 1;
+
+    private static final byte COPIED = 2;
+    private static final byte KEPT = 3;
+    private static final byte CONFLICTING = 4;
+
+    final WriterCounter unknownParents = new WriterCounter();
+    final WriterCounter missingParents = new WriterCounter();
+    final WriterCounter capacityRefusals = new WriterCounter();
+    final WriterCounter invalidStores = new WriterCounter();
+    final WriterCounter conflictingStores = new WriterCounter();
+
+    private final BuddyArena arena;
+    private final DuplicateDetector duplicates = new DuplicateDetector();
+    private final PathTrace trace;
+
+    private boolean root;
+    private long parentEngineHash;
+    private long[] engineHashes;
+    private long[] localHashes;
+    private int count;
+    private boolean refresh;
+
+    /** What was done about each block so far. */
+    private byte[] outcomes = new byte[64];
+
+    /** Where the store stands: a run, an offset in it, and what the slot holds of its array. */
+    private int run;
+
+    private int offset;
+    private int heldRun;
+
+    /** Held run of the array before, which a new one goes on from. */
+    private int above;
+
+    /** Whether an engine hash stands for another block: why {@link #tryStore} has failed. */
+    private boolean conflict;
+
+    /** Of the store's engine hashes and blocks those that are new, see {@link #countNew}. */
+    private int newHashes;
+
+    private int newBlocks;
+
+    /** Held runs whose bits are not needed when the store succeeds. */
+    private int[] unsettled = new int[8];
+
+    private int unsettledCount;
+
+    StoreOperation(IndexTables tables, IndexCapacity capacity) {
+        super(tables, capacity);
+        this.arena = tables.arena;
+        this.trace = new PathTrace(tables.tree);
+    }
+
+    /** The same as {@link PrefixIndex#store}. */
+    StoreResult store(
+            int workerSlot,
+            boolean fromRoot,
+            long parent,
+            long[] hashes,
+            long[] locals,
+            int blockCount,
+            boolean keepHeld) {
+        begin(workerSlot);
+        root = fromRoot;
+        parentEngineHash = parent;
+        engineHashes = hashes;
+        localHashes = locals;
+        count = blockCount;
+        refresh = keepHeld;
+        final StoreResult result = apply();
+        end();
+        record(result);
+        return result;
+    }
+
+    private void record(StoreResult result) {
+        switch (result) {
+            case STORED -> {}
+            case UNKNOWN_PARENT -> unknownParents.add(1);
+            case MISSING_PARENT -> {
+                missingParents.add(1);
+                missing.refused(slot, countUnknown(), true, heldBlocks());
+            }
+            case CAPACITY -> {
+                capacityRefusals.add(1);
+                missing.refused(slot, countUnknown(), false, heldBlocks());
+            }
+            case INVALID -> invalidStores.add(1);
+        }
+    }
+
+    /** Engine hashes of the store that the slot does not hold. */
+    private int countUnknown() {
+        int unknown = 0;
+        for (int i = 0; i < count; i++) {
+            unknown += lookup.position(engineHashes[i]) == NONE ? 1 : 0;
+        }
+        return unknown;
+    }
+
+    private StoreResult apply() {
+        final int parent = findParent();
+        if (!root && parent == NONE) {
+            if (contradictsItself()) {
+                return StoreResult.INVALID;
+            }
+            return missing.missing(slot) > 0
+                    ? StoreResult.MISSING_PARENT
+                    : StoreResult.UNKNOWN_PARENT;
+        }
+        if (!fitsWhateverIsNew()) {
+            if (contradictsItself()) {
+                return StoreResult.INVALID;
+            }
+            if (!makeRoom()) {
+                return StoreResult.CAPACITY;
+            }
+        }
+        if (outcomes.length < count) {
+            outcomes = new byte[Math.max(count, 2 * outcomes.length)];
+        }
+        if (tryStore(parent)) {
+            return StoreResult.STORED;
+        }
+        if (!conflict) {
+            return evictAndStore(parent) ? StoreResult.STORED : StoreResult.CAPACITY;
+        }
+        if (contradictsItself()) {
+            return StoreResult.INVALID;
+        }
+        releaseConflicting();
+        return tryStore(findParent()) ? StoreResult.STORED : StoreResult.CAPACITY;
+    }
+
+    /** Position of the parent; {@link HeldRuns#NONE} for the root, or if it is not held. */
+    private int findParent() {
+        return root ? NONE : lookup.position(parentEngineHash);
+    }
+
+    /** Whether an engine hash stands for two blocks of the store, or for one and its parent. */
+    private boolean contradictsItself() {
+        if (duplicates.repeats(engineHashes, count)) {
+            return true;
+        }
+        for (int i = 0; !root && i < count; i++) {
+            if (engineHashes[i] == parentEngineHash) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // -- room for the store -----------------------------------------------------------------
+
+    private boolean fitsWhateverIsNew() {
+        return capacity.fits(count, count, heldChange)
+                && (!capacity.evicts() || capacity.hasFreeLines(count));
+    }
+
+    private boolean newFits() {
+        return capacity.fits(newHashes, newBlocks, heldChange);
+    }
+
+    /** Evicts until the hashes and blocks that are new fit into the limits, if that is the rule. */
+    private boolean makeRoom() {
+        countNew();
+        if (!capacity.evicts() || !capacity.couldFit(newHashes, newBlocks)) {
+            return newFits();
+        }
+        final int kept = root ? NONE : HeldRunDescriptor.heldRun(findParent());
+        int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
+        while (left > 0 && !(newFits() && capacity.hasFreeLines(count))) {
+            final int excess = capacity.excess(newHashes, newBlocks, heldChange);
+            final int evicted = capacity.evict(slot, kept, Math.min(left, excess));
+            left = evicted == 0 ? 0 : left - evicted;
+        }
+        countNew(); // some of the store's own blocks may be among the evicted
+        return newFits();
+    }
+
+    /** Evicts and tries again, where the limits alone did not ask for it: memory was short. */
+    private boolean evictAndStore(int parent) {
+        if (!capacity.evicts()) {
+            return false;
+        }
+        int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
+        while (left > 0) {
+            int round = MOST_EVICTED / 2 + count;
+            while (round > 0) {
+                final int kept = root ? NONE : HeldRunDescriptor.heldRun(parent);
+                final int evicted = capacity.evict(slot, kept, Math.min(round, Evictor.MOST));
+                if (evicted == 0) {
+                    return false;
+                }
+                round -= evicted;
+                left -= evicted;
+            }
+            countNew();
+            if (newFits() && tryStore(parent)) {
+                return true;
+            }
+            if (conflict) {
+                return false;
+            }
+        }
+        return false;
+    }
+
+    /** Counts the engine hashes and blocks of the store that are new. */
+    private void countNew() {
+        followPath();
+        newHashes = 0;
+        newBlocks = 0;
+        for (int i = 0; i < count; i++) {
+            newHashes += isKnown(i) ? 0 : 1;
+            newBlocks +=
+                    i < trace.length() && holders.isHeld(trace.run(i), trace.offset(i)) ? 0 : 1;
+        }
+    }
+
+    /** Finds the blocks being stored in the tree, as far as they are there. */
+    private void followPath() {
+        startAt(findParent());
+        trace.follow(run, offset, localHashes, count);
+    }
+
+    /** Whether the slot holds an engine hash, of the block itself or of another one. */
+    private boolean isKnown(int i) {
+        final int position = i < trace.length() ? tracedPosition(i) : NONE;
+        if (position != NONE
+                && heldRuns.isHeld(position)
+                && heldRuns.name(position) == engineHashes[i]) {
+            return true;
+        }
+        return lookup.position(engineHashes[i]) != NONE;
+    }
+
+    private int tracedPosition(int i) {
+        final int found = holders.findHeldRun(trace.run(i), slot);
+        return found == NONE
+                ? NONE
+                : HeldRunDescriptor.position(found, tree.first(trace.run(i)) + trace.offset(i));
+    }
+
+    /** Releases the engine hashes that stand for other blocks than those being stored. */
+    private void releaseConflicting() {
+        followPath();
+        for (int i = 0; i < count; i++) {
+            final int position = lookup.position(engineHashes[i]);
+            final boolean inPlace = i < trace.length() && position == tracedPosition(i);
+            outcomes[i] = position == NONE || inPlace ? KEPT : CONFLICTING;
+        }
+        for (int i = 0; i < count; i++) {
+            // without memory for a hole a release takes the blocks after it too: ask again
+            final int position =
+                    outcomes[i] == CONFLICTING ? lookup.position(engineHashes[i]) : NONE;
+            if (position != NONE) {
+                release(engineHashes[i], position);
+                conflictingStores.add(1);
+            }
+        }
+    }
+
+    // -- the store itself -------------------------------------------------------------------
+
+    /** Stores all or, with {@link #conflict} as the reason, nothing. */
+    private boolean tryStore(int parent) {
+        conflict = false;
+        unsettledCount = 0;
+        startAt(parent);
+        int done = 0;
+        while (done < count) {
+            final int here = tree.length(run) - offset;
+            if (here == 0) {
+                if (!stepDown(done)) {
+                    break;
+                }
+                continue;
+            }
+            final int same = tree.matching(run, offset, localHashes, done, count - done);
+            if (same == 0) {
+                if (!holders.split(run, offset)) {
+                    break;
+                }
+                continue;
+            }
+            final int held = hold(done, same);
+            done += held;
+            offset += held;
+            if (held < same) {
+                break;
+            }
+        }
+        if (done < count) {
+            holders.trim(run);
+            undo(done);
+            return false;
+        }
+        for (int i = 0; i < unsettledCount; i++) {
+            heldRuns.settle(unsettled[i]);
+        }
+        return true;
+    }
+
+    /** Goes to where the store begins: after the parent, or to the root. */
+    private void startAt(int parent) {
+        if (root) {
+            run = tree.root();
+            offset = 0;
+            heldRun = NONE;
+            above = NONE;
+            return;
+        }
+        heldRun = HeldRunDescriptor.heldRun(parent);
+        final int place = HeldRunDescriptor.place(parent);
+        run = tree.segmentAt(heldRuns.run(heldRun), place);
+        offset = place - tree.first(run) + 1;
+    }
+
+    /** Goes on after the end of a run: to a child, to what is appended, or to a new child. */
+    private boolean stepDown(int done) {
+        final int child = tree.child(run, localHashes[done]);
+        if (child != RadixTree.NONE) {
+            enter(child);
+            return true;
+        }
+        final int appended = tree.append(run, localHashes, done, count - done, ARRAYS_PER_RUN);
+        if (appended > 0) {
+            holders.appended(run, appended);
+            return true;
+        }
+        final int most = RadixTree.longestRun(arena, ARRAYS_PER_RUN);
+        final int added =
+                most == 0
+                        ? RadixTree.NONE
+                        : tree.addChild(run, localHashes, done, Math.min(most, count - done));
+        if (added == RadixTree.NONE) {
+            return false;
+        }
+        holders.appended(added, tree.length(added));
+        enter(added);
+        return true;
+    }
+
+    private void enter(int child) {
+        if (heldRun == NONE || tree.previousSegment(child) != run) {
+            above = heldRun;
+            heldRun = holders.findHeldRun(child, slot);
+        }
+        run = child;
+        offset = 0;
+    }
+
+    /**
+     * Makes the next blocks of the run held, the block at {@link #offset} first.
+     *
+     * @return how many are; fewer than asked for without memory or on a {@link #conflict}
+     */
+    private int hold(int done, int blocks) {
+        int held = 0;
+        while (held < blocks) {
+            final int place = tree.first(run) + offset + held;
+            final int end = place + blocks - held;
+            if (heldRun != NONE && heldRuns.holds(heldRun, place)) {
+                if (!storeAgain(done + held, HeldRunDescriptor.position(heldRun, place))) {
+                    break;
+                }
+                held++;
+            } else {
+                final int next = heldRun == NONE ? end : heldRuns.next(heldRun, place, end, true);
+                final int fresh = holdNew(done + held, offset + held, place, next - place);
+                held += fresh;
+                if (fresh < next - place) {
+                    break;
+                }
+            }
+        }
+        if (held > 0) {
+            heldRuns.stored(heldRun);
+        }
+        return held;
+    }
+
+    /** Holds blocks that the slot does not hold: all of them, or none. */
+    private int holdNew(int done, int blockOffset, int place, int blocks) {
+        if (heldRun == NONE) {
+            heldRun = heldRuns.allocate(run, above);
+            if (heldRun == NONE) {
+                return 0;
+            }
+            if (above != NONE) {
+                heldRuns.stored(above);
+            }
+        }
+        if (holders.prepare(run, slot, heldRun, place)
+                && heldRuns.putNames(heldRun, place, engineHashes, done, blocks)) {
+            final int position = HeldRunDescriptor.position(heldRun, place);
+            final EngineHashIndex.Insertion added =
+                    lookup.add(engineHashes, done, blocks, position);
+            if (added == EngineHashIndex.Insertion.DONE) {
+                heldRuns.hold(heldRun, place, blocks);
+                rememberUnsettled();
+                holders.held(run, blockOffset, blocks, slot, heldRun);
+                Arrays.fill(outcomes, done, done + blocks, STORED);
+                heldChange += blocks;
+                return blocks;
+            }
+            conflict = added == EngineHashIndex.Insertion.KNOWN;
+        }
+        if (holders.abandon(run, slot, heldRun)) {
+            heldRun = NONE;
+        }
+        return 0;
+    }
+
+    /** Keeps bits that are not needed any more until the store can not be taken back. */
+    private void rememberUnsettled() {
+        if (heldRuns.isUnsettled(heldRun)) {
+            if (unsettledCount == unsettled.length) {
+                unsettled = Arrays.copyOf(unsettled, 2 * unsettledCount);
+            }
+            unsettled[unsettledCount++] = heldRun;
+        }
+    }
+
+    /** Stores a block that the slot holds: one more copy, or one more engine hash. */
+    private boolean storeAgain(int done, int position) {
+        final long engineHash = engineHashes[done];
+        final int known =
+                heldRuns.name(position) == engineHash ? position : lookup.position(engineHash);
+        if (known == NONE) {
+            if (!lookup.addAlias(engineHash, position)) {
+                return false;
+            }
+            outcomes[done] = STORED;
+            heldChange++;
+            return true;
+        }
+        if (known != position) {
+            conflict = true;
+            return false;
+        }
+        outcomes[done] = refresh ? KEPT : COPIED;
+        return refresh || lookup.copies(engineHash, lookup.copies(engineHash) + 1);
+    }
+
+    /** Takes back the blocks stored so far, last first. */
+    private void undo(int done) {
+        for (int i = done - 1; i >= 0; i--) {
+            final long engineHash = engineHashes[i];
+            if (outcomes[i] == STORED) {
+                release(engineHash, lookup.position(engineHash));
+            } else if (outcomes[i] == COPIED) {
+                lookup.copies(engineHash, lookup.copies(engineHash) - 1);
+            }
+        }
+    }
+}
