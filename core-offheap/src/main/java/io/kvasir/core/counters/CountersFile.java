@@ -160,6 +160,7 @@ public final class CountersFile implements AutoCloseable {
         memory.putLong(CountersDescriptor.PROCESS_OFFSET, ProcessHandle.current().pid());
         memory.putLong(CountersDescriptor.STARTED_OFFSET, nowMs);
         memory.putLong(CountersDescriptor.WRITTEN_OFFSET, nowMs);
+        // the magic (release) after the header: CountersReader.open acquires it before the lengths
         memory.putLongRelease(CountersDescriptor.MAGIC_OFFSET, CountersDescriptor.MAGIC);
     }
 
@@ -190,9 +191,11 @@ public final class CountersFile implements AutoCloseable {
         final byte[] text = label.getBytes(StandardCharsets.UTF_8);
         final int length = wholeCharacters(text, CountersDescriptor.MAX_LABEL_LENGTH);
         putBytes(memory, offset + CountersDescriptor.LABEL_OFFSET, text, length);
+        // the length (release) after the label: CountersReader.visit acquires it, then reads that
         memory.putIntRelease(offset + CountersDescriptor.LABEL_LENGTH_OFFSET, length);
         set(counter, 0);
-        // a reader that finds it allocated finds its label and value
+        // the state (release) after type, label and value: CountersReader.counters acquires it
+        // first
         memory.putIntRelease(
                 offset + CountersDescriptor.COUNTER_STATE_OFFSET, CountersDescriptor.ALLOCATED);
         return counter;
@@ -252,6 +255,7 @@ public final class CountersFile implements AutoCloseable {
      * @param nowMs milliseconds since the epoch
      */
     public void written(long nowMs) {
+        // after the values (release): a reader that acquires this time reads them or newer ones
         memory.putLongRelease(CountersDescriptor.WRITTEN_OFFSET, nowMs);
     }
 
@@ -268,6 +272,7 @@ public final class CountersFile implements AutoCloseable {
         }
         closed = true;
         errors.close();
+        // last (release): a reader that acquires CLOSED reads the final values
         memory.putIntRelease(CountersDescriptor.STATE_OFFSET, CountersDescriptor.CLOSED);
         memory.close();
         try {

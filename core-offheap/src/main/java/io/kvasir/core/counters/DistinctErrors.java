@@ -54,6 +54,8 @@ public final class DistinctErrors {
         }
         final long count = offset + CountersDescriptor.ERROR_COUNT_OFFSET;
         memory.putIntRelease(count, memory.getInt(count) + 1);
+        // the time (release) after the count: a reader acquires the time first, and its count is
+        // that of this observation or of a later one
         memory.putLongRelease(offset + CountersDescriptor.ERROR_LAST_OFFSET, nowMs);
         return true;
     }
@@ -98,7 +100,7 @@ public final class DistinctErrors {
         final int length = CountersDescriptor.ERROR_TEXT_OFFSET + text.length;
         next = offset + CountersDescriptor.alignedError(length);
         observations.add(new Observation(error, offset));
-        // a reader that finds a length finds the text
+        // the length (release) after the text: CountersReader.errors acquires it, then reads that
         memory.putIntRelease(offset + CountersDescriptor.ERROR_LENGTH_OFFSET, length);
         return offset;
     }

@@ -70,7 +70,7 @@ public final class BlockHasher {
      * Local hashes of the full blocks of {@code tokens[from, from + tokenCount)}.
      *
      * @param out receives the hash of block {@code i} at index {@code i}
-     * @return number of blocks written; tokens behind the last full block are ignored
+     * @return number of blocks written; tokens after the last full block are ignored
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      * @throws IndexOutOfBoundsException if the tokens or the hashes lie outside their array
      */
@@ -149,7 +149,7 @@ public final class BlockHasher {
     }
 
     /**
-     * Sequence hash of the block with local hash {@code local} behind the prefix {@code previous}.
+     * Sequence hash of the block with local hash {@code local} after the prefix {@code previous}.
      */
     public static long nextSequenceHash(long previous, long local) {
         return CHAIN.hashLongLongToLong(previous, local);

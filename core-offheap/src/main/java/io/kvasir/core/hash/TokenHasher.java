@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * Local hashes of a prompt's blocks, as {@link BlockHasher#localHashes}, for callers who hash
+ * Local hashes of a prompt's blocks, as {@link BlockHasher#localHashes}, for callers that hash
  * often: with scratch memory of its own it takes two thirds of the time at 16 tokens a block, and
  * less at 32 and 64. Other block sizes cost the same as there. Caller-owned; one thread at a time;
  * allocates nothing after construction.
@@ -33,7 +33,7 @@ public final class TokenHasher {
      *
      * @param seed from {@link BlockHasher#seed}
      * @param out receives the hash of block {@code i} at index {@code i}
-     * @return number of blocks written; tokens behind the last full block are ignored
+     * @return number of blocks written; tokens after the last full block are ignored
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      * @throws IndexOutOfBoundsException if the tokens or the hashes lie outside their array
      */

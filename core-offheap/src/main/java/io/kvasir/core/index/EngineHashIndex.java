@@ -22,7 +22,7 @@ import java.util.Arrays;
  * what the owner has under it ({@link Names}). So a lookup costs one line, a negative one too, and
  * what the owner reads to verify. The table grows and shrinks by one bucket at a time (linear
  * hashing), with the changes that make it necessary: no change costs more than the entries of two
- * buckets. The hash is keyed, so that nobody outside can aim at a bucket.
+ * buckets. The hash is keyed, so that no client can aim at a bucket.
  *
  * @see <a href="https://dl.acm.org/doi/10.5555/1286887.1286911">Litwin 1980</a> for linear hashing
  */
@@ -591,7 +591,7 @@ final class EngineHashIndex {
         return meta & COUNT_MASK;
     }
 
-    /** Overflow line behind a line, or {@link #NONE}. */
+    /** Overflow line after a line, or {@link #NONE}. */
     private int next(long line) {
         return (meta(line) >>> LINK_SHIFT) - 1;
     }

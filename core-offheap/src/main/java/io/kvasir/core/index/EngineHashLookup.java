@@ -96,12 +96,12 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         return position != NONE && heldRuns.isHeld(position) && heldRuns.name(position) == name;
     }
 
-    /** Notes where the next engine hash to be removed probably is. */
+    /** Keeps where the next engine hash to be removed probably is. */
     void expect(int position) {
         expect(position, NONE);
     }
 
-    /** Notes where the next engine hash to be removed probably is: at one of two positions. */
+    /** Keeps where the next engine hash to be removed probably is: at one of two positions. */
     void expect(int position, int otherwise) {
         expected = position;
         expectedElse = otherwise;

@@ -97,12 +97,12 @@ final class EngineHashRecords {
         used = 0;
     }
 
-    /** Puts a record that is in no chain behind another one. */
-    void chain(int record, int behind) {
-        final int next = next(behind);
+    /** Puts a record that is in no chain after another one. */
+    void chain(int record, int before) {
+        final int next = next(before);
         memory.putInt(at(record) + NEXT_OFFSET, next + 1);
-        memory.putInt(at(record) + PREVIOUS_OFFSET, behind + 1);
-        memory.putInt(at(behind) + NEXT_OFFSET, record + 1);
+        memory.putInt(at(record) + PREVIOUS_OFFSET, before + 1);
+        memory.putInt(at(before) + NEXT_OFFSET, record + 1);
         if (next != NONE) {
             memory.putInt(at(next) + PREVIOUS_OFFSET, record + 1);
         }

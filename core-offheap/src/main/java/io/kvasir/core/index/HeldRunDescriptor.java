@@ -13,7 +13,7 @@ import io.kvasir.core.radix.RadixTree;
  *   above      number of the slot's held run that this one goes on from + 1, 0 = none; another one has
  *              the number by now unless its birth is the one that stands here
  *   run        a segment of the array that the slot holds
- *   low, high  first held and behind the last held place of the array
+ *   low, high  first held offset of the array, and the one after the last
  *   held       held places
  *   birth      number of held runs that the slot had had before this one
  *   held bits  line of one bit per place, 0 = all between low and high are held

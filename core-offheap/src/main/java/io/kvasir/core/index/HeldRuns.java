@@ -157,7 +157,7 @@ final class HeldRuns {
         return memory.getShort(at(heldRun) + HeldRunDescriptor.LOW_OFFSET);
     }
 
-    /** Place behind the last held one. */
+    /** Offset after the last held one. */
     int high(int heldRun) {
         return memory.getShort(at(heldRun) + HeldRunDescriptor.HIGH_OFFSET);
     }
@@ -212,7 +212,7 @@ final class HeldRuns {
         return memory.getInt(at(heldRun) + HeldRunDescriptor.BELOW_OFFSET) < 0;
     }
 
-    /** Says that blocks were stored in a held run, or behind it. */
+    /** Says that blocks were stored in a held run, or after it. */
     void stored(int heldRun) {
         final long at = at(heldRun) + HeldRunDescriptor.BELOW_OFFSET;
         memory.putInt(at, memory.getInt(at) | STORED);
@@ -387,7 +387,7 @@ final class HeldRuns {
      * Lets go of one held place.
      *
      * @return false when bits are needed and there is no memory for them; the place and all held
-     *     ones behind it have to be given up instead
+     *     ones after it have to be given up instead
      */
     boolean drop(int heldRun, int place) {
         final long at = at(heldRun);
@@ -416,7 +416,7 @@ final class HeldRuns {
         return true;
     }
 
-    /** Moves low and high to the first and behind the last bit. */
+    /** Moves low and high to the first and after the last bit. */
     private void trim(long at, int bits) {
         int low = memory.getShort(at + HeldRunDescriptor.LOW_OFFSET);
         int high = memory.getShort(at + HeldRunDescriptor.HIGH_OFFSET);

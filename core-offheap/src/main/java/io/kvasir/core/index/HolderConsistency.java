@@ -12,7 +12,7 @@ import io.kvasir.core.radix.RadixTree;
  *
  * <p>A slot has a holder on exactly those runs of which it holds a block; the holder says how many
  * leading blocks, and its tag names the held run. A run ends at the last block that a slot holds,
- * unless it has children: what nobody holds any more behind that is given back at once.
+ * unless it has children: blocks after it that no slot holds are given back at once.
  */
 final class HolderConsistency {
     /** Holders of the lower segment of a split that are added one by one. */
@@ -48,7 +48,7 @@ final class HolderConsistency {
         return asked;
     }
 
-    /** Notes that blocks were appended to a run that nobody holds yet. */
+    /** Counts blocks that were appended to a run and that no slot holds yet. */
     void appended(int run, int count) {
         tree.unheld(run, tree.unheld(run) + count);
     }
@@ -126,7 +126,7 @@ final class HolderConsistency {
     /**
      * Takes back what {@link #prepare} has made of something that came to nothing.
      *
-     * @return whether the held run is gone with it
+     * @return whether the held run was freed with it
      */
     boolean abandon(int run, int slot, int heldRun) {
         final HeldRuns mine = slots[slot];
@@ -220,7 +220,7 @@ final class HolderConsistency {
     /**
      * Lets a slot go of one held place. Frees the held run with its last.
      *
-     * @return false when there is no memory to note the hole; nothing has changed then
+     * @return false when there is no memory to record the hole; nothing has changed then
      */
     boolean letGoOne(int slot, int heldRun, int place) {
         final HeldRuns mine = slots[slot];
@@ -295,10 +295,10 @@ final class HolderConsistency {
                 run = parent;
                 continue;
             }
-            final int gone = length - heldLength(run, length);
-            if (gone > 0) {
-                tree.unheld(run, tree.unheld(run) - gone);
-                tree.truncate(run, length - gone);
+            final int unheldEnd = length - heldLength(run, length);
+            if (unheldEnd > 0) {
+                tree.unheld(run, tree.unheld(run) - unheldEnd);
+                tree.truncate(run, length - unheldEnd);
             }
             break;
         }

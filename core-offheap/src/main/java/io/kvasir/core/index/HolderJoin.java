@@ -4,16 +4,16 @@ import io.kvasir.core.radix.RadixTree;
 
 /**
  * Makes the holders of a run right for what it is about to be joined with, its next segment. They
- * are right for the run alone, too: a reader takes no more of a holder than it has matched. Who
- * holds all of the run holds what it holds of the next segment behind it; all others hold no more
- * than before. So the held runs are not looked at, and where both have maps only slots that do not
- * hold all of both are. Writer thread only.
+ * are right for the run alone, too: a reader takes no more of a holder than it has matched. A slot
+ * that holds all of the run gets what it holds of the next segment in addition; all others hold no
+ * more than before. So the held runs are not read, and where both have maps only slots that do not
+ * hold all of both are visited. Writer thread only.
  */
 final class HolderJoin {
     /** Slots of two maps that are changed one by one; beyond that the split stays. */
     private static final int MAX_DIFFERING = 128;
 
-    /** Holders of which one run has a list that are gone through; beyond that the split stays. */
+    /** Holders that are visited where one run has a list; beyond that the split stays. */
     private static final int MAX_LISTED = 1024;
 
     private final RadixTree tree;

@@ -4,10 +4,10 @@ import io.kvasir.core.memory.SharedCells;
 
 /**
  * How many blocks of each worker slot events have stored and an index does not hold for want of
- * room: refused, stored behind such a block, or evicted. They are counted, not kept: as long as
- * some of a slot are missing, the next engine hashes that it removes and does not hold are taken
- * for theirs. None is missing any more when as many have been removed, or when the slot has removed
- * as many blocks, held or not, as it had announced when it last got a missing one: its engine has
+ * room: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
+ * of a slot are missing, the next engine hashes that it removes and does not hold are taken for
+ * theirs. None is missing any more when as many have been removed, or when the slot has removed as
+ * many blocks, held or not, as it had announced when it last got a missing one: its engine has
  * turned its whole cache over. Written by the writer thread, read by any.
  */
 final class MissingBlocks {
@@ -113,7 +113,7 @@ final class MissingBlocks {
 
     private void add(int slot, int column, long change) {
         final long at = at(slot, column);
-        cells.putLongRelease(at, cells.getLong(at) + change);
+        cells.putLongRelease(at, cells.getLong(at) + change); // a gauge: each stands for itself
     }
 
     private static long at(int slot, int column) {

@@ -1,7 +1,7 @@
 package io.kvasir.core.index;
 
 /**
- * Layout of what a {@link PrefixIndex} publishes about its worker slots: one column behind the
+ * Layout of what a {@link PrefixIndex} publishes about its worker slots: one column after the
  * other, so that a column can be read as a whole.
  *
  * <pre>

@@ -59,7 +59,7 @@ final class SlotShares {
         final long at = SlotCellDescriptor.heldBlocksOffset(slotCount, slot);
         final long before = cells.getLong(at);
         final long after = before + change;
-        cells.putLongRelease(at, after);
+        cells.putLongRelease(at, after); // a gauge: held() acquires it, no other word goes with it
         total.add(change);
         final int from = list(before);
         final int to = list(after);

@@ -45,7 +45,7 @@ public final class BuddyArena implements AutoCloseable {
     private final WriterCounter usedLines = new WriterCounter();
     private long freeOrders;
 
-    /** Blocks of each order behind {@link #untouched}; in no list, their memory never written. */
+    /** Blocks of each order after {@link #untouched}; in no list, their memory never written. */
     private final int[] untouchedBlocks = new int[MAX_ORDER + 1];
 
     private int untouched = 1; // line 0 names nothing

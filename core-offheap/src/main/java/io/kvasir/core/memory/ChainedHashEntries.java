@@ -17,7 +17,7 @@ package io.kvasir.core.memory;
  *
  * <p>One writer thread. Other threads may walk a chain with {@link #firstAcquire} and {@link
  * #nextOpaque}: an entry is complete when it becomes reachable, but may be taken out and used again
- * under the walker, who must be able to tell by what the entry says.
+ * during the walk: a walker must verify each entry by its fields.
  */
 public final class ChainedHashEntries implements AutoCloseable {
     /** Number of no entry. */
@@ -92,7 +92,7 @@ public final class ChainedHashEntries implements AutoCloseable {
         return heads.getIntAcquire((long) bucket * Integer.BYTES);
     }
 
-    /** Entry behind {@code entry} in its chain; any thread. */
+    /** Entry after {@code entry} in its chain; any thread. */
     public int nextOpaque(int entry) {
         return entries.getIntOpaque(offset(entry) + NEXT_OFFSET);
     }
@@ -130,24 +130,29 @@ public final class ChainedHashEntries implements AutoCloseable {
 
     /** Second half of {@link #link}: the aimed entry becomes the chain's head. Writer thread. */
     public void publish(int entry, int bucket) {
+        // after the entry's fields and next (release): a walker acquires the head by firstAcquire
         heads.putIntRelease((long) bucket * Integer.BYTES, entry);
     }
 
-    /** Takes an entry out of its chain; its own next stays for those who stand on it. Writer. */
+    /**
+     * Takes an entry out of its chain; its next link stays valid for concurrent walkers. Writer
+     * thread.
+     */
     public void unlink(int entry, int bucket) {
         final int next = entries.getInt(offset(entry) + NEXT_OFFSET);
         final long head = (long) bucket * Integer.BYTES;
         int before = heads.getInt(head);
         if (before == entry) {
-            heads.putIntRelease(head, next);
+            heads.putIntRelease(head, next); // the next entry was published before
             return;
         }
-        int behind = entries.getInt(offset(before) + NEXT_OFFSET);
-        while (behind != entry) {
-            assert behind != NONE : "entry is not in its chain: entry=" + entry;
-            before = behind;
-            behind = entries.getInt(offset(before) + NEXT_OFFSET);
+        int after = entries.getInt(offset(before) + NEXT_OFFSET);
+        while (after != entry) {
+            assert after != NONE : "entry is not in its chain: entry=" + entry;
+            before = after;
+            after = entries.getInt(offset(before) + NEXT_OFFSET);
         }
+        // one word: a walker on the entry before goes to the entry or past it
         entries.putIntRelease(offset(before) + NEXT_OFFSET, next);
     }
 

@@ -6,13 +6,13 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 
 /**
- * Keeps off-heap memory as long as a thread may be reading or writing it: who enters before {@link
- * #close} keeps the memory until it exits, who comes later is refused, and the last one out gives
- * the memory back.
+ * Keeps off-heap memory as long as a thread may be reading or writing it: a thread that enters
+ * before {@link #close} keeps the memory until it exits, a later one is refused, and the last exit
+ * gives the memory back.
  *
  * <p>Entering and exiting are one atomic addition each, to a counter that few threads share; no
- * lock, no allocation, nobody waits. A thread that stays inside for long delays only the return of
- * the memory, not {@code close}. Structures that are used together share one gate, so that a caller
+ * lock, no allocation, no wait. A thread that stays inside for long delays only the return of the
+ * memory, not {@code close}. Structures that are used together share one gate, so that a caller
  * enters once for all of them.
  *
  * <pre>
@@ -21,10 +21,11 @@ import java.util.Deque;
  *   close:  closed = true, then read every lane
  * </pre>
  *
- * <p>All of these are volatile: an entering thread is seen by the closing one, or sees that the
- * gate is closed. A lane never falls below 0, because a thread leaves by the lane it came in; so
- * the lane of a thread that is inside shows it to everyone who looks. Whoever exits a closed gate
- * looks too, and the last of them finds every lane empty.
+ * <p>All of these are volatile, so they have one order: either the addition of an entering thread
+ * comes before {@code close} reads the lane, which finds it not empty; or {@code closed} is set
+ * before the thread reads it, and it leaves again. A lane never falls below 0, because a thread
+ * leaves by the lane it came in; so a lane with a thread inside is never read as 0. Each exit of a
+ * closed gate reads the lanes again, and the last one finds all of them 0.
  *
  * <p>All methods may be called by any thread.
  */
@@ -60,7 +61,7 @@ public final class MemoryGate implements AutoCloseable {
     }
 
     /**
-     * Puts memory behind this gate.
+     * Gives this gate memory to keep.
      *
      * @param memory closed when the gate is closed and the last thread has left
      * @return the same
@@ -87,6 +88,7 @@ public final class MemoryGate implements AutoCloseable {
             return CLOSED;
         }
         final int lane = lane();
+        // volatile, before closed is read: releaseIfEmpty reads this lane after closed was set
         final long before = (long) COUNT.getAndAdd(counts, lane, 1L);
         if (!closed) {
             assert before >= 0 : "more exits than entries: " + name;
@@ -117,6 +119,7 @@ public final class MemoryGate implements AutoCloseable {
      * @param lane what entering has answered, not {@link #CLOSED}
      */
     public void exit(int lane) {
+        // volatile: accesses of this thread come before the release that reads the lane as 0
         final long before = (long) COUNT.getAndAdd(counts, lane, -1L);
         assert before > 0 : "more exits than entries: " + name;
         if (closed) {
@@ -129,7 +132,7 @@ public final class MemoryGate implements AutoCloseable {
         return LANE_LONGS * (1 + (int) (spread >>> (Long.SIZE - LANE_BITS)));
     }
 
-    /** Whether nobody can enter any more. */
+    /** Whether every further entry is refused. */
     public boolean isClosed() {
         return closed;
     }
@@ -142,8 +145,8 @@ public final class MemoryGate implements AutoCloseable {
     }
 
     /**
-     * Refuses whoever comes from now on, and gives the memory back when nobody is inside any more:
-     * at once, or when the last one exits. Never waits; a second call does nothing.
+     * Refuses every later entry, and gives the memory back when no thread is inside any more: at
+     * once, or at the last exit. Never waits; a second call does nothing.
      */
     @Override
     public void close() {

@@ -21,7 +21,7 @@ import java.util.function.Supplier;
  * checked, which saves a fifth of the time of the index; {@code -Dkvasir.memory.checked=true}
  * brings the checks back. The suffix names the memory order in {@link VarHandle}'s words; no suffix
  * means plain. Offsets are bytes from the start and must be a multiple of the value's length. Any
- * thread may call; who writes what is the business of the owner.
+ * thread may call; the owner of the memory decides which thread writes what.
  */
 public final class OffHeap implements AutoCloseable {
     /**
@@ -179,7 +179,7 @@ public final class OffHeap implements AutoCloseable {
         /**
          * A store is next.
          *
-         * @param release whether it is ordered behind all stores before it
+         * @param release whether it is ordered after all stores before it
          */
         void store(long offset, int length, long value, boolean release);
 
@@ -223,7 +223,7 @@ public final class OffHeap implements AutoCloseable {
         return (long) LONG.getAcquire(memory(offset), at(offset));
     }
 
-    /** Reads longs that lie behind each other into an array; each by itself is whole. */
+    /** Reads neighbouring longs into an array; each by itself is whole. */
     public void getLongs(long offset, long[] out, int to, int count) {
         for (int done = 0; done < count; ) {
             final long at = offset + (long) done * Long.BYTES;

@@ -32,7 +32,7 @@ public final class SlotLists {
         return heads[slot];
     }
 
-    /** Entry behind {@code entry} in its slot's list, or {@link ChainedHashEntries#NONE}. */
+    /** Entry after {@code entry} in its slot's list, or {@link ChainedHashEntries#NONE}. */
     public int next(int entry) {
         return entries.memory().getInt(entries.offset(entry) + nextOffset);
     }

@@ -3,7 +3,10 @@ package io.kvasir.core.memory;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 
-/** A count that one thread writes and any thread reads: no locked instruction, no allocation. */
+/**
+ * A count that one thread writes and any thread reads: no locked instruction, no allocation.
+ * Release and acquire: a reader that sees a count sees what the writer stored before it.
+ */
 public final class WriterCounter {
     private static final VarHandle VALUE;
 

@@ -22,7 +22,7 @@ public final class WriterLane {
     }
 
     /**
-     * Keeps the memory until {@link #unpin}, also behind the close of the gate; the calls between
+     * Keeps the memory until {@link #unpin}, also after the close of the gate; the calls between
      * cost nothing.
      *
      * @throws ClosedException if the gate is closed

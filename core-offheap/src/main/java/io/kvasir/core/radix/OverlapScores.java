@@ -9,8 +9,8 @@ import java.util.Objects;
  *
  * <p>Where many slots hold the same, as of a system prompt, they are a <em>set</em> with one depth:
  * bits, not numbers. The other slots are listed. {@link #depth}, {@link #matchedSlots} and {@link
- * #slotAt} do not tell the difference; who looks at all slots is faster with {@link #sets} and
- * {@link #listedSlots}.
+ * #slotAt} do not tell the difference; a caller that reads all slots is faster with {@link #sets}
+ * and {@link #listedSlots}.
  */
 public final class OverlapScores {
     /** Slots in a word of a set. */
@@ -31,7 +31,7 @@ public final class OverlapScores {
     private int matched;
 
     private final int groups;
-    private final long[] bits; // row s has set s; behind them the slots that are left, and the next
+    private final long[] bits; // row s has set s; after them the slots that are left, and the next
     private final int[] setDepths = new int[MAX_SETS];
     private int sets;
 
@@ -292,7 +292,7 @@ public final class OverlapScores {
         clear();
     }
 
-    /** Notes the depth at which a run begins, before anything of it is credited. */
+    /** Keeps the depth at which a run begins, before anything of it is credited. */
     void beginRun(int depth) {
         runDepth = depth;
         listedBefore = listed;
@@ -329,7 +329,7 @@ public final class OverlapScores {
         return runDepth == 0 ? -1 : bits[sets * groups + group];
     }
 
-    /** Notes which of the candidates of a group hold all of the run that matches. */
+    /** Records which of the candidates of a group hold all of the run that matches. */
     void keep(int group, long kept) {
         bits[nextRow() + group] = kept;
         fullHolders += Long.bitCount(kept);
@@ -357,7 +357,7 @@ public final class OverlapScores {
             if (mapRead) {
                 leave();
             } else {
-                endSet(); // who goes on is listed
+                endSet(); // the slots that go on are listed
             }
         }
         shared = mapRead && fullHolders > 0;
@@ -367,16 +367,16 @@ public final class OverlapScores {
     /** Parts the slots that are left from those that held everything up to this run only. */
     private void leave() {
         final int row = sets * groups;
-        int gone = 0;
+        int dropped = 0;
         for (int i = row; i < row + groups; i++) {
             bits[i] &= ~bits[i + groups];
-            gone += Long.bitCount(bits[i]);
+            dropped += Long.bitCount(bits[i]);
         }
-        if (gone > FEW && sets < MAX_SETS - 1) {
+        if (dropped > FEW && sets < MAX_SETS - 1) {
             endSet();
             return;
         }
-        if (gone > 0) {
+        if (dropped > 0) {
             listSet(sets, sharedDepth);
         }
         System.arraycopy(bits, row + groups, bits, row, groups);

@@ -31,7 +31,7 @@ class RadixMatcher {
         COMPARED,
         /** Where the holders are is read, the holders not. */
         HOLDERS_LOCATED,
-        /** Of 64 slots it is known who holds some of the run, not who holds all of it. */
+        /** Of 64 slots those are known that hold some of the run, not those that hold all of it. */
         PARTIAL_READ,
         /** The holders are read, the version not checked. */
         CREDITED
@@ -89,12 +89,14 @@ class RadixMatcher {
             boolean sound = false;
             for (int tries = 0; !sound && tries < MAX_TRIES; tries++) {
                 final long childVersion = versionAcquire(child);
+                // acquire: depth, extent and hashes were stored before the parent was released
                 if (memory.getLongAcquire(at + RunDescriptor.PARENT_OFFSET) != end
                         || memory.getIntOpaque(at + RunDescriptor.DEPTH_OFFSET) != depth) {
                     return !changed(run, version);
                 }
                 childEnd = memory.getLongOpaque(at + RunDescriptor.END_OFFSET);
                 at(Step.IDENTIFIED);
+                // acquire: appended hashes were stored before the length was released
                 final long extent = memory.getLongAcquire(at + RunDescriptor.EXTENT_OFFSET);
                 at(Step.EXTENT_READ);
                 length = RunDescriptor.length(extent);
@@ -112,7 +114,9 @@ class RadixMatcher {
                     credit(at, depth, matched, out);
                 }
                 at(Step.CREDITED);
-                VarHandle.loadLoadFence(); // all of the run is read before its version again
+                // all reads of the run before its version again: the same version says that no page
+                // read above was given back, and no path cut, before its last read
+                VarHandle.loadLoadFence();
                 if (versionOpaque(child) == childVersion) {
                     sound = true;
                     out.endRun(matched);
@@ -137,6 +141,7 @@ class RadixMatcher {
 
     /** Gives the slots that held everything so far what they hold of this run. */
     private void credit(long at, int depth, int matched, OverlapScores out) {
+        // acquire: the list or map, as long as this says, was stored before it was released
         final long holders = memory.getLongAcquire(at + RunDescriptor.HOLDERS_OFFSET);
         final int line = RunDescriptor.line(holders);
         final long first =
@@ -167,6 +172,7 @@ class RadixMatcher {
         for (int i = 0; i < out.listed; i++) {
             final int slot = out.slots[i];
             final long group = map + (long) (slot >> 6) * RunDescriptor.MAP_GROUP_LENGTH;
+            // partial (acquire) before full, as in creditMap
             final long partial = memory.getLongAcquire(group + RunDescriptor.PARTIAL_OFFSET);
             at(Step.PARTIAL_READ);
             final long full = memory.getLongOpaque(group);
@@ -186,7 +192,8 @@ class RadixMatcher {
         for (int group = 0; group < mapGroups; group++) {
             final long word = map + (long) group * RunDescriptor.MAP_GROUP_LENGTH;
             final long candidates = out.candidates(group);
-            // partial first: who leaves it for full is seen in one of them
+            // partial (acquire) before full: the writer clears partial (release) after it has set
+            // full, so a slot that changes over is seen in at least one of them
             final long partial = memory.getLongAcquire(word + RunDescriptor.PARTIAL_OFFSET);
             at(Step.PARTIAL_READ);
             final long full = memory.getLongOpaque(word);
@@ -248,6 +255,7 @@ class RadixMatcher {
     }
 
     private int findChild(int run, long version, long hash) {
+        // acquire: what the link leads to was stored before it was released
         long children =
                 memory.getLongAcquire(
                         RunDescriptor.headerOffset(run) + RunDescriptor.CHILDREN_OFFSET);
@@ -261,7 +269,9 @@ class RadixMatcher {
                     memory.getLongAcquire(
                             RunDescriptor.nodeLinkOffset(children, RunDescriptor.nodeLink(key)));
             at(Step.CHILDREN_LOCATED);
-            if (versionOpaque(run) != version) { // a link from memory that is still the node
+            // read after the link (acquire): the same version says that the link was read from the
+            // node, and not from what its memory was used for next
+            if (versionOpaque(run) != version) {
                 return NONE;
             }
             key <<= RunDescriptor.NODE_BITS;
@@ -279,13 +289,16 @@ class RadixMatcher {
         int entry = RunDescriptor.tableHome(key, order);
         for (int probes = 0; probes <= mask; probes++) {
             final long offset = table + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
+            // acquire: the hash of this run was stored before the run was released
             final int child = memory.getIntAcquire(offset + Long.BYTES);
             final long found = memory.getLongOpaque(offset);
             if (child == NONE) {
                 return NONE;
             }
             if (found == hash) {
-                VarHandle.loadLoadFence(); // a number from memory that is still the table
+                // entry before version: the same one says that the entry was read from the table,
+                // and not from what its memory was used for next
+                VarHandle.loadLoadFence();
                 return versionOpaque(run) == version ? child : NONE;
             }
             entry = (entry + 1) & mask;
@@ -294,10 +307,11 @@ class RadixMatcher {
     }
 
     private boolean changed(int run, long version) {
-        VarHandle.loadLoadFence();
+        VarHandle.loadLoadFence(); // what the caller has read is read before the version again
         return versionOpaque(run) != version;
     }
 
+    /** Before all else of a run: what is read next is not older than this version. */
     private long versionAcquire(int run) {
         return memory.getLongAcquire(
                 RunDescriptor.headerOffset(run) + RunDescriptor.VERSION_OFFSET);

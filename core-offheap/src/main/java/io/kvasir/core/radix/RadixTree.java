@@ -81,7 +81,7 @@ public final class RadixTree {
     }
 
     /**
-     * Finds how many leading blocks each slot holds; any thread, waits for nobody.
+     * Finds how many leading blocks each slot holds; any thread, never waits.
      *
      * @param hashes local hash of block {@code i} at index {@code i}; [count]
      * @param count blocks, at most {@code hashes.length}
@@ -114,7 +114,7 @@ public final class RadixTree {
         return RunDescriptor.length(extent(run));
     }
 
-    /** Place of a run's first block in its array. */
+    /** Offset of a run's first block in its array. */
     public int first(int run) {
         return RunDescriptor.first(extent(run));
     }
@@ -156,7 +156,7 @@ public final class RadixTree {
         return memory.getInt(at(run) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET);
     }
 
-    /** Segment of the array of {@code run} that contains a place of the array. */
+    /** Segment of the array of {@code run} that contains an offset of the array. */
     public int segmentAt(int run, int place) {
         int segment = run;
         while (place < first(segment)) {
@@ -201,7 +201,7 @@ public final class RadixTree {
         memory.putInt(at(run) + RunDescriptor.HEADLESS_OFFSET, 1);
     }
 
-    /** Places that the array of a run has room for. */
+    /** Blocks that the array of a run has room for. */
     public int arrayCapacity(int run) {
         return capacity(RunDescriptor.line(extent(run)));
     }
@@ -272,7 +272,7 @@ public final class RadixTree {
         return holders.leading(run, holder);
     }
 
-    /** What the owner has noted with a holder. */
+    /** What the owner keeps with a holder. */
     public int holderTag(int run, int holder) {
         return holders.tag(run, holder);
     }
@@ -371,10 +371,12 @@ public final class RadixTree {
         final int appended = Math.min(count, capacity(RunDescriptor.line(extent)) - end);
         if (appended > 0) {
             memory.putLongs(hashOffset(extent, length), hashes, from, appended);
+            // the length (release) after the hashes: a matcher that acquires it reads all of them
             memory.putLongRelease(at(run) + RunDescriptor.EXTENT_OFFSET, extent + appended);
             blocks.add(appended);
         }
         if (extent != before) {
+            // the version before the old array is free: a matcher inside it reads the run again
             versions.pagesChanged(run);
             arena.free(line);
         }
@@ -502,13 +504,16 @@ public final class RadixTree {
         final long end = end(run);
         final long other = end(lower);
         end(lower, end);
-        // shorter before the version says so: a reader that knows the new version and the old
-        // length would take "all of the run", of the shorter one, for all of the longer one
+        // the length before the version (release): a matcher that acquired the new version and
+        // read the old length would credit holders of the whole shorter run with the longer one
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) - length(lower));
         versions.structureChanged(run);
-        end(run, other); // behind: a reader that sees it sees the version changed
+        // stored after the version's fence: a matcher that reads this end finds another version
+        end(run, other);
+        // the parent (release) after all else of the lower half: a matcher acquires it first
         memory.putLongRelease(at(lower) + RunDescriptor.PARENT_OFFSET, other);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, 1);
+        // last (release): findChild acquires the link and finds the lower half complete
         memory.putLongRelease(
                 at(run) + RunDescriptor.CHILDREN_OFFSET, RunDescriptor.oneChild(lower));
     }
@@ -523,12 +528,16 @@ public final class RadixTree {
         final long below = memory.getLong(at(lower) + RunDescriptor.CHILDREN_OFFSET);
         final int next = nextSegment(lower);
         assert childCount(run) == 1 && parent(lower) == run && holders(lower) <= holders(run);
+        // the version before the words below: a matcher that began before it and reads one of them
+        // finds it changed; one that begins after it and reads some old, some new, finds a child of
+        // another parent or depth, which counts as absent
         versions.structureChanged(run);
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent(run) + length(lower));
         final long end = end(lower);
         end(lower, end(run));
         end(run, end);
         memory.putInt(at(run) + RunDescriptor.CHILD_COUNT_OFFSET, childCount(lower));
+        // after the end (release): these children name it as their parent
         memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, below);
         memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, next);
         if (next != NONE) {
@@ -556,12 +565,14 @@ public final class RadixTree {
     /** Cuts the end off a run without children; it keeps at least one block. */
     public void truncate(int run, int length) {
         final long extent = extent(run);
-        final int gone = RunDescriptor.length(extent) - length;
+        final int cut = RunDescriptor.length(extent) - length;
         assert childCount(run) == 0 && nextSegment(run) == NONE && length > 0;
-        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - gone);
+        memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - cut);
         versions.structureChanged(run);
-        end(run, RunDescriptor.nextEnd(end(run))); // behind: what is read of the old run has no end
-        blocks.add(-gone);
+        // another end, stored after the version's fence: a matcher that took the old length and the
+        // old version holds the old end, which no child of the shorter run will name
+        end(run, RunDescriptor.nextEnd(end(run)));
+        blocks.add(-cut);
         shrinkArray(extent, RunDescriptor.first(extent) + length);
     }
 
@@ -598,6 +609,7 @@ public final class RadixTree {
     // -- children ---------------------------------------------------------------------------
 
     private boolean link(int parent, int child, long hash) {
+        // the parent (release) after hashes, extent and depth: a matcher acquires it before them
         memory.putLongRelease(at(child) + RunDescriptor.PARENT_OFFSET, end(parent));
         return children.add(parent, child, hash);
     }

@@ -12,9 +12,9 @@ import java.util.Arrays;
  * <p>A <em>link</em>, one word, says where children are: none, one child, a table, or a node of 16
  * links. The header of a run has the first link. A table is open-addressed and grows to 64 entries;
  * when it is full there, a node takes its place, whose links share the entries out by the next four
- * bits of the key. The key is the hash times a secret of the index, so that nobody outside can aim
- * at a link or an entry. So a change moves one table's entries at most, however many children there
- * are, and nothing but memory limits their number. A node whose children fit into half a table is a
+ * bits of the key. The key is the hash times a secret of the index, so that no client can aim at a
+ * link or an entry. So a change moves one table's entries at most, however many children there are,
+ * and nothing but memory limits their number. A node whose children fit into half a table is a
  * table again.
  *
  * <p>Tables and nodes are made aside, shown by one store of the link, and the version of the run
@@ -151,6 +151,7 @@ final class RunChildren {
                     case RunDescriptor.CHILD_TABLE -> addToTable(run, link, level, child, hash);
                     case RunDescriptor.ONE_CHILD -> addToOne(link, level, child, hash);
                     default -> {
+                        // after the child's header (release): findChild acquires the link
                         memory.putLongRelease(path[level], RunDescriptor.oneChild(child));
                         yield true;
                     }
@@ -168,6 +169,7 @@ final class RunChildren {
         }
         put(table, firstHash((int) one), (int) one, level);
         put(table, hash, child, level);
+        // the table is complete before its link (release), which findChild acquires
         memory.putLongRelease(path[level], RunDescriptor.withCount(table, 2));
         return true;
     }
@@ -188,6 +190,7 @@ final class RunChildren {
             }
         }
         put(table, hash, child, level);
+        // the count is the writer's alone: findInTable reads entries up to an empty one
         memory.putLongRelease(path[level], RunDescriptor.withCount(table, count + 1));
         return true;
     }
@@ -204,6 +207,7 @@ final class RunChildren {
             case RunDescriptor.CHILD_TABLE -> addToTable(run, below, level + 1, child, hash);
             case RunDescriptor.ONE_CHILD -> addToOne(below, level + 1, child, hash);
             default -> {
+                // after the child's header (release): findChild acquires the link
                 memory.putLongRelease(path[level + 1], RunDescriptor.oneChild(child));
                 yield true;
             }
@@ -300,7 +304,7 @@ final class RunChildren {
             return;
         }
         final long fewer = RunDescriptor.withCount(table, left);
-        memory.putLongRelease(path[level], fewer);
+        memory.putLongRelease(path[level], fewer); // the count is the writer's alone
         if (left * 8 <= capacity(order)) {
             resize(run, fewer, level, order - 1);
         }
@@ -346,7 +350,7 @@ final class RunChildren {
         }
     }
 
-    /** Empties an entry and moves those behind it up, so that no search ends too early. */
+    /** Empties an entry and moves those after it up, so that no search ends too early. */
     private void removeEntry(long table, long hash, int child, int level) {
         final int order = RunDescriptor.tableOrder(table);
         final int mask = capacity(order) - 1;
@@ -363,6 +367,8 @@ final class RunChildren {
             final long otherHash = memory.getLong(entry);
             if (((i - home(otherHash, level, order)) & mask) >= ((i - hole) & mask)) {
                 memory.putLongOpaque(entryOffset(table, hole), otherHash);
+                // the run (release) after its hash: findInTable acquires the run first; the old
+                // run with the new hash leads to one that does not match, an undercount
                 memory.putIntRelease(entryOffset(table, hole) + Long.BYTES, other);
                 moved++;
                 hole = i;
@@ -375,6 +381,8 @@ final class RunChildren {
 
     /** Shows other children at a level of the path; what was there may be given back then. */
     private void replace(int run, int level, long link) {
+        // what the link leads to is complete before it (release); findChild acquires it. The
+        // version follows: a matcher in the old table or node finds it changed and reads again
         memory.putLongRelease(path[level], link);
         versions.pagesChanged(run);
     }
@@ -424,6 +432,7 @@ final class RunChildren {
     private void put(long table, long hash, int child, int level) {
         final long entry = entry(table, hash, level);
         memory.putLongOpaque(entry, hash);
+        // the run (release) after its hash: findInTable acquires the run, then reads the hash
         memory.putIntRelease(entry + Long.BYTES, child);
     }
 

@@ -5,12 +5,12 @@ import io.kvasir.core.memory.OffHeap;
 
 /**
  * Which worker slots hold each run, and how many of its leading blocks: a list while they are few,
- * a map with a place for every slot when they are many. Writer thread only; readers see each change
- * as one store, or notice it by the version of the run. A run with a map does not grow: bits that
- * say "all of it" would say too much.
+ * a map with an entry for every slot when they are many. Writer thread only; readers see each
+ * change as one store, or notice it by the version of the run. A run with a map does not grow: bits
+ * that say "all of it" would say too much.
  *
- * <p>A holder is named by its place: the index in a list, the slot in a map. The name lasts until a
- * holder of the run is added or removed, or {@link #fit} is called.
+ * <p>A holder is named by its position: the index in a list, the slot in a map. The name lasts
+ * until a holder of the run is added or removed, or {@link #fit} is called.
  */
 final class RunHolders {
     /** No holder. */
@@ -145,7 +145,7 @@ final class RunHolders {
         return RunDescriptor.isMap(holders) && (full(holders, holder >> 6) >>> holder & 1) != 0;
     }
 
-    /** What the owner has noted with a holder. */
+    /** What the owner keeps with a holder. */
     int tag(int run, int holder) {
         final long holders = holders(run);
         return RunDescriptor.isMap(holders)
@@ -164,6 +164,7 @@ final class RunHolders {
         if (RunDescriptor.isMap(holders)) {
             setInMap(run, holders, slot, leading, tag, length);
         } else {
+            // one word: creditList reads the old holder or the new one
             memory.putLongRelease(
                     listOffset(run, holders, holder), RunDescriptor.holder(slot, leading, tag));
         }
@@ -180,16 +181,21 @@ final class RunHolders {
             if ((full & bit) == 0) {
                 memory.putLongRelease(group, full | bit);
             }
-            if ((partial & bit) != 0) { // behind: who misses it here finds it there
+            if ((partial & bit) != 0) {
+                // cleared (release) after full is set: creditMap acquires partial before it reads
+                // full, so if it misses the slot in partial it finds it in full
                 memory.putLongRelease(group + RunDescriptor.PARTIAL_OFFSET, partial & ~bit);
             }
             return;
         }
         if ((partial & bit) == 0) {
+            // set (release) after the prefix length: creditMap acquires the bit, then reads that
             memory.putLongRelease(group + RunDescriptor.PARTIAL_OFFSET, partial | bit);
         }
         if ((full & bit) != 0) {
-            versions.pagesChanged(run); // who has looked for it there already looks again
+            // the version between the two bits: a matcher that read partial before it was set and
+            // full after it was cleared finds another version and reads the run again
+            versions.pagesChanged(run);
             memory.putLongOpaque(group, full & ~bit);
         }
     }
@@ -211,6 +217,7 @@ final class RunHolders {
         }
         if (RunDescriptor.isMap(holders)) {
             setInMap(run, holders, slot, leading, tag, length);
+            // a map's count is the writer's alone: creditMap reads its bits
             memory.putLongRelease(holdersOffset(run), holders + 1);
             return slot;
         }
@@ -220,6 +227,7 @@ final class RunHolders {
         final int count = (int) holders;
         memory.putLongOpaque(
                 listOffset(run, holders, count), RunDescriptor.holder(slot, leading, tag));
+        // the count (release) after the holder: credit acquires it and reads so many holders
         memory.putLongRelease(holdersOffset(run), holders + 1);
         return count;
     }
@@ -265,6 +273,7 @@ final class RunHolders {
             memory.putLongOpaque(groupOffset(copy, group) + RunDescriptor.PARTIAL_OFFSET, 0);
             count += Long.bitCount(full(map, group));
         }
+        // the map is complete before the word that leads to it; finishSplit makes it reachable
         memory.putLongRelease(holdersOffset(lower), copy + count);
         return true;
     }
@@ -321,8 +330,10 @@ final class RunHolders {
     /** Shows the readers other holders and gives the page of the old ones back. */
     private void replace(int run, long before, long after) {
         final int line = RunDescriptor.line(before);
+        // the new list or map is complete before this word (release), which credit acquires
         memory.putLongRelease(holdersOffset(run), after);
         if (line != BuddyArena.NONE) {
+            // the version before the page is free: a matcher still inside it reads the run again
             versions.pagesChanged(run);
             arena.free(line);
         }
@@ -337,6 +348,7 @@ final class RunHolders {
             final long partial = group + RunDescriptor.PARTIAL_OFFSET;
             memory.putLongOpaque(group, memory.getLong(group) & ~bit);
             memory.putLongOpaque(partial, memory.getLong(partial) & ~bit);
+            // no order needed: the slot held the run until now, in whichever word it is still seen
             memory.putLongRelease(holdersOffset(run), holders - 1);
         } else {
             removeFromList(run, holders, holder);
@@ -352,6 +364,8 @@ final class RunHolders {
                     memory.getLong(listOffset(run, holders, last)));
         }
         if (line == BuddyArena.NONE || last > RunDescriptor.INLINE_HOLDERS - 2) {
+            // the smaller count (release) after the last holder was moved: a matcher with the old
+            // count may read that one twice, which credits it once, and misses none
             memory.putLongRelease(holdersOffset(run), holders - 1);
             if (line != BuddyArena.NONE && last * 4 <= HOLDERS_PER_LINE << arena.order(line)) {
                 versions.pagesChanged(run);

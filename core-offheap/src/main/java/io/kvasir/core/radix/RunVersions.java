@@ -32,9 +32,12 @@ final class RunVersions {
     }
 
     private void change(int run, long version) {
-        // who sees the new version sees what led to it ...
+        // released after the words that lead away from a page or a path: a matcher that acquires
+        // this version reads those words, and never the page that is given back next
         memory.putLongRelease(
                 RunDescriptor.headerOffset(run) + RunDescriptor.VERSION_OFFSET, version);
-        memory.storeStoreFence(); // ... and sees it before what the memory is used for next
+        // the version is visible before every later store, such as those of the next owner of the
+        // page: a matcher that has read one of them finds this version after its load-load fence
+        memory.storeStoreFence();
     }
 }
