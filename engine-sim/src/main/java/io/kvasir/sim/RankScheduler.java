@@ -1,6 +1,7 @@
 package io.kvasir.sim;
 
 import java.time.Instant;
+import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,8 +13,8 @@ import java.util.TreeMap;
  * waiting ones in arrival order while there are slots, tokens and blocks; prompts in chunks.
  *
  * <p>Blocks are looked up, evicted, taken and named when a step begins; its events are published
- * when it ends, before anyone sees its tokens. Time is virtual and comes in as data. Owned by the
- * thread of the step loop.
+ * when it ends, before anyone sees its tokens. Time is simulated and comes in as data; the clock
+ * only stamps messages. Owned by the thread of the step loop.
  */
 final class RankScheduler {
     /** Where event messages go. */
@@ -26,6 +27,7 @@ final class RankScheduler {
 
     private final int index;
     private final SimConfig config;
+    private final InstantSource stamps;
     private final List<Gate> touched;
     private final EventBatch events = new EventBatch(true);
     private final ArrayDeque<SimRequest> waiting = new ArrayDeque<>();
@@ -47,11 +49,13 @@ final class RankScheduler {
     /**
      * Makes an idle rank; {@link #begin} must follow.
      *
+     * @param stamps when event messages were made
      * @param touched receives the gates of requests that made progress
      */
-    RankScheduler(int index, SimConfig config, List<Gate> touched) {
+    RankScheduler(int index, SimConfig config, InstantSource stamps, List<Gate> touched) {
         this.index = index;
         this.config = config;
+        this.stamps = stamps;
         this.touched = touched;
         this.stepNs = config.interTokenMillis() * 1e6;
         this.prefillTokenNs = 1e9 / config.prefillTokensPerSecond();
@@ -339,7 +343,7 @@ final class RankScheduler {
         if (events.count() == 0) {
             return;
         }
-        final Instant now = Instant.now();
+        final Instant now = stamps.instant();
         final byte[] payload = events.finish(now.getEpochSecond() + now.getNano() / 1e9, index);
         final boolean lost = messagesToDrop > 0;
         if (lost) {
@@ -361,8 +365,8 @@ final class RankScheduler {
     }
 
     /** Seconds as a client sees them. */
-    private double seconds(long virtualNs) {
-        return virtualNs / config.speedUp() / 1e9;
+    private double seconds(long simulatedNs) {
+        return simulatedNs / config.speedUp() / 1e9;
     }
 
     SimState state() {

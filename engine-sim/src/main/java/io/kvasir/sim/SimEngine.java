@@ -22,9 +22,9 @@ public final class SimEngine implements AutoCloseable {
     private final SimFaults faults;
     private final SimServer server;
 
-    private SimEngine(SimConfig config) {
+    private SimEngine(SimConfig config, SimClock clock) {
         this.config = config;
-        this.loop = new StepLoop(config);
+        this.loop = new StepLoop(config, clock);
         this.faults = new SimFaults(loop);
         this.server = new SimServer(config, loop, faults);
     }
@@ -37,7 +37,20 @@ public final class SimEngine implements AutoCloseable {
      * @throws IllegalStateException when a port cannot be bound
      */
     public static SimEngine start(SimConfig config) {
-        final SimEngine engine = new SimEngine(config);
+        return start(config, SimClock.system());
+    }
+
+    /**
+     * Starts an engine that computes in the time of a clock; it serves when this returns.
+     *
+     * @param config what it is
+     * @param clock of its steps, its stalls and the stamps of its messages; sockets are as fast as
+     *     the machine
+     * @return the running engine
+     * @throws IllegalStateException when a port cannot be bound
+     */
+    public static SimEngine start(SimConfig config, SimClock clock) {
+        final SimEngine engine = new SimEngine(config, clock);
         engine.loop.start();
         try {
             engine.server.start();

@@ -50,7 +50,7 @@ public final class SimFaults {
     /**
      * Lets the engine compute nothing for a while; it still accepts requests.
      *
-     * @param duration on the wall clock, from now on
+     * @param duration on the engine's clock, from now on
      */
     public void stall(Duration duration) {
         loop.ask(

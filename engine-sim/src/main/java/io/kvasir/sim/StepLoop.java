@@ -13,11 +13,11 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * The one thread that owns all ranks of an engine: it takes commands, lets virtual time catch up
+ * The one thread that owns all ranks of an engine: it takes commands, lets simulated time catch up
  * with the clock, and wakes those whose requests made progress.
  *
- * <p>Virtual time runs {@code speedUp} times as fast as the clock and stands still during a stall.
- * The thread sleeps until the next step ends, but at least {@link #SHORTEST_SLEEP_NS}: steps
+ * <p>Simulated time runs {@code speedUp} times as fast as the clock and stands still during a
+ * stall. The thread sleeps until the next step ends, but at least {@link #SHORTEST_SLEEP_NS}: steps
  * shorter than that are simulated several at a time, so their tokens reach the client together.
  */
 final class StepLoop implements AutoCloseable {
@@ -27,6 +27,7 @@ final class StepLoop implements AutoCloseable {
     private static final int ANSWER_SECONDS = 30;
 
     private final SimConfig config;
+    private final SimClock clock;
     private final RankScheduler[] ranks;
     private final AtomicInteger[] loads;
     private final List<Gate> touched = new ArrayList<>();
@@ -38,18 +39,20 @@ final class StepLoop implements AutoCloseable {
     private volatile EventSockets.Ports ports;
     private volatile BlockNamer namer;
 
-    // virtual now = (clock - origin) * speedUp; during a stall the clock reads stalledAt
-    private volatile Stall clock = new Stall(System.nanoTime(), 0, 0);
+    // simulated now = (clock - origin) * speedUp; during a stall the clock reads sinceNs
+    private volatile Stall stall;
 
-    /** Where virtual time begins and, while it stands still, since when and until when. */
+    /** Where simulated time begins and, while it stands still, since when and until when. */
     private record Stall(long originNs, long sinceNs, long untilNs) {
         boolean active() {
             return untilNs != 0;
         }
     }
 
-    StepLoop(SimConfig config) {
+    StepLoop(SimConfig config, SimClock clock) {
         this.config = config;
+        this.clock = clock;
+        this.stall = new Stall(clock.nanoTime(), 0, 0);
         this.ranks = new RankScheduler[config.dataParallelSize()];
         this.loads = new AtomicInteger[ranks.length];
         this.sockets = new EventSockets(config, EventSockets.Ports.wanted(config));
@@ -57,7 +60,7 @@ final class StepLoop implements AutoCloseable {
         this.namer = namer(0);
         for (int r = 0; r < ranks.length; r++) {
             loads[r] = new AtomicInteger();
-            ranks[r] = new RankScheduler(r, config, touched);
+            ranks[r] = new RankScheduler(r, config, clock, touched);
             ranks[r].begin(0, sockets);
         }
         this.thread = Thread.ofPlatform().daemon().name("sim-steps").unstarted(this::run);
@@ -94,7 +97,7 @@ final class StepLoop implements AutoCloseable {
     /** Brings a request in; it has arrived now. Ended by {@link #end}. */
     void submit(int rank, SimRequest request) {
         loads[rank].incrementAndGet();
-        final long arrivalNs = virtualNow();
+        final long arrivalNs = simulatedNow();
         command(
                 () -> {
                     request.arrivalNs = arrivalNs;
@@ -147,12 +150,12 @@ final class StepLoop implements AutoCloseable {
         LOG.info("simulated engine {} restarted, life {}", config.model(), life);
     }
 
-    /** Lets virtual time stand still from now on. Inside {@link #ask} only. */
+    /** Lets simulated time stand still from now on. Inside {@link #ask} only. */
     void stall(long durationNs) {
-        final long now = System.nanoTime();
-        final Stall before = clock;
+        final long now = clock.nanoTime();
+        final Stall before = stall;
         final long since = before.active() ? before.sinceNs() : now;
-        clock = new Stall(before.originNs(), since, Math.max(before.untilNs(), now + durationNs));
+        stall = new Stall(before.originNs(), since, Math.max(before.untilNs(), now + durationNs));
     }
 
     @Override
@@ -189,23 +192,24 @@ final class StepLoop implements AutoCloseable {
             LOG.error("simulated engine {} is dead", config.model(), e);
             throw e;
         } finally {
+            clock.leave();
             sockets.close();
         }
     }
 
     private void loop() {
-        long sleepFrom = System.nanoTime();
+        long sleepFrom = clock.nanoTime();
         while (!closed) {
             for (Runnable command = commands.poll(); command != null; command = commands.poll()) {
                 command.run();
             }
             endStall();
-            final Stall now = clock;
-            long wakeNs = Long.MAX_VALUE;
+            final Stall now = stall;
+            long wakeNs = SimClock.NEVER;
             if (now.active()) {
                 wakeNs = now.untilNs();
             } else {
-                final long next = advance(virtualNow());
+                final long next = advance(simulatedNow());
                 if (next != RankScheduler.NOTHING_TO_DO) {
                     wakeNs = now.originNs() + (long) (next / config.speedUp());
                     wakeNs = Math.max(wakeNs, sleepFrom + SHORTEST_SLEEP_NS);
@@ -215,12 +219,8 @@ final class StepLoop implements AutoCloseable {
             if (closed || !commands.isEmpty()) {
                 continue;
             }
-            if (wakeNs == Long.MAX_VALUE) {
-                LockSupport.park(this);
-            } else {
-                LockSupport.parkNanos(this, wakeNs - System.nanoTime());
-            }
-            sleepFrom = System.nanoTime();
+            clock.parkUntil(this, wakeNs);
+            sleepFrom = clock.nanoTime();
         }
     }
 
@@ -241,15 +241,15 @@ final class StepLoop implements AutoCloseable {
     }
 
     private void endStall() {
-        final Stall now = clock;
-        if (now.active() && System.nanoTime() >= now.untilNs()) {
-            clock = new Stall(now.originNs() + now.untilNs() - now.sinceNs(), 0, 0);
+        final Stall now = stall;
+        if (now.active() && clock.nanoTime() >= now.untilNs()) {
+            stall = new Stall(now.originNs() + now.untilNs() - now.sinceNs(), 0, 0);
         }
     }
 
-    private long virtualNow() {
-        final Stall now = clock;
-        final long wallNs = now.active() ? now.sinceNs() : System.nanoTime();
-        return (long) ((wallNs - now.originNs()) * config.speedUp());
+    private long simulatedNow() {
+        final Stall now = stall;
+        final long clockNs = now.active() ? now.sinceNs() : clock.nanoTime();
+        return (long) ((clockNs - now.originNs()) * config.speedUp());
     }
 }

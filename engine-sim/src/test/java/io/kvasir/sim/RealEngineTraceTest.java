@@ -102,7 +102,7 @@ class RealEngineTraceTest {
                             .maxModelLength(blockSize * blocks)
                             .build();
             this.namer = new BlockNamer(0, 1, blockSize);
-            this.rank = new RankScheduler(0, config, touched);
+            this.rank = new RankScheduler(0, config, new VirtualClock(), touched);
             rank.begin(0, this);
         }
 

@@ -11,6 +11,7 @@ import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
 class SchedulingTest {
@@ -18,11 +19,7 @@ class SchedulingTest {
         return IntStream.range(from, from + count).toArray();
     }
 
-    private static double millis(long fromNs) {
-        return (System.nanoTime() - fromNs) / 1e6;
-    }
-
-    /** One rank on virtual time alone. */
+    /** One rank in simulated time alone. */
     private static final class Bench implements RankScheduler.Publisher {
         final SimConfig config;
         final RankScheduler rank;
@@ -31,7 +28,7 @@ class SchedulingTest {
         Bench(SimConfig.Builder builder) {
             this.config = builder.build();
             this.namer = new BlockNamer(0, 1, config.blockSize());
-            this.rank = new RankScheduler(0, config, new ArrayList<>());
+            this.rank = new RankScheduler(0, config, new VirtualClock(), new ArrayList<>());
             rank.begin(0, this);
         }
 
@@ -53,7 +50,7 @@ class SchedulingTest {
             return request;
         }
 
-        /** When the request had generated that many tokens, in virtual milliseconds. */
+        /** When the request had generated that many tokens, in simulated milliseconds. */
         double reached(SimRequest request, int generated) {
             for (long ns = 0; ns < 1L << 40; ) {
                 final long next = rank.advance(ns);
@@ -166,38 +163,51 @@ class SchedulingTest {
     }
 
     @Test
-    void wallTimeFollowsVirtualTimeDividedBySpeedUp() {
+    void clockTimeIsSimulatedTimeDividedBySpeedUp() throws InterruptedException {
         // 4000 tokens at 10000/s and 99 steps of 10 ms: 1390 ms, at speed-up 10 139 ms
+        final VirtualClock clock = new VirtualClock();
         try (SimEngine engine =
-                SimEngine.start(SimConfig.builder().blocks(1024).speedUp(10).build())) {
-            final Http http = new Http(engine);
-            http.complete(tokens(90_000, 20), 1);
-            double best = Double.MAX_VALUE;
-            for (int i = 0; i < 5; i++) {
-                final long began = System.nanoTime();
-                http.complete(tokens(10_000 * i, 4000), 100);
-                final double took = millis(began);
-                assertTrue(took >= 138, "took " + took + " ms, simulated 139 ms");
-                best = Math.min(best, took);
+                SimEngine.start(SimConfig.builder().blocks(1024).speedUp(10).build(), clock)) {
+            final CompletableFuture<HttpResponse<String>> answer =
+                    new Http(engine)
+                            .sendAsync("/v1/completions", Http.body(tokens(0, 4000), 100, ""));
+            Waiting.until(() -> engine.state(0).running() == 1);
+            while (engine.state(0).finished() == 0) {
+                assertTrue(clock.advanceToNext(), "asleep before its end");
             }
-            System.out.println("sim wall time: best " + best + " ms for simulated 139 ms");
-            assertTrue(best < 139 + 150, "took " + best + " ms, simulated 139 ms");
+            assertEquals(TimeUnit.MILLISECONDS.toNanos(139), clock.nanoTime());
+            assertEquals(200, answer.join().statusCode());
         }
     }
 
     @Test
-    void tokensOfShortStepsAreStreamedTogether() throws Exception {
+    void tokensOfShortStepsAreStreamedTogether() throws InterruptedException {
+        final VirtualClock clock = new VirtualClock();
         try (SimEngine engine =
-                SimEngine.start(SimConfig.builder().speedUp(100).interTokenMillis(10).build())) {
+                SimEngine.start(
+                        SimConfig.builder().speedUp(100).interTokenMillis(10).build(), clock)) {
+            final String body = Http.body(tokens(0, 20), 400, ",\"stream\":true");
+            final CompletableFuture<HttpResponse<String>> answer =
+                    new Http(engine).sendAsync("/v1/completions", body);
+            Waiting.until(() -> engine.state(0).running() == 1);
+            int wakes = 0;
+            while (engine.state(0).finished() == 0) {
+                assertTrue(clock.advanceToNext(), "asleep before its end");
+                wakes++;
+            }
+            assertEquals(40, wakes, "of 1 ms, in which ten steps end");
+            assertEquals(40_000_000, clock.nanoTime());
             final List<JsonNode> events =
-                    new Http(engine)
-                            .events(
-                                    "/v1/completions",
-                                    Http.body(tokens(0, 20), 400, ",\"stream\":true"));
+                    answer.join()
+                            .body()
+                            .lines()
+                            .filter(line -> line.startsWith("data: {"))
+                            .map(line -> Http.tree(line.substring("data: ".length())))
+                            .toList();
             final int ids =
                     events.stream().mapToInt(e -> e.at("/choices/0/token_ids").size()).sum();
             assertEquals(400, ids);
-            assertTrue(events.size() < 150, "chunks=" + events.size()); // 40 ms in all
+            assertTrue(events.size() <= wakes + 3, "chunks=" + events.size());
         }
     }
 
