@@ -49,7 +49,7 @@ public class ChooseBenchmark {
     private static final int MATCHES = 16; // as many as stay in the private cache
     private static final int REQUESTS_PER_WORKER = 2;
 
-    /** Who holds some of the prompt. */
+    /** How the holders of the prompt are distributed. */
     public enum Matching {
         /** Four workers. */
         FEW,
@@ -63,7 +63,7 @@ public class ChooseBenchmark {
     @Param({"64", "256", "1000", "10000"})
     public int workers;
 
-    /** Who holds some of the prompt. */
+    /** How the holders of the prompt are distributed. */
     @Param({"FEW", "SHARED", "ALL"})
     public Matching matching;
 

@@ -3,8 +3,8 @@ package io.kvasir.bench;
 import java.util.SplittableRandom;
 
 /**
- * Prompts as local hashes, and who holds how much of them. A fixed number of distinct blocks, so
- * that depth changes the shape and not the size. Equal parameters give equal prompts.
+ * Prompts as local hashes, and the workers that hold a part of them. A fixed number of distinct
+ * blocks, so that depth changes the shape and not the size. Equal parameters give equal prompts.
  */
 final class Prompts {
     /** Distinct blocks of a workload: several times the cores' private caches. */

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.function.LongConsumer;
 
 /**
- * The blocks of one rank: who uses them, which hash they carry, and which is evicted next.
+ * The blocks of one rank: their users, which hash they carry, and which is evicted next.
  *
  * <p>A block is free when no request uses it; a free block keeps its hash and can be hit until it
  * is taken for something else. Free blocks form a queue: blocks are taken from its head, cached
@@ -36,8 +36,8 @@ final class BlockPool {
     /**
      * Makes a pool in which all blocks are free and none is cached.
      *
-     * @param evicted told the hash of each cached block at the moment it is taken for something
-     *     else
+     * @param evicted called with the hash of each cached block at the moment it is taken for
+     *     something else
      */
     BlockPool(int blocks, LongConsumer evicted) {
         this.blocks = blocks;

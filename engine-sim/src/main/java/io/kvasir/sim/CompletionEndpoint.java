@@ -273,13 +273,13 @@ final class CompletionEndpoint {
         response.getHeaders().put("x-sim-event-sequence", Long.toString(part.eventSequence));
     }
 
-    /** Waits for news; throws when there will be none or nobody wants it. */
+    /** Waits for news; throws when there will be none or the client has left. */
     private void await(SimRequest part, DisconnectWatcher client) throws EofException {
         part.gate.await(DisconnectWatcher.periodNs());
         if (part.phase == SimRequest.Phase.BROKEN || !loop.alive()) {
             throw new EofException("engine restarted");
         }
-        if (client.gone()) {
+        if (client.disconnected()) {
             throw new EofException("client gone");
         }
     }

@@ -34,8 +34,8 @@ final class DisconnectWatcher {
         return PERIOD_NS;
     }
 
-    /** Looks, but not more often than once in a period. */
-    boolean gone() {
+    /** Checks, but not more often than once in a period. */
+    boolean disconnected() {
         if (!endPoint.isOpen()) {
             return true;
         }

@@ -12,7 +12,7 @@ import java.util.Map;
  * ({@code ?blocks=true} lists what each rank holds). Header {@code X-data-parallel-rank} pins a
  * rank. Every completion says in {@code x-sim-event-sequence} which event message has the last
  * change of the cache before its prefix was looked up, -1 when there was none; a change of the same
- * step goes out behind the look.
+ * step goes out after the look.
  *
  * <p>Token ids need not be in the model's vocabulary. All methods: any thread.
  */

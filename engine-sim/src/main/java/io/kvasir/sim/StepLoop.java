@@ -105,7 +105,7 @@ final class StepLoop implements AutoCloseable {
                 });
     }
 
-    /** Says that nobody waits for a request any more; one that has not ended is aborted. */
+    /** Says that no client waits for a request any more; one that has not ended is aborted. */
     void end(int rank, SimRequest request) {
         loads[rank].decrementAndGet();
         final SimRequest.Phase phase = request.phase;
@@ -128,7 +128,7 @@ final class StepLoop implements AutoCloseable {
         return answer.orTimeout(ANSWER_SECONDS, TimeUnit.SECONDS).join();
     }
 
-    /** False when the loop has ended, so that nobody waits for it. */
+    /** False when the loop has ended, so that no thread waits for it. */
     boolean alive() {
         return thread.isAlive();
     }

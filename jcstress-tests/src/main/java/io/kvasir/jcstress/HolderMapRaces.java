@@ -18,7 +18,7 @@ public class HolderMapRaces {
     private static final int MANY = Race.LIST + 2;
 
     /** Matches of the reader beside the writer; the worst counts. */
-    private static final int LOOKS = 8;
+    private static final int READS = 8;
 
     private HolderMapRaces() {}
 
@@ -48,7 +48,7 @@ public class HolderMapRaces {
             r.r1 = 4;
             r.r2 = 17;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcd");
                 r.r1 = Math.min(r.r1, depth(7));
                 r.r2 = Math.min(r.r2, found(0, 7, 4) + found(8, MANY, 4));
@@ -93,7 +93,7 @@ public class HolderMapRaces {
             r.r1 = 8;
             r.r2 = 7;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcdefgh");
                 r.r1 = Math.min(r.r1, depth(7));
                 r.r2 = Math.min(r.r2, found(0, 7, 8));
@@ -131,7 +131,7 @@ public class HolderMapRaces {
             r.r1 = 4;
             r.r2 = 17;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcd");
                 r.r1 = Math.min(r.r1, depth(7));
                 r.r2 = Math.min(r.r2, found(0, 7, 4) + found(8, MANY, 4));
@@ -172,7 +172,7 @@ public class HolderMapRaces {
             r.r1 = 16;
             r.r2 = 4;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcd");
                 r.r1 = Math.min(r.r1, found(0, LIST, 3));
                 r.r2 = Math.min(r.r2, depth(LIST));
@@ -215,7 +215,7 @@ public class HolderMapRaces {
             r.r1 = 8;
             r.r2 = 1;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcd");
                 r.r1 = Math.min(r.r1, found(0, LIST_AGAIN, 3));
                 r.r2 = Math.min(r.r2, found(LIST_AGAIN, MANY));
@@ -230,7 +230,7 @@ public class HolderMapRaces {
         }
     }
 
-    /** Blocks are stored behind a run that many hold: they are of one slot only. */
+    /** Blocks are stored after a run that many hold: they are of one slot only. */
     @JCStressTest
     @Outcome(id = "(4|8), 0, 18", expect = Expect.ACCEPTABLE, desc = "before or after")
     @State
@@ -252,7 +252,7 @@ public class HolderMapRaces {
             r.r1 = 8;
             r.r2 = 0;
             r.r3 = 18;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcdefgh");
                 r.r1 = Math.min(r.r1, depth(3));
                 r.r2 = Math.max(r.r2, found(0, SLOTS, 5) - found(3, 4, 5));
@@ -294,7 +294,7 @@ public class HolderMapRaces {
             r.r1 = 17;
             r.r2 = 6;
             r.r3 = 4;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcdefgh");
                 r.r1 = Math.min(r.r1, found(0, MANY - 1, 8));
                 r.r2 = Math.min(r.r2, depth(MANY - 1));
@@ -335,7 +335,7 @@ public class HolderMapRaces {
             r.r1 = 0;
             r.r2 = 8;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcdefgh");
                 r.r1 = Math.max(r.r1, depth(7));
                 r.r2 = Math.min(r.r2, depth(8));
@@ -378,7 +378,7 @@ public class HolderMapRaces {
             r.r1 = 0;
             r.r2 = 8;
             r.r3 = 0;
-            for (int i = 0; i < LOOKS; i++) {
+            for (int i = 0; i < READS; i++) {
                 match("abcdefgh");
                 r.r1 = Math.max(r.r1, depth(7));
                 r.r2 = Math.min(r.r2, depth(8));

@@ -69,11 +69,11 @@ class Race {
     /** Lets a slot go of the blocks {@code from..to - 1} of a prompt, the last one first. */
     final void drop(int slot, String prompt, int from, int to) {
         final long[] names = names(slot, prompt);
-        final long[] gone = new long[to - from];
-        for (int i = 0; i < gone.length; i++) {
-            gone[i] = names[to - 1 - i];
+        final long[] removed = new long[to - from];
+        for (int i = 0; i < removed.length; i++) {
+            removed[i] = names[to - 1 - i];
         }
-        if (index.remove(slot, gone, gone.length, CopyRule.LAST_COPY) != 0) {
+        if (index.remove(slot, removed, removed.length, CopyRule.LAST_COPY) != 0) {
             throw new IllegalStateException("unknown names of " + prompt);
         }
     }

@@ -88,7 +88,7 @@ public class RunRaces {
         }
     }
 
-    /** A run is split behind its first half. */
+    /** A run is split after its first half. */
     @JCStressTest
     @Outcome(id = "16, (0|8)", expect = Expect.ACCEPTABLE, desc = "before or after")
     @Outcome(
@@ -396,7 +396,7 @@ public class RunRaces {
         }
     }
 
-    /** Who sees the number of an event sees what the event has changed. */
+    /** A thread that reads the number of an event sees what the event has changed. */
     @JCStressTest
     @Outcome(id = "-1, (0|4)", expect = Expect.ACCEPTABLE, desc = "number not seen")
     @Outcome(id = "7, 4", expect = Expect.ACCEPTABLE, desc = "number and blocks seen")

@@ -178,7 +178,7 @@ public final class NatsExchange extends ViewedExchange {
             return; // closed
         }
         if (!bucket.isSame()) {
-            bucket = null; // somebody has deleted it, and the watch with it
+            bucket = null; // it was deleted, and the watch with it
             open();
         }
         for (PeerRecord record : own.all()) {
@@ -220,7 +220,7 @@ public final class NatsExchange extends ViewedExchange {
         @Override
         public void watch(KeyValueEntry entry) {
             if (!RecordBucket.isPut(entry)) {
-                view.gone(RecordBucket.name(entry.getKey()), SOURCE);
+                view.removed(RecordBucket.name(entry.getKey()), SOURCE);
                 return;
             }
             final PeerRecord record = RecordBucket.decoded(entry);

@@ -93,7 +93,7 @@ final class JavaRounds implements Rounds {
         final long startNs = System.nanoTime();
         for (int i = 0; i < REPEATS; i++) {
             if (calls.notifications() != expected) {
-                throw new IllegalStateException("a notification came that nobody sent");
+                throw new IllegalStateException("a notification came that was never sent");
             }
         }
         return System.nanoTime() - startNs;

@@ -13,8 +13,8 @@ import java.nio.charset.StandardCharsets;
 /**
  * A model's layers, each computed and copied; the computing thread. All layers are one transfer of
  * as many stages. The prefill side pushes: it opens a stage when it has computed the layer, and the
- * peer is told when it has them all. The decode side pulls, and computes a layer when its stage is
- * complete.
+ * peer is notified when it has them all. The decode side pulls, and computes a layer when its stage
+ * is complete.
  */
 final class LayerPipeline {
     private static final byte[] ALL_THERE = "all layers".getBytes(StandardCharsets.US_ASCII);
@@ -28,7 +28,7 @@ final class LayerPipeline {
     private final LayerWork work;
 
     /**
-     * Layers that lie one behind the other at both ends.
+     * Layers that lie one after the other at both ends.
      *
      * @param layerBlocks blocks of each layer
      */

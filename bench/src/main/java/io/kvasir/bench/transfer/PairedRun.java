@@ -99,7 +99,7 @@ final class PairedRun {
         }
     }
 
-    /** Measures so many rounds of each, in turn; who is first changes every time. */
+    /** Measures so many rounds of each, in turn; the first one changes every time. */
     void measure(Rounds.Kind kind, int argument, int rounds) {
         cNs = new double[rounds];
         javaNs = new double[rounds];

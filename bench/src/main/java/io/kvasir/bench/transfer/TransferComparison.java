@@ -20,7 +20,7 @@ import java.util.Map;
  * NIXL's calls and transfers through C and through Java, in turn in one process each. Question
  * answered: what does a call cost that is made from Java, and is a transfer as fast?
  *
- * <p>The peer is another process: it registers memory, and looks for messages every 10 µs and a
+ * <p>The peer is another process: it registers memory, and polls for messages every 10 µs and a
  * little. The loopback library moves nothing between processes; there another agent inside the
  * measured process stands for it, and small transfers show what comes on top of a copy in the
  * cache.

@@ -42,8 +42,8 @@ public final class SimCommand implements Callable<Integer> {
             paramLabel = "N",
             defaultValue = "1",
             description =
-                    "Engines to run. Engine i listens on --port + i, publishes on --events-port +"
-                            + " 2 i dp, replays on the ports behind. Default: ${DEFAULT-VALUE}.")
+                    "Engines to run. Engine i listens on --port + i, publishes on --events-port + 2"
+                            + " i dp, replays on the ports after those. Default: ${DEFAULT-VALUE}.")
     private int count;
 
     @Option(
@@ -209,7 +209,7 @@ public final class SimCommand implements Callable<Integer> {
     }
 
     private SimConfig config(int i) {
-        // every rank takes one event port and one replay port, the latter behind all event ports
+        // every rank takes one event port and one replay port, the latter after all event ports
         final int events = eventsPort > 0 ? eventsPort + 2 * i * dataParallelSize : eventsPort;
         final int replay = eventsPort > 0 ? events + dataParallelSize : eventsPort;
         final SimConfig.Builder builder =

@@ -17,7 +17,7 @@ public final class Shutdown {
         return new Shutdown();
     }
 
-    /** Blocks until the JVM is told to end; returns only when the thread is interrupted. */
+    /** Blocks until the JVM is asked to end; returns only when the thread is interrupted. */
     public int await() throws InterruptedException {
         never.await();
         return ExitCode.OK;

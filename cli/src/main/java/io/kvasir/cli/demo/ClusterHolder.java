@@ -5,7 +5,7 @@ import io.kvasir.router.RoutingMode;
 
 import java.util.concurrent.atomic.AtomicReference;
 
-/** Runs one cluster at a time and closes the one that runs when the JVM is told to end. */
+/** Runs one cluster at a time and closes the one that runs when the JVM is asked to end. */
 public final class ClusterHolder {
     private final AtomicReference<Cluster> running = new AtomicReference<>();
     private final Shutdown shutdown = Shutdown.of(this::close);
@@ -29,7 +29,7 @@ public final class ClusterHolder {
         }
     }
 
-    /** Blocks until the JVM is told to end. */
+    /** Blocks until the JVM is asked to end. */
     public int await() throws InterruptedException {
         return shutdown.await();
     }

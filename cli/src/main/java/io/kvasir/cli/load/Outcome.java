@@ -4,8 +4,8 @@ package io.kvasir.cli.load;
  * What became of one request, as its client saw it.
  *
  * @param error what went wrong in one line, or null when the stream ended as it should
- * @param worker who served it: the gateway's worker name, with {@code /rank} when the rank is not
- *     0; empty when the answer did not say
+ * @param worker name of the server: the gateway's worker name, with {@code /rank} when the rank is
+ *     not 0; empty when the answer did not say
  * @param scheduledNs when the request was due ({@link System#nanoTime()}); latencies count from
  *     here, so waiting in the client counts too
  * @param sentNs when the client sent it

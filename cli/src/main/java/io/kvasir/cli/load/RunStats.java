@@ -161,7 +161,8 @@ public final class RunStats {
      * Closes the books.
      *
      * @param mode name of the run
-     * @param workers workers that could have served; those nobody saw count as idle in the spread
+     * @param workers workers that could have served; those without a request count as idle in the
+     *     spread
      * @param wallNs real time of the run
      */
     public synchronized Result result(String mode, int workers, long wallNs) {

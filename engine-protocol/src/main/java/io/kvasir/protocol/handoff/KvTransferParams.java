@@ -142,7 +142,7 @@ public record KvTransferParams(VerbatimJson json) {
     }
 
     /**
-     * Returns who moves the bytes.
+     * Returns the side that moves the bytes.
      *
      * @return {@code pull} or {@code push} as far as known
      */

@@ -2,7 +2,7 @@ package io.kvasir.protocol.handoff;
 
 import java.io.Serial;
 
-/** Bytes are not the JSON that was asked for. The fault of whoever sent them; not retryable. */
+/** Bytes are not the JSON that was asked for. The fault of the sender; not retryable. */
 public final class MalformedJsonException extends IllegalArgumentException {
     @Serial private static final long serialVersionUID = 1L;
 

@@ -104,7 +104,7 @@ public final class RequestParser {
             throw new JsonParseException(json, "unexpected end of input");
         }
         if (json.nextToken() != null) {
-            throw ApiException.invalid(null, "the body has something behind its JSON object");
+            throw ApiException.invalid(null, "the body has something after its JSON object");
         }
         check();
     }

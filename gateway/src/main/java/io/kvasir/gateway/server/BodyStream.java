@@ -69,7 +69,7 @@ final class BodyStream extends InputStream {
         return count;
     }
 
-    /** A stream behind this one may ask whether the end is reached; until then it is not. */
+    /** A stream after this one may ask whether the end is reached; until then it is not. */
     @Override
     public int available() {
         return chunk != null ? chunk.getByteBuffer().remaining() : ended ? 0 : 1;

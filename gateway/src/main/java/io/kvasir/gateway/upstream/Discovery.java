@@ -45,7 +45,7 @@ public interface Discovery extends AutoCloseable {
      */
     void start(Listener listener);
 
-    /** Looks again, now. */
+    /** Reads the source again, now. */
     void reload();
 
     /** Publishes nothing any more. */

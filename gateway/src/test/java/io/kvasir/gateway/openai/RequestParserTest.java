@@ -164,7 +164,7 @@ class RequestParserTest {
                 "[]                                  |          | must be a JSON object",
                 "{                                   |          | not valid JSON at line 1",
                 "{\"prompt\":\"a\"}}                 |          | not valid JSON",
-                "{\"prompt\":\"a\"}{}                |          | something behind",
+                "{\"prompt\":\"a\"}{}                |          | something after",
                 "{\"prompt\":\"a\",}                 |          | not valid JSON at line 1, column",
                 "{}                                  | prompt   | 'prompt' is missing",
                 "{\"prompt\":null}                   | prompt   | 'prompt' is missing",

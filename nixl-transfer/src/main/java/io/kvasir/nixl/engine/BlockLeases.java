@@ -8,12 +8,12 @@ import java.util.Map;
 
 /**
  * Blocks that are kept for peers that will pull them: until as many consumers as were expected have
- * said that they are done, or until nobody has spoken up for the lease's time. Time is given, on a
- * monotonic clock. One thread.
+ * said that they are done, or until no reader has answered for the lease's time. Time is given, on
+ * a monotonic clock. One thread.
  *
  * <p>A lease that has ended is remembered for one lease time, so that a message that comes late is
- * told from one about a request that never was: the first may mean that a peer has read blocks
- * which were in use for something else already.
+ * distinguished from one about a request that never existed: the first may mean that a peer has
+ * read blocks which were in use for something else already.
  */
 public final class BlockLeases {
     /** What became of a message about a lease. */
@@ -28,7 +28,7 @@ public final class BlockLeases {
         UNKNOWN
     }
 
-    /** Told which blocks are free again, on the thread that calls. */
+    /** Notified of blocks that are free again, on the thread that calls. */
     @FunctionalInterface
     public interface Freed {
         /**
@@ -36,7 +36,7 @@ public final class BlockLeases {
          *
          * @param id the lease's name
          * @param blocks as they were given; not copied
-         * @param expired whether nobody came for them
+         * @param expired whether no reader came for them
          */
         void onFreed(String id, int[] blocks, boolean expired);
     }
@@ -66,10 +66,10 @@ public final class BlockLeases {
     /**
      * Makes an empty table.
      *
-     * @param leaseNs time from the grant to the end when nobody speaks up, above 0
+     * @param leaseNs time from the grant to the end without any sign of a reader, above 0
      * @param extensionNs time from a heartbeat to the end, above 0
      * @param capacity leases at a time, at least 1
-     * @param freed told when blocks are free
+     * @param freed notified when blocks are free
      * @throws IllegalArgumentException naming what is out of range
      */
     public BlockLeases(long leaseNs, long extensionNs, int capacity, Freed freed) {
@@ -210,7 +210,7 @@ public final class BlockLeases {
     }
 
     /**
-     * Leases that ended because nobody came.
+     * Leases that ended without a reader.
      *
      * @return since the start
      */

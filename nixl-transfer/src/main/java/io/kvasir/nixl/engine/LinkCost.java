@@ -3,13 +3,13 @@ package io.kvasir.nixl.engine;
 /**
  * Nanoseconds of a request as {@code a · descriptors + b · bytes}, by least squares that forget:
  * each request weighs {@value #KEPT} of the one after it. Normal equations of two unknowns; where
- * they cannot be told apart (all requests have descriptors of one size), the sum of both is right
+ * they cannot be separated (all requests have descriptors of one size), the sum of both is right
  * all the same. One thread learns, any may ask.
  */
 final class LinkCost {
     private static final double KEPT = 0.98;
 
-    /** Below this share of the product of the diagonal, the two unknowns cannot be told apart. */
+    /** Below this share of the product of the diagonal, the two unknowns cannot be separated. */
     private static final double SINGULAR = 1e-6;
 
     private double countsCounts;

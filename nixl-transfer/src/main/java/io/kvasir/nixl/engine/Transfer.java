@@ -9,14 +9,15 @@ import java.util.Arrays;
  * reusable; from {@link TransferEngine#submit} until its end it belongs to the engine.
  *
  * <p>Stages end in order: {@link #completedStages} counts those whose bytes are all there, so that
- * whoever needs the first layers first can begin while the others still move. A stage may carry a
- * notification, which reaches the peer after the last byte of the stage and of all before it; its
- * last request waits for theirs to end, so where that costs too much only the last stage has one.
+ * a caller that needs the first layers first can begin while the others still move. A stage may
+ * carry a notification, which reaches the peer after the last byte of the stage and of all before
+ * it; its last request waits for theirs to end, so where that costs too much only the last stage
+ * has one.
  *
- * <p>All of a transfer is filled before it is submitted. Whoever has the bytes one stage after the
- * other, such as a prefill that computes layer by layer, makes it {@link #gated} and {@linkplain
- * #openStages opens} a stage when it is computed: one deadline, one end and one failure for all
- * layers, and one notification when the peer has them all.
+ * <p>All of a transfer is filled before it is submitted. A caller that has the bytes one stage
+ * after the other, such as a prefill that computes layer by layer, makes it {@link #gated} and
+ * {@linkplain #openStages opens} a stage when it is computed: one deadline, one end and one failure
+ * for all layers, and one notification when the peer has them all.
  */
 public final class Transfer {
     /** Where it is. */
@@ -48,7 +49,7 @@ public final class Transfer {
 
     /** Which waiting transfer goes first. */
     public enum Priority {
-        /** Somebody waits for a first token. */
+        /** A first token waits for it. */
         HIGH,
         /** The usual. */
         NORMAL,
@@ -56,7 +57,7 @@ public final class Transfer {
         LOW
     }
 
-    /** Told on the engine's thread; must not block or throw. */
+    /** Notified on the engine's thread; must not block or throw. */
     public interface Listener {
         /**
          * A stage is complete.
@@ -77,7 +78,7 @@ public final class Transfer {
     /** Without a deadline. */
     public static final long NEVER = Long.MAX_VALUE;
 
-    private static final Listener NOBODY = transfer -> {};
+    private static final Listener NONE = transfer -> {};
     private static final int FIRST_CAPACITY = 64;
 
     // the request, written by the caller
@@ -125,7 +126,7 @@ public final class Transfer {
         stages = 0;
         priority = Priority.NORMAL;
         deadlineNs = NEVER;
-        listener = NOBODY;
+        listener = NONE;
         openStages = Integer.MAX_VALUE;
         Arrays.fill(notifications, null);
         failure = null;
@@ -224,7 +225,7 @@ public final class Transfer {
     }
 
     /**
-     * Sets who goes first; {@link Priority#NORMAL} at first.
+     * Sets the priority; {@link Priority#NORMAL} at first.
      *
      * @param which its priority
      * @return this
@@ -246,19 +247,19 @@ public final class Transfer {
     }
 
     /**
-     * Sets who is told; nobody at first.
+     * Sets the listener; none at first.
      *
-     * @param who called on the engine's thread
+     * @param next called on the engine's thread
      * @return this
      */
-    public Transfer listener(Listener who) {
-        listener = who;
+    public Transfer listener(Listener next) {
+        listener = next;
         return this;
     }
 
     /**
      * Keeps every stage back until {@link #openStages} lets it go. While it waits for that, it is
-     * in nobody's way: transfers behind it go first. It counts as waiting in the engine's queue.
+     * in no other's way: transfers after it go first. It counts as waiting in the engine's queue.
      *
      * @return this
      */
@@ -270,7 +271,7 @@ public final class Transfer {
     /**
      * Lets the first stages of a {@link #gated} transfer go; one that is not gated goes anyway. The
      * bytes that the calling thread wrote before are those that move. One thread at a time, before
-     * or after the submission; once the transfer has ended it changes nothing, unless somebody
+     * or after the submission; once the transfer has ended it changes nothing, unless the caller
      * fills it again meanwhile.
      *
      * @param count stages from the first one; fewer than before changes nothing
@@ -305,7 +306,7 @@ public final class Transfer {
     }
 
     /**
-     * Stages whose bytes are all there. Any thread; who sees the number sees the bytes.
+     * Stages whose bytes are all there. Any thread; a thread that reads the number sees the bytes.
      *
      * @return 0..number of stages
      */
@@ -376,9 +377,9 @@ public final class Transfer {
     }
 
     void end() {
-        final Listener told = listener; // from here on it is the caller's again
+        final Listener notified = listener; // from here on it is the caller's again
         state = ending;
-        told.onEnd(this);
+        notified.onEnd(this);
     }
 
     /** Hands it back unsubmitted. */

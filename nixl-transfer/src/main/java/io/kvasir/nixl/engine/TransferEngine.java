@@ -69,7 +69,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private AgentRunner runner;
 
     /**
-     * Makes an engine that somebody else runs: call {@link #doWork} over and over from one thread.
+     * Makes an engine that the caller runs: call {@link #doWork} over and over from one thread.
      *
      * @param transport owned from here on
      * @param config limits
@@ -99,7 +99,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param idle what the thread does when there is nothing to do; a transport without a progress
      *     thread needs one that does not sleep long
      * @param notifications receives what peers send, on that thread
-     * @param errors told of what listeners and notification handlers throw
+     * @param errors receives what listeners and notification handlers throw
      * @return running
      */
     public static TransferEngine start(
@@ -131,7 +131,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * Connects to a peer and prepares its memory; forgets the peer if that fails. One link a peer
      * at a time.
      *
-     * @param metadata what the peer's transport told of itself
+     * @param metadata what the peer's transport published of itself
      * @param descriptors of its memory, in the list's order
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
@@ -214,10 +214,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /**
-     * Takes a transfer as {@link #submit} does, for whoever would rather have a future than poll or
-     * listen: it allocates one.
+     * Takes a transfer as {@link #submit} does, for callers that would rather have a future than
+     * poll or listen: it allocates one.
      *
-     * @param transfer filled, with at least one pair; its listener is told too, before the future
+     * @param transfer filled, with at least one pair; its listener is notified too, before the
+     *     future
      * @return ends with the transfer once all bytes are there; exceptionally with a {@link
      *     java.util.concurrent.CancellationException}, a {@link
      *     java.util.concurrent.TimeoutException} (its deadline), a {@link KvTransportException}, or
@@ -340,7 +341,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         };
     }
 
-    /** Looks at every posted request. */
+    /** Polls every posted request. */
     private int poll(long nowNs) {
         if (inFlight.count() > 0) {
             telemetry.busy(nowNs - busySinceNs);
@@ -451,7 +452,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             final Transfer transfer = next(queue, nowNs);
             if (transfer != null) {
                 if (!transfer.stopping && !postNext(transfer)) {
-                    return 0; // what is behind it waits for the same room
+                    return 0; // what is after it waits for the same room
                 }
                 if (transfer.stopping || transfer.isAllPosted()) {
                     queue.removeFirst();

@@ -7,7 +7,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 
-/** The end of a transfer; its listener is told before. */
+/** The end of a transfer; its listener is notified before. */
 final class TransferFuture extends CompletableFuture<Transfer> implements Transfer.Listener {
     private final Transfer.Listener listener;
 

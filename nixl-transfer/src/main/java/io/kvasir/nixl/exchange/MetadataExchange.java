@@ -32,7 +32,7 @@ public interface MetadataExchange extends AutoCloseable {
         GONE
     }
 
-    /** Told of records, in the order of each name. */
+    /** Notified of records, in the order of each name. */
     @FunctionalInterface
     interface Listener {
         /**
@@ -77,7 +77,7 @@ public interface MetadataExchange extends AutoCloseable {
      * Waits for a record.
      *
      * @param name its name
-     * @param patience how long at most; zero only looks
+     * @param patience how long at most; zero only checks
      * @return the newest one known
      * @throws ExchangeException of kind {@code NOT_FOUND}, or {@code UNAVAILABLE} if the calling
      *     thread is interrupted
@@ -88,7 +88,7 @@ public interface MetadataExchange extends AutoCloseable {
      * Tells of a name's records from now on; of one that is known at once, as {@link Change#UP}.
      *
      * @param name its name; null for all
-     * @param listener told
+     * @param listener notified
      * @return ends it
      * @throws ExchangeException of kind {@code CAPACITY} if there are {@value #MAX_RECORDS} already
      */

@@ -14,7 +14,7 @@ import java.util.Objects;
 import java.util.function.Predicate;
 
 /**
- * The records that an exchange knows, and who is told of them: keeps the newest of each name. For
+ * The records that an exchange knows, and the listeners to them: keeps the newest of each name. For
  * implementations of {@link MetadataExchange}. Any thread; one lock.
  */
 public final class PeerDirectory {
@@ -45,7 +45,8 @@ public final class PeerDirectory {
      * MetadataExchange#MAX_RECORDS}, is ignored.
      *
      * @param record what was heard
-     * @param source who said it, compared by {@link Object#equals}; may be the same for all
+     * @param source origin of the record, compared by {@link Object#equals}; may be the same for
+     *     all
      * @param nowNs when
      * @return false if it was ignored
      */
@@ -83,7 +84,7 @@ public final class PeerDirectory {
      * @param name its name; unknown ones are ignored
      * @param source only if the record came from there
      */
-    public synchronized void gone(String name, Object source) {
+    public synchronized void removed(String name, Object source) {
         final Known known = records.get(name);
         if (known != null && known.source.equals(source)) {
             records.remove(name);
@@ -100,7 +101,7 @@ public final class PeerDirectory {
     public synchronized void goneFrom(Object source, Predicate<String> which) {
         final List<String> names =
                 records.keySet().stream().filter(which).toList(); // a copy: the map changes
-        names.forEach(name -> gone(name, source));
+        names.forEach(name -> removed(name, source));
     }
 
     /**
@@ -191,7 +192,7 @@ public final class PeerDirectory {
      * As {@link MetadataExchange#watch}.
      *
      * @param name null for all
-     * @param listener told
+     * @param listener notified
      */
     public synchronized Watch watch(String name, Listener listener) {
         if (registrations.size() >= MetadataExchange.MAX_RECORDS) {

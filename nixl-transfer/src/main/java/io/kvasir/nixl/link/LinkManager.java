@@ -35,12 +35,12 @@ public final class LinkManager implements AutoCloseable {
     private final NanoClock clock;
     private final RandomGenerator random;
     private final List<ManagedLink> links = new CopyOnWriteArrayList<>();
-    private volatile Thread thread; // null if somebody else runs it
+    private volatile Thread thread; // null if the caller runs it
     private volatile boolean closed;
 
     /**
-     * Makes a keeper that somebody else runs: call {@link #doWork} over and over from one thread,
-     * not that of the engine.
+     * Makes a manager that the caller runs: call {@link #doWork} over and over from one thread, not
+     * that of the engine.
      *
      * @param exchange knows the peers' records; stays the caller's
      * @param engine makes links; stays the caller's, and outlives this
@@ -93,7 +93,7 @@ public final class LinkManager implements AutoCloseable {
      *
      * @param peer name of its record
      * @param digest what its record's digest must be; empty accepts all
-     * @param listener told of states
+     * @param listener notified of states
      * @return connecting
      * @throws IllegalArgumentException if a link to it is kept already
      * @throws ExchangeException of kind {@code CAPACITY} if {@code maxLinks} are kept; {@code
@@ -137,7 +137,7 @@ public final class LinkManager implements AutoCloseable {
     }
 
     void wake() {
-        LockSupport.unpark(thread); // null is nobody
+        LockSupport.unpark(thread); // does nothing for null
     }
 
     long nowNs() {
@@ -157,7 +157,7 @@ public final class LinkManager implements AutoCloseable {
     }
 
     /**
-     * Gives all links up. Waits up to 10 s for the engine to let go of them; if somebody else runs
+     * Gives all links up. Waits up to 10 s for the engine to let go of them; if the caller runs
      * this, call {@link #doWork} until it returns 0 instead. Idempotent.
      */
     @Override

@@ -35,7 +35,7 @@ public final class ManagedLink implements AutoCloseable {
         CLOSED
     }
 
-    /** Told on the keeper's thread; must not block or throw. */
+    /** Notified on the manager's thread; must not block or throw. */
     @FunctionalInterface
     public interface Listener {
         /**

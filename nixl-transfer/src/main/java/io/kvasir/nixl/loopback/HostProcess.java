@@ -7,7 +7,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 
-/** Processes of this machine, told from later ones with the same number by when they started. */
+/**
+ * Processes of this machine, distinguished from later ones with the same number by their start
+ * times.
+ */
 final class HostProcess {
     static final long OWN_PID = ProcessHandle.current().pid();
     static final long OWN_START = startMs(ProcessHandle.current());

@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentMap;
 
 /**
  * What the transports of this process have registered. A peer in the same process reaches memory
- * that lies in no file through this, and never through an address that somebody sent.
+ * that lies in no file through this, and never through an address out of a message.
  */
 final class InProcessPeers {
     private static final ConcurrentMap<Long, RegionTable> TABLES = new ConcurrentHashMap<>();

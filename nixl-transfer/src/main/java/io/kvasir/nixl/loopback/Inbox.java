@@ -74,7 +74,7 @@ final class Inbox implements AutoCloseable {
                     == OrderedMemory.getLong(memory, HEAD_OFFSET);
         }
 
-        /** Reads who sends here, if that is not known yet; allocates once for each sender. */
+        /** Reads the sender's id, if that is not known yet; allocates once for each sender. */
         void know() {
             final long owner = OrderedMemory.getLongAcquire(memory, OWNER_OFFSET);
             final long now = OrderedMemory.getLong(memory, SENDER_OFFSET);

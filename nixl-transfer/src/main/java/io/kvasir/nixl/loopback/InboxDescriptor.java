@@ -1,9 +1,9 @@
 package io.kvasir.nixl.loopback;
 
 /**
- * Layout of an inbox file: a page of who it belongs to, then a lane for each sender. A lane has one
+ * Layout of an inbox file: a page that names its owner, then a lane for each sender. A lane has one
  * writer, its sender, and one reader, the owner of the file; so a sender that dies in the middle of
- * a message has published nothing and holds up nobody.
+ * a message has published nothing and blocks no other sender.
  *
  * <pre>
  *   file
@@ -48,7 +48,7 @@ final class InboxDescriptor {
     static final int HEAD_OFFSET = 192;
     static final int DATA_OFFSET = 256;
 
-    /** Nobody sends here. */
+    /** No sender has claimed it. */
     static final int FREE = 0;
 
     /** The sender is connected. */

@@ -52,14 +52,14 @@ final class InboxSender {
         this.receiver = receiver;
         this.capacity = capacity;
         this.tail = OrderedMemory.getLong(lane, TAIL_OFFSET);
-        this.headSeen = tail - capacity; // as if full: the first message looks
+        this.headSeen = tail - capacity; // as if full: the first message checks
     }
 
     /**
      * Maps a peer's inbox and takes a lane of it.
      *
      * @param arena of the mapping
-     * @param sender who sends
+     * @param sender id of the sending end
      * @throws KvTransportException {@code PEER_LOST} if it is closed, {@code BAD_METADATA} if it is
      *     not that peer's, {@code CAPACITY} if all lanes are taken
      */

@@ -12,20 +12,20 @@ import java.util.List;
 import java.util.zip.CRC32C;
 
 /**
- * What a peer needs in order to reach an end. Names no files: they follow from who the end is, so
- * that nobody can be made to map another.
+ * What a peer needs in order to reach an end. Names no files: they follow from the end's id, so
+ * that no process can be made to map another.
  *
  * <pre>
  *   0       8         12       16    24      32         40
  *   +-------+---------+--------+-----+-------+----------+------+--------+---------+---------------+
  *   | magic | version | CRC32C | pid | start | instance | name | folder | regions | region        | ...
  *   +-------+---------+--------+-----+-------+----------+------+--------+---------+---------------+
- *   CRC32C: of all behind it          text: length:16, UTF-8    regions: count:32
+ *   CRC32C: of all after it          text: length:16, UTF-8    regions: count:32
  *   region: name, base:64, length:64, file:32 (-1: none), offset in the file's memory:64
  *   little-endian
  * </pre>
  *
- * @param id who
+ * @param id of the end
  * @param folder where its files lie
  * @param regions what is registered
  */

@@ -173,8 +173,8 @@ final class LoopbackPeer implements AutoCloseable {
     }
 
     /**
-     * Whether it is still there. Reads two shared words; looks for its process when the last look
-     * is long enough ago.
+     * Whether it is still there. Reads two shared words; checks its process when the last check is
+     * long enough ago.
      *
      * @return null, or for people why not; that stays
      */
@@ -189,7 +189,7 @@ final class LoopbackPeer implements AutoCloseable {
         return lost;
     }
 
-    /** Like {@link #lost}, and looks for its process in any case. */
+    /** Like {@link #lost}, and checks its process in any case. */
     String lostNow() {
         if (lost(System.nanoTime()) == null && process != null) {
             lostIfDead();

@@ -191,7 +191,7 @@ public final class LoopbackTransport implements KvTransport {
     }
 
     @SuppressWarnings(
-            "restricted") // memory of the caller, who gives its address and keeps it mapped
+            "restricted") // memory of the caller: its address is given and it stays mapped
     private static MemorySegment hostMemory(long base, long length) {
         return MemorySegment.ofAddress(base).reinterpret(length);
     }

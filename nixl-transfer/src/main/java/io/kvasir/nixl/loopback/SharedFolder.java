@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
 
 /**
  * The folder that processes share memory in. A file's name says whose it is, so that what a killed
- * process has left can be deleted by whoever comes next: {@code kvasir-<pid>-<start>-<instance>},
+ * process has left can be deleted by the next process: {@code kvasir-<pid>-<start>-<instance>},
  * then {@code .inbox} or {@code -<number>.memory}.
  */
 final class SharedFolder {
@@ -91,7 +91,7 @@ final class SharedFolder {
                             + path
                             + " is of user "
                             + owner
-                            + ", who could change what is copied; set another"
+                            + ", which could change what is copied; set another"
                             + " LoopbackConfig.folder");
         }
     }

@@ -121,7 +121,7 @@ final class SharedMemory implements AutoCloseable {
                 && address - segment.address() <= segment.byteSize() - length;
     }
 
-    /** Takes the name away, so that nobody maps it any more. */
+    /** Takes the name away, so that no process maps it any more. */
     void delete() {
         folder.delete(file);
     }

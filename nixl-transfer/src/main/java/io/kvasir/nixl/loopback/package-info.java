@@ -12,7 +12,7 @@
  * </pre>
  *
  * <p>A transport belongs to one thread at a time. What processes share is written with the order
- * that {@code OrderedMemory}'s suffixes name; {@code InboxDescriptor} says who writes what.
+ * that {@code OrderedMemory}'s suffixes name; {@code InboxDescriptor} says which side writes what.
  *
  * <p>Knows {@code transport} and {@code memory}.
  */

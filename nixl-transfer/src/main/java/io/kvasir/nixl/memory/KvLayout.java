@@ -221,7 +221,7 @@ public final class KvLayout {
      * @param site where the pool lies
      * @param group number of the group
      * @param layerFrom first layer
-     * @param layerTo layer behind the last
+     * @param layerTo layer after the last
      * @return layer by layer, keys before values
      * @throws IllegalArgumentException if the base is not a multiple of a page, or no address
      * @throws IndexOutOfBoundsException if there is no such group or layer, or the group's blocks
@@ -259,7 +259,7 @@ public final class KvLayout {
      * @param group number of the group
      * @param blocks numbers of blocks in the group
      * @param layerFrom first layer
-     * @param layerTo layer behind the last
+     * @param layerTo layer after the last
      * @return region by region the blocks in the given order
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist
      */
@@ -278,7 +278,7 @@ public final class KvLayout {
      * @param blocks numbers of blocks in the group
      * @param count how many of them
      * @param layerFrom first layer
-     * @param layerTo layer behind the last
+     * @param layerTo layer after the last
      * @param out receives the indices
      * @return how many there are
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist, or if

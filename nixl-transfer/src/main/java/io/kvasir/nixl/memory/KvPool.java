@@ -33,7 +33,7 @@ public final class KvPool implements AutoCloseable {
     /** Memory of the caller stays when the pool is closed. */
     private static void keep() {}
 
-    /** Bytes before the first page, if the layout fits behind it. */
+    /** Bytes before the first page, if the layout fits after it. */
     private static long skip(KvLayout layout, long address, long length) {
         final long skip = -address & (KvLayout.PAGE - 1);
         if (length - skip < layout.bytes()) {
@@ -99,8 +99,8 @@ public final class KvPool implements AutoCloseable {
 
     /**
      * A pool in memory that the caller knows by its address only, such as an Agrona buffer's {@code
-     * addressOffset} or the address of a Chronicle store's bytes. Needs native access, as whoever
-     * names an address must be right.
+     * addressOffset} or the address of a Chronicle store's bytes. Needs native access, as any code
+     * that names an address must be right.
      *
      * @param layout how its blocks lie
      * @param address where the memory begins
@@ -175,7 +175,7 @@ public final class KvPool implements AutoCloseable {
      *
      * @param group number of the group
      * @param layerFrom first layer
-     * @param layerTo layer behind the last
+     * @param layerTo layer after the last
      * @return layer by layer, keys before values
      * @throws IndexOutOfBoundsException if there are no such layers
      */
@@ -198,7 +198,7 @@ public final class KvPool implements AutoCloseable {
      * @param group number of the group
      * @param blocks numbers of blocks in the group
      * @param layerFrom first layer
-     * @param layerTo layer behind the last
+     * @param layerTo layer after the last
      * @return region by region the blocks in the given order
      * @throws IndexOutOfBoundsException naming the block, layer or group that does not exist
      */

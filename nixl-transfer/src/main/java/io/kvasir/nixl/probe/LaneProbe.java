@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
- * Measures a short transfer in processes of its own, with UCX told to print how it goes about it.
+ * Measures a short transfer in processes of its own, with UCX set to print how it goes about it.
  * Whatever happens to them, the caller lives.
  */
 public final class LaneProbe {

@@ -33,10 +33,10 @@ public record TransferEnd(KvTransport transport, KvPool pool) implements AutoClo
 
     /** How much an end does by itself. */
     public enum Manner {
-        /** A thread of NIXL's own, and a peer that looks for messages every 10 µs and a little. */
+        /** A thread of NIXL's own, and a peer that polls for messages every 10 µs and a little. */
         ATTENTIVE(10_000),
         /**
-         * No thread but its owner's, and a peer that looks once a millisecond: where cores are few,
+         * No thread but its owner's, and a peer that polls once a millisecond: where cores are few,
          * they are left to what is measured.
          */
         QUIET(1_000_000);

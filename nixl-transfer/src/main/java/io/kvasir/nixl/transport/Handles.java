@@ -24,7 +24,7 @@ public final class Handles {
         freeCount = slots;
     }
 
-    /** Adds free slots behind those there are; handles that were given stay good. */
+    /** Adds free slots after those there are; handles that were given stay good. */
     public void grow(int slots) {
         final int before = generations.length;
         generations = Arrays.copyOf(generations, slots);

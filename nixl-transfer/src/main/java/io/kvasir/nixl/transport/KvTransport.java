@@ -16,10 +16,10 @@ import java.util.List;
  * is every call of a closed transport.
  *
  * <p>What makes progress: a transport may copy inside {@link #post}, in the background, or only
- * while its owner polls. So whoever has posted must poll {@link #status} until it is not {@link
- * Progress#RUNNING}, and whoever has registered memory that peers use must poll {@link
- * #notifications}. {@code request}, {@code post}, {@code status}, {@code release} and {@code
- * notifications} without a message allocate nothing once their scratch memory has grown.
+ * while its owner polls. So a thread that has posted must poll {@link #status} until it is not
+ * {@link Progress#RUNNING}, and an owner of memory that peers use must poll {@link #notifications}.
+ * {@code request}, {@code post}, {@code status}, {@code release} and {@code notifications} without
+ * a message allocate nothing once their scratch memory has grown.
  */
 public interface KvTransport extends AutoCloseable {
     /** Longest message of a request or by itself, in bytes. */
@@ -165,7 +165,7 @@ public interface KvTransport extends AutoCloseable {
     Progress post(long request);
 
     /**
-     * Looks how far a posted request is, and moves it on.
+     * Polls a posted request, and moves it on.
      *
      * @param request a posted one; another is {@code INVALID}
      * @return how far it is; {@link Progress#FAILED} stays

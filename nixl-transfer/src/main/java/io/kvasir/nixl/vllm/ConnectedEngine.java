@@ -8,7 +8,7 @@ import java.util.List;
 
 /**
  * An engine that the transport is connected to: the lists that are read, one for each rank that
- * holds heads of the rank here, and the peers that are told what became of their blocks.
+ * holds heads of the rank here, and the peers that are notified of what became of their blocks.
  */
 final class ConnectedEngine {
     /**
@@ -93,9 +93,9 @@ final class ConnectedEngine {
     }
 
     /**
-     * Whether all there is to tell goes with the only read. Otherwise ranks are told when all have
-     * been read: a rank that has been told may free its blocks, and a failed read of another could
-     * not be made good by reading all again.
+     * Whether every notification goes with the only read. Otherwise ranks are notified when all
+     * have been read: a notified rank may free its blocks, and a failed read of another could not
+     * be made good by reading all again.
      */
     boolean isToldByRead() {
         return peers.size() == 1;

@@ -25,7 +25,7 @@ final class NotificationCodec {
             try {
                 return parsePush(message);
             } catch (VllmPeerException e) {
-                return unknown(message); // whoever sent it speaks another version
+                return unknown(message); // the sender speaks another version
             }
         }
         final String text;

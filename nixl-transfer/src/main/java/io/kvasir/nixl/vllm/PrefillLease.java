@@ -268,7 +268,7 @@ public final class PrefillLease {
 
     /**
      * What makes a rank of the server free the blocks, once each rank here that reads it has sent
-     * it: with a read, or alone if nobody will read them.
+     * it: with a read, or alone if no read follows.
      *
      * @return the completion of one consumer
      */

@@ -8,7 +8,7 @@ import java.util.stream.IntStream;
 
 /**
  * Which ranks of an engine hold the heads of a rank here, and in which part of their blocks. As
- * vLLM's own connector decides, so that its ranks can be told how many readers each has. Immutable.
+ * vLLM's own connector decides, so that each rank can be sent its number of readers. Immutable.
  *
  * <pre>
  *   engine of 2 ranks, one rank here       engine of one rank, rank 1 of 2 here
@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  *
  * @param sources what to read, each head once, in the order of heads
  * @param ranks ranks that wait for this rank's notification, those that are not read too
- * @param consumers ranks here that read each of them; it frees blocks when all have told it so
+ * @param consumers ranks here that read each of them; it frees blocks when all have notified it
  */
 record TensorSplit(List<Source> sources, List<Integer> ranks, int consumers) {
     /**

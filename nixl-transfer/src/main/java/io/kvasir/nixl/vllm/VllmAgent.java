@@ -10,7 +10,7 @@ package io.kvasir.nixl.vllm;
  *     exchange blocks
  * @param pipelineRank pipeline parallel rank asked for
  * @param tensorRank tensor parallel rank asked for
- * @param metadata what the rank told
+ * @param metadata what the rank published
  * @param clockOffsetNs nanoseconds that its clock is ahead of {@link System#nanoTime}
  * @param roundTripNs the fastest round trip of the handshake
  * @param unknownKeys keys of its answer that are not known here; above 0 with a newer engine

@@ -18,12 +18,12 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
 /**
- * Asks a vLLM engine's side channel who it is: the first contact with an engine, once in its life.
- * Blocks for a round trip, at worst for all attempts: not for event loops, and not for the thread
- * that owns a transport.
+ * Asks a vLLM engine's side channel for its identity: the first contact with an engine, once in its
+ * life. Blocks for a round trip, at worst for all attempts: not for event loops, and not for the
+ * thread that owns a transport.
  *
  * <p>A vLLM server's listener ends, for good, at a question that it cannot decode or about a rank
- * that it does not have; after that nobody can shake hands with it. So ranks are checked against
+ * that it does not have; after that no handshake with it succeeds. So ranks are checked against
  * what the engine says of itself before it is asked.
  *
  * <p>Immutable; safe for any thread. Each call has a socket of its own.
@@ -209,7 +209,7 @@ public final class VllmHandshake {
     }
 
     /**
-     * ZMQ connects for ever without a word; a plain connection tells at once that nobody is there.
+     * ZMQ connects for ever without a word; a plain connection fails at once where nothing listens.
      */
     private void requireListener(String host, int port) {
         try (Socket probe = new Socket()) {

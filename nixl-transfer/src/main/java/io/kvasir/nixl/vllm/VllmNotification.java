@@ -18,7 +18,7 @@ import java.util.Map;
 public sealed interface VllmNotification {
     /**
      * One of {@code consumers} readers is done; the holder frees the blocks after that many. Sent
-     * without a read it gives blocks back that nobody will fetch.
+     * without a read it frees blocks that no decode will fetch.
      *
      * @param requestId the receiver's name of the request
      * @param consumers how many such messages the holder waits for, at least 1
@@ -78,10 +78,10 @@ public sealed interface VllmNotification {
      * A decode engine asks a prefill engine to push blocks.
      *
      * @param requestId the decode engine's name of the request
-     * @param decode who asks
+     * @param decode the asking end
      * @param blocks the decode engine's blocks per KV cache group
-     * @param prefill who is asked
-     * @param prefillPipelineRanks pipeline parallelism of who is asked
+     * @param prefill the asked end
+     * @param prefillPipelineRanks pipeline parallelism of the asked end
      * @param others fields that are not known here, encoded; kept
      */
     record PushRegistration(

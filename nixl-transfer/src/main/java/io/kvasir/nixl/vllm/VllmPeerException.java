@@ -10,7 +10,7 @@ public final class VllmPeerException extends TransferException {
 
     /** What kind of failure it is. */
     public enum Kind implements TransferException.Kind {
-        /** Nobody accepts connections at the side channel's host and port. */
+        /** Nothing accepts connections at the side channel's host and port. */
         UNREACHABLE(true),
         /** Connected, but no answer came in time. */
         TIMEOUT(true),

@@ -24,7 +24,7 @@ import java.util.Optional;
  *   hold(params, now)                 as soon as a prefill has answered
  *   heartbeat(now)                    every second or so, until all are fetched
  *   pull(...)                         then post and poll each request, pullEnded, release it
- *   release(...)                      instead of pull, if nobody will decode
+ *   release(...)                      instead of pull, if no decode follows
  * </pre>
  *
  * <p>Engine and rank here may share the model between different numbers of ranks: then a pull reads
@@ -66,7 +66,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
         private final PrefillLease lease;
         private int reads; // requests of a pull that have not ended
         private boolean failed; // one of them did: the blocks are not given back
-        private int told; // ranks that know the blocks are not needed any more
+        private int notified; // ranks that know the blocks are not needed any more
 
         private Held(PrefillLease lease) {
             this.lease = lease;
@@ -294,8 +294,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @param endedNs when that was seen
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, or {@code EXPIRED} if it was read
      *     but ended too late for its lease: its bytes must not be used
-     * @throws KvTransportException if all was read, but a rank cannot be told: the bytes are good;
-     *     the lease stays, release it
+     * @throws KvTransportException if all was read, but a rank cannot be notified: the bytes are
+     *     good; the lease stays, release it
      * @throws IllegalArgumentException if it is still running
      * @throws IllegalStateException if no pull of it is under way
      */
@@ -327,12 +327,13 @@ public final class VllmPrefillPeer implements AutoCloseable {
         }
     }
 
-    /** Tells the ranks that do not know yet; a rank that was told counts a second message too. */
+    /** Notifies the remaining ranks; a rank that was notified counts a second message too. */
     private void giveBack(Held held, ConnectedEngine engine) {
-        if (leases.containsKey(held.lease.requestId())) { // else the read's notification told it
-            while (held.told < engine.ranksToTell()) {
-                engine.tell(held.told, held.lease.completion());
-                held.told++;
+        if (leases.containsKey(
+                held.lease.requestId())) { // else the read's notification has done it
+            while (held.notified < engine.ranksToTell()) {
+                engine.tell(held.notified, held.lease.completion());
+                held.notified++;
             }
             leases.remove(held.lease.requestId());
         }

@@ -18,7 +18,7 @@ final class ViewExchange implements MetadataExchange {
 
     @Override
     public void withdraw(String name) {
-        view.gone(name, this);
+        view.removed(name, this);
     }
 
     @Override

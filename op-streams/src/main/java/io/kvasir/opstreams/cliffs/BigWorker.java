@@ -27,7 +27,7 @@ final class BigWorker {
             final int worker = chosen % workers;
             final long[] prompt = prompts[chosen];
             final int middle = 1 + random.nextInt(PROMPT_BLOCKS - 2);
-            final long[] branch = CliffStream.behind(Arrays.copyOf(prompt, middle), out.fresh(1));
+            final long[] branch = CliffStream.append(Arrays.copyOf(prompt, middle), out.fresh(1));
             out.removeNames(worker, out.fresh(1), 0, 1);
             out.storeBehindUnknown(worker, out.fresh(2), 0, 1, 2);
             out.store(worker, branch, 0, middle, middle + 1);

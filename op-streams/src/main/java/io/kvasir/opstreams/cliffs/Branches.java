@@ -34,7 +34,7 @@ final class Branches {
     private static void comeAndGo(CliffStream out, long[] prompt, int distance) throws IOException {
         final Deque<long[]> branches = new ArrayDeque<>();
         for (int at = distance; at < prompt.length; at += distance) {
-            final long[] branch = CliffStream.behind(Arrays.copyOf(prompt, at), out.fresh(1));
+            final long[] branch = CliffStream.append(Arrays.copyOf(prompt, at), out.fresh(1));
             out.store(0, branch, 0, at, at + 1);
             branches.add(branch);
         }

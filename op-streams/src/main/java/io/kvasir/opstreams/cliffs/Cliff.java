@@ -28,7 +28,7 @@ public enum Cliff {
     BLOCK_BY_BLOCK(64, 1, Decoding::write),
     /**
      * One worker with four million blocks in prompts of 20: removals from the middle, branches from
-     * the middle, unknown names, stores behind unknown blocks.
+     * the middle, unknown names, stores after unknown blocks.
      */
     BIG_WORKER(1, 1, BigWorker::write),
     /** A thousand workers take up one system prompt and drop it, again and again. */

@@ -12,10 +12,10 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * Writes what engines announce and a router asks, and follows who holds what, so that each query
- * carries the exact answer. A prompt is an array of local hashes; a block of it is named after the
- * prompt's sequence hashes and a name space: 0 = the sequence hash itself, any other = names of its
- * own. One thread.
+ * Writes what engines announce and a router asks, and follows what each worker holds, so that each
+ * query carries the exact answer. A prompt is an array of local hashes; a block of it is named
+ * after the prompt's sequence hashes and a name space: 0 = the sequence hash itself, any other =
+ * names of its own. One thread.
  */
 final class CliffStream implements AutoCloseable {
     private static final int BLOCK_TOKENS = 16;
@@ -53,8 +53,8 @@ final class CliffStream implements AutoCloseable {
         return random.longs(blocks).toArray();
     }
 
-    /** A prompt that goes on behind another. */
-    static long[] behind(long[] prompt, long[] more) {
+    /** A prompt that goes on after another. */
+    static long[] append(long[] prompt, long[] more) {
         final long[] both = Arrays.copyOf(prompt, prompt.length + more.length);
         System.arraycopy(more, 0, both, prompt.length, more.length);
         return both;
@@ -131,7 +131,7 @@ final class CliffStream implements AutoCloseable {
         }
     }
 
-    /** A worker evicts blocks which stay held under other names, or which nobody ever stored. */
+    /** A worker evicts blocks which stay held under other names, or which no worker ever stored. */
     void removeNames(int worker, long[] names, int from, int to) throws IOException {
         final long[] deepestFirst = new long[to - from];
         for (int i = 0; i < deepestFirst.length; i++) {

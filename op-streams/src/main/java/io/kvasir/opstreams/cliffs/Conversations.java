@@ -7,9 +7,9 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * Engines with caches of 100,000 blocks that evict the oldest, and conversations of 30 blocks
- * behind a system prompt of 20: ten stored at once, twenty one by one; evicted one by one, the
- * deepest first.
+ * Engines with caches of 100,000 blocks that evict the oldest, and conversations of 30 blocks after
+ * a system prompt of 20: ten stored at once, twenty one by one; evicted one by one, the deepest
+ * first.
  */
 final class Conversations {
     private static final int SYSTEM_BLOCKS = 20;
@@ -33,7 +33,7 @@ final class Conversations {
         }
     }
 
-    /** One that was heard of from its start on, or whose first blocks nobody announced. */
+    /** One that was heard of from its start on, or whose first blocks were never announced. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Conversation(long[] prompt, int from, boolean known) {}
 
@@ -44,14 +44,14 @@ final class Conversations {
             out.store(worker, all.system, 0, 0, SYSTEM_BLOCKS);
         }
         for (int turn = 0; turn < Cliff.scaled(TURNS, scale, 3 * workers); turn++) {
-            final long[] prompt = CliffStream.behind(all.system, out.fresh(CONVERSATION));
+            final long[] prompt = CliffStream.append(all.system, out.fresh(CONVERSATION));
             all.take(turn, new Conversation(prompt, SYSTEM_BLOCKS, true));
         }
     }
 
     /**
      * The caches are full and nothing of it was announced, the system prompt neither; every second
-     * conversation is behind it, the others start by themselves.
+     * conversation is after it, the others start by themselves.
      */
     static void lateAttach(CliffStream out, int workers, double scale) throws IOException {
         final Conversations all = new Conversations(out, workers, scale);
@@ -69,7 +69,7 @@ final class Conversations {
     }
 
     private Conversation unknown() {
-        final long[] prompt = CliffStream.behind(system, out.fresh(CONVERSATION));
+        final long[] prompt = CliffStream.append(system, out.fresh(CONVERSATION));
         return new Conversation(prompt, SYSTEM_BLOCKS, false);
     }
 

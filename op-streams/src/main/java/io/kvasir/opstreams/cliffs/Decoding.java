@@ -24,7 +24,7 @@ final class Decoding {
                     shared
                             ? Arrays.copyOf(prompts[i - 1], PROMPT_BLOCKS)
                             : out.fresh(PROMPT_BLOCKS);
-            prompts[i] = CliffStream.behind(prompt, out.fresh(answer));
+            prompts[i] = CliffStream.append(prompt, out.fresh(answer));
         }
         final int longest = PROMPT_BLOCKS + answer;
         for (int block = 0; block < longest; block++) {

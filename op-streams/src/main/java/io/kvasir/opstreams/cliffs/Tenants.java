@@ -6,7 +6,7 @@ import java.util.Deque;
 
 /**
  * Tenants of one worker. The first announces the system prompt and its own conversations; each
- * further one announces the same prompt under its own names, a conversation behind it, and is
+ * further one announces the same prompt under its own names, a conversation after it, and is
  * evicted after 64 others came. Between them the worker stores 30-block prompts of its own.
  */
 final class Tenants {
@@ -31,7 +31,7 @@ final class Tenants {
             if (present.size() == AT_A_TIME) {
                 leave(out, present.poll(), tenant - AT_A_TIME);
             }
-            final long[] prompt = CliffStream.behind(system, out.fresh(CONVERSATION));
+            final long[] prompt = CliffStream.append(system, out.fresh(CONVERSATION));
             out.store(0, prompt, tenant, 0, SYSTEM_BLOCKS);
             out.storeOneByOne(0, prompt, tenant, SYSTEM_BLOCKS, prompt.length);
             present.add(prompt);

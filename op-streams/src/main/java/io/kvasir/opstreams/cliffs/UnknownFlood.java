@@ -2,7 +2,9 @@ package io.kvasir.opstreams.cliffs;
 
 import java.io.IOException;
 
-/** Removals of 1 to 64 names that nobody ever stored, between removals and stores of held ones. */
+/**
+ * Removals of 1 to 64 names that no worker ever stored, between removals and stores of held ones.
+ */
 final class UnknownFlood {
     private static final int PROMPTS = 50_000;
     private static final int PROMPT_BLOCKS = 20;

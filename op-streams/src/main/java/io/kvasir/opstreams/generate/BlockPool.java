@@ -64,7 +64,7 @@ final class BlockPool {
      * Evicts the blocks unused for longest until {@code count} more fit or all that is left is in
      * use.
      *
-     * @param evicted told of each
+     * @param evicted called with each
      * @return whether they fit
      */
     boolean makeRoom(int count, LongConsumer evicted) {

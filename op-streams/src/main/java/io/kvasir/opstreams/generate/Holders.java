@@ -18,7 +18,7 @@ public final class Holders {
     private int free;
     private int used;
 
-    /** Nobody holds anything. */
+    /** No worker holds anything. */
     public Holders(int workers) {
         words = (workers + Long.SIZE - 1) / Long.SIZE;
         alive = new long[words];

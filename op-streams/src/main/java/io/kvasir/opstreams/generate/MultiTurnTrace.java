@@ -9,7 +9,7 @@ import java.util.SplittableRandom;
 
 /**
  * Conversations as a trace: each turn's prompt is the one before, its answer and what the user
- * writes now, behind one of a few system prompts. One hash id stands for one block. Equal options
+ * writes now, after one of a few system prompts. One hash id stands for one block. Equal options
  * give equal requests. One use.
  */
 final class MultiTurnTrace {

@@ -20,7 +20,7 @@ public interface BlockIndex extends AutoCloseable {
             int worker, boolean root, long parent, long[] names, long[] localHashes, int count);
 
     /**
-     * Notes that blocks are gone; unknown names change nothing.
+     * Removes blocks; unknown names change nothing.
      *
      * @param worker number of the worker
      * @param names the worker's names of the blocks, [count]

@@ -13,7 +13,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  * Answers cannot be checked, as they depend on how far the writer is.
  */
 final class ConcurrentReplay {
-    private static final int AHEAD = 64; // prompts that the reader looks ahead of the writer
+    private static final int AHEAD = 64; // prompts that the reader is ahead of the writer
 
     private final ReplayPlan plan;
     private final KvopsStream stream;
@@ -96,7 +96,7 @@ final class ConcurrentReplay {
         void run() {
             final Thread writer = thread("kvops-writer", this::write);
             final Thread reader = thread("kvops-reader", this::read);
-            Threads.joinFully(writer); // the index must outlive both, whoever is in a hurry
+            Threads.joinFully(writer); // the index must outlive both threads, also after an error
             Threads.joinFully(reader);
             if (failure != null) {
                 throw new IllegalStateException("a thread of the replay failed", failure);

@@ -26,7 +26,7 @@ public final class KvopsBench {
      *
      * @param forks processes, at least 1; 0 = one run inside this JVM, for tests and debuggers
      * @param jvmOptions further options of the child JVMs; they come after the bench's own
-     * @param progress told in one line what happens next
+     * @param progress receives one line about what happens next
      * @throws IllegalArgumentException if {@code forks} is negative
      */
     public KvopsBench(int forks, List<String> jvmOptions, Consumer<String> progress) {

@@ -8,7 +8,7 @@ import java.lang.foreign.ValueLayout;
 
 /**
  * View of one record of a {@link KvopsFile} after the other. Checks each record before it shows it,
- * and after the last one that the header told the truth. Owns no memory; one thread at a time.
+ * and after the last one that the header is right. Owns no memory; one thread at a time.
  */
 public final class KvopsCursor {
     private final KvopsFile file;
@@ -93,7 +93,7 @@ public final class KvopsCursor {
 
     private void checkEnd() throws KvopsFormatException {
         if (next != length) {
-            throw file.wrong(next, (length - next) + " bytes behind the last record");
+            throw file.wrong(next, (length - next) + " bytes after the last record");
         }
         final KvopsHeader h = header;
         sum(KvopsDescriptor.QUERIES_OFFSET, "QUERY records", h.queries(), records[1]);

@@ -82,7 +82,7 @@ final class KvopsDescriptor {
 
     private KvopsDescriptor() {}
 
-    /** 64-bit words of payload behind the head of a record of {@code count} blocks. */
+    /** 64-bit words of payload after the head of a record of {@code count} blocks. */
     static long payloadWords(int op, int count) {
         return switch (op) {
             case QUERY, REMOVED -> count;

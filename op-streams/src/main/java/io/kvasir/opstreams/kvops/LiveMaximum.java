@@ -16,7 +16,7 @@ import java.nio.file.Path;
  */
 public record LiveMaximum(long pairs, long blocks, long lastPairs) {
     /**
-     * Finds the maximum by following who holds what.
+     * Finds the maximum by following what each worker holds.
      *
      * @throws KvopsFormatException if the stream is not well-formed
      * @throws IOException if it cannot be read
@@ -42,7 +42,7 @@ public record LiveMaximum(long pairs, long blocks, long lastPairs) {
                 (long) Math.ceil(pairs * room), (long) Math.ceil(blocks * room), lastPairs);
     }
 
-    /** Who holds what, as far as numbers go: 64-bit hashes stand for pairs and blocks. */
+    /** What each worker holds, as far as numbers go: 64-bit hashes stand for pairs and blocks. */
     private static final class HeldRuns {
         private static final long ABSENT = 0x5555_AAAA_0F0F_3C3CL; // no hash in practice
         private static final int INITIAL = 1 << 16;

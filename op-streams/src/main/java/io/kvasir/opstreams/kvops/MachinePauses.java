@@ -4,9 +4,9 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
 /**
- * How often and how long the machine takes a thread that only looks at the clock off its work
- * without taking its core: interrupts and, in a virtual machine, the host. The floor of every
- * latency percentile: no query can be better than one that takes no time.
+ * How often and how long the machine takes a thread that only reads the clock off its work without
+ * taking its core: interrupts and, in a virtual machine, the host. The floor of every latency
+ * percentile: no query can be better than one that takes no time.
  */
 public final class MachinePauses {
     private static final long SHORTEST_NS = TimeUnit.MICROSECONDS.toNanos(1);
@@ -46,7 +46,7 @@ public final class MachinePauses {
     }
 
     /**
-     * Looks at the clock for so long.
+     * Reads the clock for so long.
      *
      * @param usage of the calling thread; pauses in which it lost its core are left out, as queries
      *     are

@@ -125,7 +125,7 @@ class KvopsFileTest {
                 "255 | 128 | 252 | blocks=2147483650",
                 "272 | 9   | 272 | time goes back: 9 us after 10 us",
                 "32  | 5   | 328 | ends inside the head of record 4 of 5",
-                "32  | 3   | 296 | 32 bytes behind the last record",
+                "32  | 3   | 296 | 32 bytes after the last record",
                 "40  | 2   | 40  | the header says 2 QUERY records, there are 1",
                 "72  | 7   | 72  | the header says 7 STORED blocks, there are 2",
                 "88  | 1   | 88  | the header says 1 ROUTED records, there are 0"

@@ -125,7 +125,7 @@ public final class CudaContext implements AutoCloseable {
     }
 
     /**
-     * Returns how much memory of the device nobody uses.
+     * Returns how much memory of the device is free.
      *
      * @return bytes, all processes counted
      * @throws IllegalStateException if this is closed or not current

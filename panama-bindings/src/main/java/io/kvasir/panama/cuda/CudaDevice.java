@@ -156,7 +156,7 @@ public final class CudaDevice {
 
     /**
      * Retains the device's primary context, which all libraries of a process share, and makes it if
-     * nobody has it yet (hundreds of milliseconds, hundreds of megabytes of the device).
+     * it is not active yet (hundreds of milliseconds, hundreds of megabytes of the device).
      *
      * @return the context, owned by the caller; not current on any thread by this call
      * @throws CudaException if the driver fails

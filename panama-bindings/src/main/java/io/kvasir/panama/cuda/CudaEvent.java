@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
  * A mark in a stream: it happens when the work queued before it is done. Safe for any thread that
  * has the context current, see {@link CudaContext}.
  *
- * <p>A transfer of device memory is posted only after the event behind its producer has happened:
- * NIXL does not know streams.
+ * <p>A transfer of device memory is posted only after the event that follows its producer: NIXL
+ * does not know streams.
  */
 public final class CudaEvent extends CudaResource {
     private final long handle;
@@ -26,7 +26,7 @@ public final class CudaEvent extends CudaResource {
     }
 
     /**
-     * Puts the mark behind the stream's work so far; an earlier mark is forgotten.
+     * Puts the mark after the stream's work so far; an earlier mark is forgotten.
      *
      * @param stream of the same context
      * @throws IllegalStateException if the event or the stream is closed

@@ -38,7 +38,7 @@ public final class CudaException extends RuntimeException {
     /**
      * Returns the meaning of {@link #code()}.
      *
-     * @return empty for a number that is not told apart here
+     * @return empty for a number that is not distinguished here
      */
     public Optional<CudaResult> result() {
         return CudaResult.of(code);

@@ -16,7 +16,7 @@ import java.util.Objects;
  * memory is given to the next allocation.
  */
 public final class CudaMemory extends CudaResource {
-    /** Who freed memory belongs to. */
+    /** The owner of memory, which frees it. */
     enum Origin {
         /** Allocated here: freed when closed. */
         OWN,
@@ -148,7 +148,7 @@ public final class CudaMemory extends CudaResource {
     /**
      * Names this memory for other processes on this machine.
      *
-     * @return 64 bytes for {@link CudaContext#openHandle}; the length is to be told beside them
+     * @return 64 bytes for {@link CudaContext#openHandle}; the length is to be sent beside them
      * @throws IllegalStateException if this is closed
      * @throws CudaException if this memory cannot be shared, such as opened memory
      */

@@ -32,7 +32,7 @@ public final class CudaProbe {
     private CudaProbe() {}
 
     /**
-     * Looks for CUDA by the settings of this process.
+     * Searches for CUDA by the settings of this process.
      *
      * @return the devices, or why there are none
      */
@@ -41,7 +41,7 @@ public final class CudaProbe {
     }
 
     /**
-     * Looks for CUDA by the settings given.
+     * Searches for CUDA by the settings given.
      *
      * @param properties value of a system property, null for none
      * @param environment value of an environment variable, null for none

@@ -2,7 +2,7 @@ package io.kvasir.panama.cuda;
 
 import java.util.Optional;
 
-/** Results of the driver that are told apart; {@code CUDA_ERROR_} and the name in C. */
+/** Results of the driver that are distinguished; {@code CUDA_ERROR_} and the name in C. */
 public enum CudaResult {
     /** Done. */
     SUCCESS(0),
@@ -76,7 +76,7 @@ public enum CudaResult {
      * Finds the result of a number returned by the driver.
      *
      * @param code the number
-     * @return the result, or empty for a number that is not told apart here
+     * @return the result, or empty for a number that is not distinguished here
      */
     public static Optional<CudaResult> of(int code) {
         for (CudaResult result : values()) {

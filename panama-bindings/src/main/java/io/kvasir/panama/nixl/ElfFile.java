@@ -9,7 +9,7 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Looks at a shared library before the loader does. The loader maps segments without comparing them
+ * Checks a shared library before the loader does. The loader maps segments without comparing them
  * with the length of the file, so a library that was cut short kills the process with SIGBUS
  * instead of failing to load.
  *

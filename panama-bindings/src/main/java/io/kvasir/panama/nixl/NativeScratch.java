@@ -11,14 +11,14 @@ import java.lang.foreign.ValueLayout;
 final class NativeScratch implements AutoCloseable {
     private static final int FEW = 8; // copied faster one by one than by a call
 
-    private final Arena arena = Arena.ofShared(); // closed by whoever closes the owner
+    private final Arena arena = Arena.ofShared(); // closed with its owner
     private MemorySegment memory;
 
     NativeScratch(long length) {
         memory = arena.allocate(length, Long.BYTES);
     }
 
-    /** Address of at least so many bytes; what stood there before may be gone. */
+    /** Address of at least so many bytes; what stood there before may be overwritten. */
     long reserve(long length) {
         if (memory.byteSize() < length) {
             memory = arena.allocate(Math.max(length, 2 * memory.byteSize()), Long.BYTES);

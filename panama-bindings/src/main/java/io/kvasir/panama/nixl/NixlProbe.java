@@ -28,7 +28,7 @@ import java.util.regex.Pattern;
  * CUDA 13 wheel goes before the CUDA 12 wheel.
  *
  * <p>Loading takes 0.1 to 2 s and lasts for the life of the process: probe at start, never on a
- * request. Before loading, UCX is told through the environment to leave the signals alone that the
+ * request. Before loading, UCX is set through the environment to leave the signals alone that the
  * JVM lives on ({@code UCX_ERROR_SIGNALS}, {@code UCX_DEBUG_SIGNO}); that changes the environment
  * of the process, so no other native thread should be reading it then. Two copies of NIXL in one
  * process would share symbols at random; the second is refused.
@@ -71,7 +71,7 @@ public final class NixlProbe {
     }
 
     /**
-     * Looks for NIXL by the settings of this process.
+     * Searches for NIXL by the settings of this process.
      *
      * @return the loaded library, or why there is none
      */
@@ -80,7 +80,7 @@ public final class NixlProbe {
     }
 
     /**
-     * Looks for NIXL by given settings, for embedders that keep their own.
+     * Searches for NIXL by given settings, for embedders that keep their own.
      *
      * @param properties finds what {@link #LIBRARY_PROPERTY} and {@link #PREFIX_PROPERTY} are set
      *     to; null for unset

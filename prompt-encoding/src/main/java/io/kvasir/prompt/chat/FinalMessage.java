@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Leaves the last message of a chat open, so that the model continues it: a mark is put behind its
+ * Leaves the last message of a chat open, so that the model continues it: a mark is put after its
  * text, and the rendered prompt ends where the mark came out.
  */
 final class FinalMessage {

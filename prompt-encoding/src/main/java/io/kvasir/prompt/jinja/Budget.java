@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 final class Budget {
     private static final ScopedValue<Budget> CURRENT = ScopedValue.newInstance();
 
-    /** Steps between two looks at the thread's interrupted state. */
+    /** Steps between two checks of the thread's interrupted state. */
     private static final int STEPS_PER_CHECK = 4096;
 
     private static final int CHARS_PER_STEP = 64;

@@ -67,8 +67,8 @@ sealed interface Expr {
      * @param positional in order
      * @param names of the keyword arguments
      * @param values of the keyword arguments, same order
-     * @param spread expression behind {@code *}, or null
-     * @param spreadNamed expression behind {@code **}, or null
+     * @param spread expression after {@code *}, or null
+     * @param spreadNamed expression after {@code **}, or null
      */
     record ArgumentList(
             List<Expr> positional,

@@ -562,7 +562,7 @@ final class Filters {
         return total;
     }
 
-    /** Words begin behind white space, hyphens and opening brackets. */
+    /** Words begin after white space, hyphens and opening brackets. */
     private static Object title(Object value) {
         final String text = Text.of(value);
         Budget.current().text(text.length());

@@ -12,7 +12,7 @@ import java.util.Map;
 final class Formats {
     private static final String FLAGS = "-+ #0";
 
-    /** No double has more digits behind its point that are not 0. */
+    /** No double has more digits after its point that are not 0. */
     private static final int MAX_FRACTION_DIGITS = 1074;
 
     private Formats() {}

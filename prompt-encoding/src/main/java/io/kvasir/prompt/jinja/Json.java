@@ -8,7 +8,7 @@ import java.util.Map;
 
 /**
  * Python's {@code json.dumps}, as chat templates get it: by default no escaping of other than
- * control characters, {@code ", "} between items and {@code ": "} behind keys. Every byte counts:
+ * control characters, {@code ", "} between items and {@code ": "} after keys. Every byte counts:
  * the text becomes part of the prompt.
  */
 final class Json {

@@ -369,7 +369,7 @@ final class Lexer {
         at = i + 1;
     }
 
-    /** Reads the escape whose character behind the backslash is at {@code i}; returns its end. */
+    /** Reads the escape whose character after the backslash is at {@code i}; returns its end. */
     private int escape(int i, StringBuilder text) {
         final char c = source.charAt(i);
         switch (c) {

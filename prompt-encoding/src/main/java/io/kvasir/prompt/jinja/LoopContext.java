@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 
-/** The variable {@code loop}: place in the loop, and the items around. Looks at most one ahead. */
+/**
+ * The variable {@code loop}: position in the loop, and the items around. Reads at most one ahead.
+ */
 final class LoopContext {
     private final Object source;
     private final int depth;

@@ -4,7 +4,7 @@ package io.kvasir.prompt.jinja;
 public final class TemplateException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** Who has to do something about it. */
+    /** The side that has to do something about it. */
     public enum Kind {
         /** The template uses something that does not exist or is not implemented. */
         SYNTAX,

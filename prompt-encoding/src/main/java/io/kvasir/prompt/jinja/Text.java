@@ -221,7 +221,7 @@ final class Text {
         return titleCase(text.substring(0, first)) + lower(text.substring(first));
     }
 
-    /** {@code title} as a method: every letter behind something else begins a word. */
+    /** {@code title} as a method: every letter after something else begins a word. */
     static String title(String text) {
         Budget.current().text(text.length());
         Budget.current().steps(text.length());

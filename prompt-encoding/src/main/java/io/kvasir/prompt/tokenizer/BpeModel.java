@@ -13,7 +13,7 @@ final class BpeModel {
     /** Up to this many symbols a scan for the best pair beats a heap. */
     private static final int SCAN_LIMIT = 64;
 
-    /** Merges of one word between two looks at the thread's interrupted state; a power of two. */
+    /** Merges of one word between two checks of the thread's interrupted state; a power of two. */
     private static final int MERGES_PER_CHECK = 1 << 16;
 
     private static final int DEAD = Integer.MAX_VALUE;

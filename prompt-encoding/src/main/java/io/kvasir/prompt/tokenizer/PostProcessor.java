@@ -8,7 +8,7 @@ final class PostProcessor {
     private final int[] before;
     private final int[] after;
 
-    /** Takes ids in front of the text's and behind it; not copied. */
+    /** Takes ids in front of the text's and after it; not copied. */
     PostProcessor(int[] before, int[] after) {
         this.before = before;
         this.after = after;

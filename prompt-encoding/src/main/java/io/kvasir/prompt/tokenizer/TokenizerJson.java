@@ -26,7 +26,7 @@ import java.util.Set;
 final class TokenizerJson {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
-    /** The split of GPT-2, which a ByteLevel pre-tokenizer applies unless told otherwise. */
+    /** The split of GPT-2, which a ByteLevel pre-tokenizer applies unless set otherwise. */
     private static final String GPT2_PATTERN =
             "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 

@@ -38,7 +38,7 @@ final class Utf8Text {
         return out.toString();
     }
 
-    /** Whether a byte may stand at a place behind a lead byte: no overlong forms, no surrogates. */
+    /** Whether a byte may stand at a place after a lead byte: no overlong forms, no surrogates. */
     private static boolean continues(int lead, int place, int b) {
         int low = 0x80;
         int high = 0xBF;

@@ -46,7 +46,7 @@ final class EtcdClient implements AutoCloseable {
     /** Keys at one revision of the store. */
     record Range(long revision, List<Entry> entries) {}
 
-    /** Told of what happens to keys. */
+    /** Notified of changes of keys. */
     interface Events {
         void onPut(Entry entry);
 
@@ -151,7 +151,7 @@ final class EtcdClient implements AutoCloseable {
         return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** The first key behind all that have the prefix. */
+    /** The first key after all that have the prefix. */
     private String rangeEnd() {
         final byte[] end = config.prefix().getBytes(StandardCharsets.UTF_8);
         end[end.length - 1]++; // UTF-8 has no byte 0xff
@@ -197,7 +197,7 @@ final class EtcdClient implements AutoCloseable {
         }
     }
 
-    /** Ends a watch that is running, for instance since nobody answers any more. */
+    /** Ends a watch that is running, for instance since no server answers any more. */
     void stopWatching() {
         final InputStream in = watching;
         if (in != null) {

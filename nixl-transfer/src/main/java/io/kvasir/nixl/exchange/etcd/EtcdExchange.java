@@ -63,7 +63,7 @@ public final class EtcdExchange extends ViewedExchange {
         own.put(record);
     }
 
-    /** Reads, decides and writes what it has read, until nobody has written between. */
+    /** Reads, decides and writes what it has read, until no other write came between. */
     private void store(PeerRecord record) {
         final String key = config.prefix() + record.name();
         for (int i = 0; i < MAX_TRIES; i++) {
@@ -141,7 +141,7 @@ public final class EtcdExchange extends ViewedExchange {
             return;
         }
         if (lease == 0) {
-            client.get(config.prefix()); // only to notice if nobody answers
+            client.get(config.prefix()); // only to notice if no server answers
             return;
         }
         if (client.keepAlive(lease)) {
@@ -181,7 +181,7 @@ public final class EtcdExchange extends ViewedExchange {
 
                     @Override
                     public void onDelete(String key) {
-                        view.gone(name(key), SOURCE);
+                        view.removed(name(key), SOURCE);
                     }
                 };
         while (!closed) {

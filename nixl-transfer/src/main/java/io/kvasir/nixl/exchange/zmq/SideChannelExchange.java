@@ -24,7 +24,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Exchanges records from peer to peer over ZMQ, with no server between: whoever knows where a
+ * Exchanges records from peer to peer over ZMQ, with no server between: an end that knows where a
  * peer's side channel listens asks it each heartbeat for what has changed. A peer that does not
  * answer for {@link SideChannelConfig#silence} is gone with its records until it answers again.
  *
@@ -150,13 +150,13 @@ public final class SideChannelExchange extends ViewedExchange {
     public synchronized void withdraw(String name) {
         if (own.remove(name) != null) {
             changed();
-            view.gone(name, SELF);
+            view.removed(name, SELF);
         }
     }
 
     /**
-     * A record that is superseded is told for a while longer: whoever has not heard of the newer
-     * one yet would take it for gone. Nobody takes it for the newest.
+     * A record that is superseded is sent for a while longer: a peer without the newer one would
+     * take it for removed. No peer takes it for the newest.
      */
     private synchronized void yieldTo(PeerRecord newer, long nowNs) {
         if (own.removeIfOlderThan(newer)) {

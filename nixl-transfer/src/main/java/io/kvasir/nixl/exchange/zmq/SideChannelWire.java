@@ -15,7 +15,7 @@ import java.nio.ByteOrder;
  *   +-------+----------+----------+
  *   | magic | instance | revision |             question: what the asker has last heard; 0, 0: nothing
  *   +-------+----------+----------+-------+
- *   | magic | instance | revision | count |     answer: who answers, how often its records have changed,
+ *   | magic | instance | revision | count |     answer: sender, how often its records have changed,
  *   +-------+----------+----------+-------+     and the number of frames of a record each that follow;
  *   little-endian                               -1: nothing has changed
  * </pre>

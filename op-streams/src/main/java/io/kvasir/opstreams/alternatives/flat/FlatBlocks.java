@@ -65,7 +65,7 @@ final class FlatBlocks implements AutoCloseable {
         final long offset = chains.offset(entry);
         final int odd = memory.getInt(offset + BlockEntryDescriptor.VERSION_OFFSET) | 1;
         memory.putIntOpaque(offset + BlockEntryDescriptor.VERSION_OFFSET, odd);
-        VarHandle.storeStoreFence(); // nobody sees the new hash under the old version
+        VarHandle.storeStoreFence(); // a reader that sees the new hash sees the odd version too
         memory.putLongOpaque(offset + BlockEntryDescriptor.SEQUENCE_HASH_OFFSET, sequenceHash);
         for (int i = 0; i < holderWords; i++) {
             memory.putLongOpaque(holderWord(offset, i), 0);

@@ -118,7 +118,7 @@ public final class FlatIndex implements AutoCloseable {
         }
     }
 
-    /** Lets go of what the names stood for so far; what the plan names may have gone with it. */
+    /** Releases what the names stood for so far, possibly with what the plan names. */
     private void releaseConflicting(int slot, int count) {
         for (int i = 0; i < count; i++) {
             final int member = plan.members[i];
@@ -132,7 +132,7 @@ public final class FlatIndex implements AutoCloseable {
         }
     }
 
-    /** Notes that blocks are gone; unknown names change nothing. */
+    /** Removes blocks; unknown names change nothing. */
     public void remove(int worker, long[] names, int count) {
         for (int i = 0; i < count; i++) {
             final int member = members.find(worker, names[i]);
