@@ -19,13 +19,16 @@ package io.kvasir.core.index;
  * line, and no overflow line is empty.
  */
 final class EngineHashIndexDescriptor {
+    static final int ENTRIES_PER_LINE = 12;
     static final int TAGS_OFFSET = 0;
-    static final int LAST_TAGS_OFFSET = 8;
-    static final int META_OFFSET = 12;
+
+    /** The last four tags, read with the meta word as one long. */
+    static final int LAST_TAGS_OFFSET = TAGS_OFFSET + Long.BYTES;
+
+    static final int META_OFFSET = TAGS_OFFSET + ENTRIES_PER_LINE;
     static final int COUNT_MASK = 0xF;
     static final int LINK_SHIFT = 4;
-    static final int ENTRIES_OFFSET = 16;
-    static final int ENTRIES_PER_LINE = 12;
+    static final int ENTRIES_OFFSET = META_OFFSET + Integer.BYTES;
     static final int LENGTH = ENTRIES_OFFSET + ENTRIES_PER_LINE * Integer.BYTES;
 
     private EngineHashIndexDescriptor() {}

@@ -17,11 +17,11 @@ package io.kvasir.core.index;
  */
 final class EngineHashRecordDescriptor {
     static final int ENGINE_HASH_OFFSET = 0;
-    static final int POSITION_OFFSET = 8;
-    static final int COPIES_OFFSET = 12;
-    static final int NEXT_OFFSET = 16;
-    static final int PREVIOUS_OFFSET = 20;
-    static final int LENGTH = 24;
+    static final int POSITION_OFFSET = ENGINE_HASH_OFFSET + Long.BYTES;
+    static final int COPIES_OFFSET = POSITION_OFFSET + Integer.BYTES;
+    static final int NEXT_OFFSET = COPIES_OFFSET + Integer.BYTES;
+    static final int PREVIOUS_OFFSET = NEXT_OFFSET + Integer.BYTES;
+    static final int LENGTH = PREVIOUS_OFFSET + Integer.BYTES;
 
     private EngineHashRecordDescriptor() {}
 }

@@ -8,7 +8,7 @@ import io.kvasir.core.radix.RadixTree;
  * <pre>
  *   0      4      8     10     12     14     16      20          24             28         32             64
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
- *   |above | run  | low | high | held | free | birth | held bits | above: birth | below    | names 0 … 7  |
+ *   |above | run  | low | high | held |unused| birth | held bits | above: birth | below    | names 0 … 7  |
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
  *   above      number of the slot's held run that this one goes on from + 1, 0 = none; another one has
  *              the number by now unless its birth is the one that stands here
@@ -24,22 +24,23 @@ import io.kvasir.core.radix.RadixTree;
  * </pre>
  */
 final class HeldRunDescriptor {
-    static final int LENGTH = 64;
-    static final int ABOVE_OFFSET = 0;
-    static final int RUN_OFFSET = 4;
-    static final int LOW_OFFSET = 8;
-    static final int HIGH_OFFSET = 10;
-    static final int HELD_OFFSET = 12;
-    static final int BIRTH_OFFSET = 16;
-    static final int BITS_OFFSET = 20;
-    static final int ABOVE_BIRTH_OFFSET = 24;
-    static final int BELOW_OFFSET = 28;
-    static final int NAMES_OFFSET = 32;
-
     /** Names of one block of memory. */
     static final int NAMES_PER_CHUNK = 64;
 
     static final int CHUNKS = RadixTree.MAX_RUN / NAMES_PER_CHUNK;
+
+    static final int ABOVE_OFFSET = 0;
+    static final int RUN_OFFSET = ABOVE_OFFSET + Integer.BYTES;
+    static final int LOW_OFFSET = RUN_OFFSET + Integer.BYTES;
+    static final int HIGH_OFFSET = LOW_OFFSET + Short.BYTES;
+    static final int HELD_OFFSET = HIGH_OFFSET + Short.BYTES;
+    private static final int UNUSED_OFFSET = HELD_OFFSET + Short.BYTES;
+    static final int BIRTH_OFFSET = UNUSED_OFFSET + Short.BYTES;
+    static final int BITS_OFFSET = BIRTH_OFFSET + Integer.BYTES;
+    static final int ABOVE_BIRTH_OFFSET = BITS_OFFSET + Integer.BYTES;
+    static final int BELOW_OFFSET = ABOVE_BIRTH_OFFSET + Integer.BYTES;
+    static final int NAMES_OFFSET = BELOW_OFFSET + Integer.BYTES;
+    static final int LENGTH = NAMES_OFFSET + CHUNKS * Integer.BYTES;
 
     private static final int PLACE_BITS = 9;
     private static final int HELD_RUN_BITS = 22;

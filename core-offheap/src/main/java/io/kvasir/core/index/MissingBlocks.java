@@ -11,19 +11,10 @@ import io.kvasir.core.memory.SharedCells;
  * turned its whole cache over. Written by the writer thread, read by any.
  */
 final class MissingBlocks {
-    private static final int MISSING = 0;
-    private static final int REFUSED = 1;
-    private static final int EVICTED = 2;
-    private static final int REMOVED = 3;
-    private static final int TURNOVER = 4;
-    private static final int CROWDED = 5;
-    private static final int CROWDED_BEFORE = 6;
-    private static final int COLUMNS = 7;
-
     private final SharedCells cells;
 
     MissingBlocks(int slots) {
-        this.cells = new SharedCells((long) slots * COLUMNS * Long.BYTES);
+        this.cells = new SharedCells(MissingBlocksDescriptor.offset(slots));
     }
 
     /**
@@ -33,8 +24,8 @@ final class MissingBlocks {
      * @param held blocks that the slot holds
      */
     void refused(int slot, int blocks, boolean forParent, long held) {
-        add(slot, REFUSED, blocks);
-        add(slot, CROWDED, forParent ? 0 : 1);
+        add(slot, MissingBlocksDescriptor.REFUSED_OFFSET, blocks);
+        add(slot, MissingBlocksDescriptor.CROWDED_OFFSET, forParent ? 0 : 1);
         more(slot, blocks, held);
     }
 
@@ -44,14 +35,15 @@ final class MissingBlocks {
      * @param held blocks that the slot holds without them
      */
     void evicted(int slot, int blocks, long held) {
-        add(slot, EVICTED, blocks);
-        add(slot, CROWDED, 1);
+        add(slot, MissingBlocksDescriptor.EVICTED_OFFSET, blocks);
+        add(slot, MissingBlocksDescriptor.CROWDED_OFFSET, 1);
         more(slot, blocks, held);
     }
 
     private void more(int slot, int blocks, long held) {
-        add(slot, MISSING, blocks);
-        cells.putLongRelease(at(slot, TURNOVER), missing(slot) + held);
+        add(slot, MissingBlocksDescriptor.MISSING_OFFSET, blocks);
+        cells.putLongRelease(
+                at(slot, MissingBlocksDescriptor.TURNOVER_OFFSET), missing(slot) + held);
     }
 
     /**
@@ -67,10 +59,10 @@ final class MissingBlocks {
             return notHeld;
         }
         final int known = (int) Math.min(notHeld, missing);
-        add(slot, MISSING, -known);
-        add(slot, REMOVED, known);
-        add(slot, TURNOVER, -blocks);
-        if (cells.getLong(at(slot, TURNOVER)) <= 0) {
+        add(slot, MissingBlocksDescriptor.MISSING_OFFSET, -known);
+        add(slot, MissingBlocksDescriptor.REMOVED_OFFSET, known);
+        add(slot, MissingBlocksDescriptor.TURNOVER_OFFSET, -blocks);
+        if (cells.getLong(at(slot, MissingBlocksDescriptor.TURNOVER_OFFSET)) <= 0) {
             cleared(slot);
         }
         return notHeld - known;
@@ -78,45 +70,48 @@ final class MissingBlocks {
 
     /** From here on all missing blocks of a slot are stored again. */
     void beginRefill(int slot) {
-        cells.putLongRelease(at(slot, CROWDED_BEFORE), cells.getLong(at(slot, CROWDED)));
+        cells.putLongRelease(
+                at(slot, MissingBlocksDescriptor.CROWDED_BEFORE_OFFSET),
+                cells.getLong(at(slot, MissingBlocksDescriptor.CROWDED_OFFSET)));
     }
 
     /**
      * All missing blocks have been stored again: none is missing if there was room all the time.
      */
     void endRefill(int slot) {
-        if (cells.getLong(at(slot, CROWDED_BEFORE)) == cells.getLong(at(slot, CROWDED))) {
+        if (cells.getLong(at(slot, MissingBlocksDescriptor.CROWDED_BEFORE_OFFSET))
+                == cells.getLong(at(slot, MissingBlocksDescriptor.CROWDED_OFFSET))) {
             cleared(slot);
         }
     }
 
     /** A slot has been cleared: nothing of what comes is missing. */
     void cleared(int slot) {
-        add(slot, MISSING, -missing(slot));
+        add(slot, MissingBlocksDescriptor.MISSING_OFFSET, -missing(slot));
     }
 
     long missing(int slot) {
-        return cells.getLongAcquire(at(slot, MISSING));
+        return cells.getLongAcquire(at(slot, MissingBlocksDescriptor.MISSING_OFFSET));
     }
 
     long refused(int slot) {
-        return cells.getLongAcquire(at(slot, REFUSED));
+        return cells.getLongAcquire(at(slot, MissingBlocksDescriptor.REFUSED_OFFSET));
     }
 
     long evicted(int slot) {
-        return cells.getLongAcquire(at(slot, EVICTED));
+        return cells.getLongAcquire(at(slot, MissingBlocksDescriptor.EVICTED_OFFSET));
     }
 
     long removed(int slot) {
-        return cells.getLongAcquire(at(slot, REMOVED));
+        return cells.getLongAcquire(at(slot, MissingBlocksDescriptor.REMOVED_OFFSET));
     }
 
-    private void add(int slot, int column, long change) {
-        final long at = at(slot, column);
+    private void add(int slot, int field, long change) {
+        final long at = at(slot, field);
         cells.putLongRelease(at, cells.getLong(at) + change); // a gauge: each stands for itself
     }
 
-    private static long at(int slot, int column) {
-        return ((long) slot * COLUMNS + column) * Long.BYTES;
+    private static long at(int slot, int field) {
+        return MissingBlocksDescriptor.offset(slot) + field;
     }
 }

@@ -290,7 +290,7 @@ class RadixMatcher {
         for (int probes = 0; probes <= mask; probes++) {
             final long offset = table + (long) entry * RunDescriptor.TABLE_ENTRY_LENGTH;
             // acquire: the hash of this run was stored before the run was released
-            final int child = memory.getIntAcquire(offset + Long.BYTES);
+            final int child = memory.getIntAcquire(offset + RunDescriptor.ENTRY_RUN_OFFSET);
             final long found = memory.getLongOpaque(offset);
             if (child == NONE) {
                 return NONE;

@@ -89,7 +89,8 @@ final class RunChildren {
         final int level = descend(run, hash);
         final long link = memory.getLong(path[level]);
         return switch (RunDescriptor.childKind(link)) {
-            case RunDescriptor.CHILD_TABLE -> memory.getInt(entry(link, hash, level) + Long.BYTES);
+            case RunDescriptor.CHILD_TABLE ->
+                    memory.getInt(entry(link, hash, level) + RunDescriptor.ENTRY_RUN_OFFSET);
             case RunDescriptor.ONE_CHILD -> firstHash((int) link) == hash ? (int) link : NONE;
             default -> NONE;
         };
@@ -108,7 +109,8 @@ final class RunChildren {
             case RunDescriptor.ONE_CHILD -> found[next++] = (int) link;
             case RunDescriptor.CHILD_TABLE -> {
                 for (int i = 0; i < capacity(RunDescriptor.tableOrder(link)); i++) {
-                    final int child = memory.getInt(entryOffset(link, i) + Long.BYTES);
+                    final int child =
+                            memory.getInt(entryOffset(link, i) + RunDescriptor.ENTRY_RUN_OFFSET);
                     if (child != NONE) {
                         found[next++] = child;
                     }
@@ -249,7 +251,7 @@ final class RunChildren {
         }
         for (int i = 0; i < capacity(RunDescriptor.tableOrder(table)); i++) {
             final long entry = entryOffset(table, i);
-            final int child = memory.getInt(entry + Long.BYTES);
+            final int child = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
             if (child != NONE) {
                 final long hash = memory.getLong(entry);
                 final long at = RunDescriptor.nodeLinkOffset(node, nodeLink(hash, level));
@@ -271,7 +273,7 @@ final class RunChildren {
         Arrays.fill(counts, 0);
         for (int i = 0; i < capacity(RunDescriptor.tableOrder(table)); i++) {
             final long entry = entryOffset(table, i);
-            if (memory.getInt(entry + Long.BYTES) != NONE) {
+            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) != NONE) {
                 counts[nodeLink(memory.getLong(entry), level)]++;
             }
         }
@@ -343,7 +345,7 @@ final class RunChildren {
 
     private int anyChild(long table) {
         for (int i = 0; ; i++) {
-            final int child = memory.getInt(entryOffset(table, i) + Long.BYTES);
+            final int child = memory.getInt(entryOffset(table, i) + RunDescriptor.ENTRY_RUN_OFFSET);
             if (child != NONE) {
                 return child;
             }
@@ -355,12 +357,12 @@ final class RunChildren {
         final int order = RunDescriptor.tableOrder(table);
         final int mask = capacity(order) - 1;
         int hole = home(hash, level, order);
-        while (memory.getInt(entryOffset(table, hole) + Long.BYTES) != child) {
+        while (memory.getInt(entryOffset(table, hole) + RunDescriptor.ENTRY_RUN_OFFSET) != child) {
             hole = (hole + 1) & mask;
         }
         for (int i = (hole + 1) & mask; ; i = (i + 1) & mask) {
             final long entry = entryOffset(table, i);
-            final int other = memory.getInt(entry + Long.BYTES);
+            final int other = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
             if (other == NONE) {
                 break;
             }
@@ -369,12 +371,13 @@ final class RunChildren {
                 memory.putLongOpaque(entryOffset(table, hole), otherHash);
                 // the run (release) after its hash: findInTable acquires the run first; the old
                 // run with the new hash leads to one that does not match, an undercount
-                memory.putIntRelease(entryOffset(table, hole) + Long.BYTES, other);
+                memory.putIntRelease(
+                        entryOffset(table, hole) + RunDescriptor.ENTRY_RUN_OFFSET, other);
                 moved++;
                 hole = i;
             }
         }
-        memory.putIntOpaque(entryOffset(table, hole) + Long.BYTES, NONE);
+        memory.putIntOpaque(entryOffset(table, hole) + RunDescriptor.ENTRY_RUN_OFFSET, NONE);
     }
 
     // -- links, nodes and tables ------------------------------------------------------------
@@ -406,7 +409,7 @@ final class RunChildren {
         }
         final long table = RunDescriptor.childTable(line, order);
         for (int i = 0; i < capacity(order); i++) {
-            memory.putInt(entryOffset(table, i) + Long.BYTES, NONE);
+            memory.putInt(entryOffset(table, i) + RunDescriptor.ENTRY_RUN_OFFSET, NONE);
         }
         return table;
     }
@@ -420,7 +423,7 @@ final class RunChildren {
         } else if (link != 0) {
             for (int i = 0; i < capacity(RunDescriptor.tableOrder(link)); i++) {
                 final long entry = entryOffset(link, i);
-                final int child = memory.getInt(entry + Long.BYTES);
+                final int child = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
                 if (child != NONE) {
                     put(table, memory.getLong(entry), child, level);
                     moved++;
@@ -433,7 +436,7 @@ final class RunChildren {
         final long entry = entry(table, hash, level);
         memory.putLongOpaque(entry, hash);
         // the run (release) after its hash: findInTable acquires the run, then reads the hash
-        memory.putIntRelease(entry + Long.BYTES, child);
+        memory.putIntRelease(entry + RunDescriptor.ENTRY_RUN_OFFSET, child);
     }
 
     /** Entry with that hash, or the empty one where it belongs. */
@@ -442,7 +445,8 @@ final class RunChildren {
         final int mask = capacity(order) - 1;
         for (int i = home(hash, level, order); ; i = (i + 1) & mask) {
             final long entry = entryOffset(table, i);
-            if (memory.getInt(entry + Long.BYTES) == NONE || memory.getLong(entry) == hash) {
+            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) == NONE
+                    || memory.getLong(entry) == hash) {
                 return entry;
             }
         }

@@ -12,7 +12,7 @@ import io.kvasir.core.memory.BuddyArena;
  *   +---------+---------+---------+---------+---------+--------+------+------+------+--------+
  *   80      84      88        92         96       100      104        108    112   120       128
  *   +-------+-------+---------+----------+--------+--------+----------+------+-----+---------+
- *   | depth | child | next    | previous | unheld | counts | headless | free | end | run of  |
+ *   | depth | child | next    | previous | unheld | counts | headless |unused| end | run of  |
  *   |       | count | segment | segment  |        |        |          |      |     | an end  |
  *   +-------+-------+---------+----------+--------+--------+----------+------+-----+---------+
  *   version   [ structure:32 | pages:32 ]   structure: path or length cut; pages: a page given back
@@ -22,7 +22,7 @@ import io.kvasir.core.memory.BuddyArena;
  *             table:32 ]; [ 3:8 | 0:24 | line of a node:32 ]
  *   holders    [ line of the page, 0 = in the header:32 | 1 = page is a map:1 | count:31 ]
  *   holder     [ worker slot:16 | leading blocks of this run:16 | tag of the owner:32 ]
- *   counts    line of one int per place of the array: slots that hold the block; 0 = not counted
+ *   counts    line of one int per offset of the array: slots that hold the block; 0 = not counted
  *   end       [ how often it was given up:32 | number:32 ] where the children of the run are
  *   run of an end   run that has the end of this header's number
  *   headless  of a first segment: 1 = a slot may hold other segments of the array and not this one
@@ -32,7 +32,7 @@ import io.kvasir.core.memory.BuddyArena;
  * </pre>
  *
  * <p>The holders of a run that few slots hold are a list in the header or on a page. Where many do,
- * the page is a map with a place for every slot, in groups of 64:
+ * the page is a map with an entry for every slot, in groups of 64:
  *
  * <pre>
  *    0      8         16     24                   16 g              272 g                    400 g
@@ -52,31 +52,35 @@ import io.kvasir.core.memory.BuddyArena;
  * that stay headers, so the words above can be read at any time.
  */
 final class RunDescriptor {
-    static final int HEADER_LENGTH = 128;
     static final int VERSION_OFFSET = 0;
-    static final int PARENT_OFFSET = 8;
-    static final int EXTENT_OFFSET = 16;
-    static final int CHILDREN_OFFSET = 24;
-    static final int HOLDERS_OFFSET = 32;
-    static final int INLINE_HOLDERS_OFFSET = 40;
+    static final int PARENT_OFFSET = VERSION_OFFSET + Long.BYTES;
+    static final int EXTENT_OFFSET = PARENT_OFFSET + Long.BYTES;
+    static final int CHILDREN_OFFSET = EXTENT_OFFSET + Long.BYTES;
+    static final int HOLDERS_OFFSET = CHILDREN_OFFSET + Long.BYTES;
+    static final int INLINE_HOLDERS_OFFSET = HOLDERS_OFFSET + Long.BYTES;
     static final int INLINE_HOLDERS = 5;
-    static final int DEPTH_OFFSET = 80;
-    static final int CHILD_COUNT_OFFSET = 84;
-    static final int NEXT_SEGMENT_OFFSET = 88;
-    static final int PREVIOUS_SEGMENT_OFFSET = 92;
-    static final int UNHELD_OFFSET = 96;
-    static final int HOLDER_COUNTS_OFFSET = 100;
-    static final int HEADLESS_OFFSET = 104;
-    static final int END_OFFSET = 112;
-    static final int END_RUN_OFFSET = 120;
+    static final int DEPTH_OFFSET = INLINE_HOLDERS_OFFSET + INLINE_HOLDERS * Long.BYTES;
+    static final int CHILD_COUNT_OFFSET = DEPTH_OFFSET + Integer.BYTES;
+    static final int NEXT_SEGMENT_OFFSET = CHILD_COUNT_OFFSET + Integer.BYTES;
+    static final int PREVIOUS_SEGMENT_OFFSET = NEXT_SEGMENT_OFFSET + Integer.BYTES;
+    static final int UNHELD_OFFSET = PREVIOUS_SEGMENT_OFFSET + Integer.BYTES;
+    static final int HOLDER_COUNTS_OFFSET = UNHELD_OFFSET + Integer.BYTES;
+    static final int HEADLESS_OFFSET = HOLDER_COUNTS_OFFSET + Integer.BYTES;
+    private static final int UNUSED_OFFSET = HEADLESS_OFFSET + Integer.BYTES;
+    static final int END_OFFSET = UNUSED_OFFSET + Integer.BYTES;
+    static final int END_RUN_OFFSET = END_OFFSET + Long.BYTES;
+    static final int HEADER_LENGTH = END_RUN_OFFSET + Long.BYTES;
 
     static final int HOLDER_MAP = 1 << 31;
     static final int MAP_GROUP_SLOTS = Long.SIZE;
-    static final int MAP_GROUP_LENGTH = 2 * Long.BYTES;
-    static final int PARTIAL_OFFSET = 8;
+    static final int FULL_OFFSET = 0;
+    static final int PARTIAL_OFFSET = FULL_OFFSET + Long.BYTES;
+    static final int MAP_GROUP_LENGTH = PARTIAL_OFFSET + Long.BYTES;
 
     static final int MAX_RUN = 512;
-    static final int TABLE_ENTRY_LENGTH = 16;
+    static final int ENTRY_HASH_OFFSET = 0;
+    static final int ENTRY_RUN_OFFSET = ENTRY_HASH_OFFSET + Long.BYTES;
+    static final int TABLE_ENTRY_LENGTH = ENTRY_RUN_OFFSET + Long.BYTES;
     static final int TABLE_ENTRIES_PER_LINE = 4;
     static final int ONE_CHILD = 1;
     static final int CHILD_TABLE = 2;

@@ -17,6 +17,14 @@ class DescriptorsTest {
 
     @Test
     void aHeldRunIsOneLine() {
+        assertEquals(4, HeldRunDescriptor.RUN_OFFSET);
+        assertEquals(8, HeldRunDescriptor.LOW_OFFSET);
+        assertEquals(10, HeldRunDescriptor.HIGH_OFFSET);
+        assertEquals(12, HeldRunDescriptor.HELD_OFFSET);
+        assertEquals(16, HeldRunDescriptor.BIRTH_OFFSET);
+        assertEquals(20, HeldRunDescriptor.BITS_OFFSET);
+        assertEquals(24, HeldRunDescriptor.ABOVE_BIRTH_OFFSET);
+        assertEquals(28, HeldRunDescriptor.BELOW_OFFSET);
         assertEquals(32, HeldRunDescriptor.chunkOffset(0));
         assertEquals(60, HeldRunDescriptor.chunkOffset(7));
         assertEquals(64, HeldRunDescriptor.LENGTH);
@@ -34,11 +42,22 @@ class DescriptorsTest {
 
     @Test
     void aLineOfTheEngineHashIndexIsALineOfTheArena() {
+        assertEquals(8, EngineHashIndexDescriptor.LAST_TAGS_OFFSET);
         assertEquals(8, EngineHashIndexDescriptor.tagOffset(8));
         assertEquals(12, EngineHashIndexDescriptor.META_OFFSET);
         assertEquals(16, EngineHashIndexDescriptor.entryOffset(0));
         assertEquals(60, EngineHashIndexDescriptor.entryOffset(11));
         assertEquals(64, EngineHashIndexDescriptor.LENGTH);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 0, 48", "1, 56, 104", "3, 168, 216"})
+    void missingBlocksOfASlotAreSevenWords(int slot, long offset, long last) {
+        assertEquals(offset, MissingBlocksDescriptor.offset(slot));
+        assertEquals(
+                last,
+                MissingBlocksDescriptor.offset(slot)
+                        + MissingBlocksDescriptor.CROWDED_BEFORE_OFFSET);
     }
 
     @ParameterizedTest

@@ -29,6 +29,29 @@ class RunDescriptorTest {
         assertEquals(32, RunDescriptor.HOLDERS_OFFSET);
         assertEquals(40, RunDescriptor.INLINE_HOLDERS_OFFSET);
         assertEquals(80, RunDescriptor.DEPTH_OFFSET);
+        assertEquals(84, RunDescriptor.CHILD_COUNT_OFFSET);
+        assertEquals(88, RunDescriptor.NEXT_SEGMENT_OFFSET);
+        assertEquals(92, RunDescriptor.PREVIOUS_SEGMENT_OFFSET);
+        assertEquals(96, RunDescriptor.UNHELD_OFFSET);
+        assertEquals(100, RunDescriptor.HOLDER_COUNTS_OFFSET);
+        assertEquals(104, RunDescriptor.HEADLESS_OFFSET);
+        assertEquals(112, RunDescriptor.END_OFFSET);
+        assertEquals(120, RunDescriptor.END_RUN_OFFSET);
         assertEquals(384, RunDescriptor.headerOffset(3));
+    }
+
+    @Test
+    void aMapHasBitsThenTagsThenPrefixLengths() {
+        assertEquals(8, RunDescriptor.PARTIAL_OFFSET);
+        assertEquals(32, RunDescriptor.mapTags(2));
+        assertEquals(544, RunDescriptor.mapLeadings(2));
+        assertEquals(800, RunDescriptor.mapLength(2));
+    }
+
+    @Test
+    void anEntryOfATableIsHashThenRun() {
+        assertEquals(8, RunDescriptor.ENTRY_RUN_OFFSET);
+        assertEquals(16, RunDescriptor.TABLE_ENTRY_LENGTH);
+        assertEquals(128, RunDescriptor.NODE_LENGTH);
     }
 }
