@@ -127,15 +127,30 @@ public class SlotBenchmark {
             final int slot = (int) (request / GROUP % workers);
             board.addProvisional(slot, 0, 0);
             final long[] prompt = hashes[(int) (request % REQUESTS)];
-            final int added = table.add(request, slot, prompt, BLOCKS, 0, 0);
+            final int added =
+                    table.book(
+                            number(request),
+                            slot,
+                            prompt,
+                            BLOCKS,
+                            0,
+                            0,
+                            0,
+                            ActiveRequests.NO_DEADLINE);
             if (added < 0) {
                 throw new IllegalStateException("request " + request + " was refused: " + added);
             }
             return added;
         }
 
+        /** Entries are used in turn, so each ends before its next request. */
+        private long number(long request) {
+            final int entries = table.config().maxRequests();
+            return (request / entries + 1) << Integer.SIZE | request % entries;
+        }
+
         void end(long request) {
-            if (!table.free(request)) {
+            if (!table.free(number(request))) {
                 throw new IllegalStateException("request " + request + " was not running");
             }
         }

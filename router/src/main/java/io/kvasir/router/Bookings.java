@@ -78,7 +78,7 @@ final class Bookings {
     private RouteException refused() {
         parts.checkOpen();
         final int open = pipeline.openBookings();
-        final int most = parts.active.config().maxRequests();
+        final int most = pipeline.maxRequests();
         return new RouteException(
                 RouteException.Kind.OVERLOADED,
                 open >= most

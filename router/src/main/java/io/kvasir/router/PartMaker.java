@@ -30,7 +30,7 @@ class PartMaker {
         return new ActiveRequests(
                 new ActiveRequestsConfig(
                         board.slots(),
-                        config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
+                        bookings(config).entries(),
                         index.config().maxBlocks(),
                         config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
                 board,
@@ -50,12 +50,12 @@ class PartMaker {
             ActiveRequests active,
             PredictedPrefixes predictedOrNull,
             ErrorHandler errors) {
-        return new BookingPipeline(
-                BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
-                        .withWaitMode(config.get(RouterSettings.BOOKING_WAIT)),
-                active,
-                predictedOrNull,
-                errors);
+        return new BookingPipeline(bookings(config), active, predictedOrNull, errors);
+    }
+
+    private static BookingPipelineConfig bookings(RouterConfig config) {
+        return BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
+                .withWaitMode(config.get(RouterSettings.BOOKING_WAIT));
     }
 
     /** Starts the thread that ticks. */

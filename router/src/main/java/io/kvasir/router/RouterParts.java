@@ -126,8 +126,8 @@ final class RouterParts implements AutoCloseable {
                 new RouterStatus.Usage(
                         "active-requests",
                         RouterSettings.MAX_ACTIVE_REQUESTS,
-                        active.activeRequests(),
-                        active.config().maxRequests()));
+                        bookingPipeline.openBookings(),
+                        bookingPipeline.maxRequests()));
     }
 
     /** Stops the writers, and gives the memory back once no caller is inside. */

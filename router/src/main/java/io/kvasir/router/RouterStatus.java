@@ -56,7 +56,8 @@ public record RouterStatus(
      * @param unknownRemovals removals of blocks that the index did not know
      * @param eventRingFull event messages, because the event ring was full
      * @param bookingRingFull steps of requests, because the booking ring was full
-     * @param bookingsFull bookings, because the table of running requests was full
+     * @param bookingsFull bookings, because their entry in the table of running requests was taken:
+     *     a defect
      */
     public record Refusals(
             long indexFull,

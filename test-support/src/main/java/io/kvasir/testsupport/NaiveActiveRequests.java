@@ -16,11 +16,8 @@ import java.util.stream.Stream;
  * answer is computed anew. Slow and single-threaded.
  */
 public final class NaiveActiveRequests {
-    /** Answer of {@link #add}: a request of that id is running. */
-    public static final int DUPLICATE = -1;
-
-    /** Answer of {@link #add}: too many requests are running. */
-    public static final int FULL = -2;
+    /** Answer of {@link #add}: a request is running whose number has the same index. */
+    public static final int TAKEN = -1;
 
     /** Deadlines count in ticks of so many bits of a nanosecond. */
     private static final int TICK_BITS = 20;
@@ -49,7 +46,6 @@ public final class NaiveActiveRequests {
         }
     }
 
-    private final int maxRequests;
     private final long maxActiveBlocks;
     private final int maxBlocksPerRequest;
     private final Map<Long, Request> requests = new LinkedHashMap<>();
@@ -59,36 +55,28 @@ public final class NaiveActiveRequests {
     /**
      * Makes an empty table.
      *
-     * @param maxRequests running requests that fit
      * @param maxActiveBlocks followed prompt blocks that fit, counted once per slot; a request
      *     whose blocks do not fit has all of them as its own
      * @param maxBlocksPerRequest leading prompt blocks that are followed; others are the request's
      */
-    public NaiveActiveRequests(int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
-        this.maxRequests = maxRequests;
+    public NaiveActiveRequests(long maxActiveBlocks, int maxBlocksPerRequest) {
         this.maxActiveBlocks = maxActiveBlocks;
         this.maxBlocksPerRequest = maxBlocksPerRequest;
-    }
-
-    /** Adds a request without a deadline. */
-    public int add(long requestId, int slot, long[] localHashes, long prefillTokens) {
-        return add(requestId, slot, localHashes, prefillTokens, 0);
     }
 
     /**
      * Adds a request.
      *
-     * @param requestId its name
+     * @param number its number: [generation:32 | index:32]
      * @param slot worker slot
      * @param localHashes its prompt
      * @param prefillTokens tokens to prefill
      * @param deadlineNs when it ends of itself, 0 = never
      * @return blocks that the slot uses in addition, or a negative refusal
      */
-    public int add(
-            long requestId, int slot, long[] localHashes, long prefillTokens, long deadlineNs) {
-        if (requests.containsKey(requestId)) {
-            return DUPLICATE;
+    public int add(long number, int slot, long[] localHashes, long prefillTokens, long deadlineNs) {
+        if (requests.keySet().stream().anyMatch(running -> running.intValue() == (int) number)) {
+            return TAKEN;
         }
         final int followed = Math.min(localHashes.length, maxBlocksPerRequest);
         final Request request =
@@ -101,34 +89,30 @@ public final class NaiveActiveRequests {
                                 ? Long.MAX_VALUE
                                 : Math.max(deadlineNs >> TICK_BITS, tickReached));
         final long before = activeBlocks(slot);
-        requests.put(requestId, request);
-        if (requests.size() > maxRequests) {
-            requests.remove(requestId);
-            return FULL;
-        }
+        requests.put(number, request);
         if (followedBlocks() > maxActiveBlocks) {
-            takePath(requestId);
+            takePath(number);
         }
         return (int) (activeBlocks(slot) - before);
     }
 
     /** Lets all blocks of a running request be its own; whether it had others. */
-    public boolean takePath(long requestId) {
-        final Request request = requests.get(requestId);
+    public boolean takePath(long number) {
+        final Request request = requests.get(number);
         final int followed = request.followed.size();
         request.ownBlocks += followed;
         request.followed = List.of();
         return followed > 0;
     }
 
-    /** Ends the requests whose deadline's tick is over; returns their names. */
+    /** Ends the requests whose deadline's tick is over; returns their numbers. */
     public Set<Long> expire(long nowNs) {
         tickReached = Math.max(tickReached, nowNs >> TICK_BITS);
         final Set<Long> due = new TreeSet<>();
         requests.forEach(
-                (id, r) -> {
+                (number, r) -> {
                     if (r.lastTick < tickReached) {
-                        due.add(id);
+                        due.add(number);
                     }
                 });
         requests.keySet().removeAll(due);
@@ -136,8 +120,8 @@ public final class NaiveActiveRequests {
     }
 
     /** Ends a request's prefill; whether it was being prefilled. */
-    public boolean prefillComplete(long requestId) {
-        final Request request = requests.get(requestId);
+    public boolean prefillComplete(long number) {
+        final Request request = requests.get(number);
         if (request == null || !request.prefilling) {
             return false;
         }
@@ -146,18 +130,18 @@ public final class NaiveActiveRequests {
         return true;
     }
 
-    /** Adds an output block; whether the request is running. */
-    public boolean outputBlock(long requestId) {
-        final Request request = requests.get(requestId);
+    /** Adds output blocks; whether the request is running. */
+    public boolean outputBlocks(long number, int blocks) {
+        final Request request = requests.get(number);
         if (request != null) {
-            request.ownBlocks++;
+            request.ownBlocks += blocks;
         }
         return request != null;
     }
 
     /** Ends a request; whether it was running. */
-    public boolean free(long requestId) {
-        return requests.remove(requestId) != null;
+    public boolean free(long number) {
+        return requests.remove(number) != null;
     }
 
     /** Ends all requests of a slot; returns how many. */

@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.core.memory.SlotLists.NONE;
 
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
@@ -15,34 +15,31 @@ import java.util.function.LongConsumer;
  * booked. Corrects the {@link LoadBoard} from what callers guessed to what is.
  *
  * <p>A prompt block is counted once per worker slot however many of its requests share it; output
- * blocks and prompt blocks behind {@link ActiveRequestsConfig#maxBlocksPerRequest} are a request's
+ * blocks and prompt blocks after {@link ActiveRequestsConfig#maxBlocksPerRequest} are a request's
  * own. A booking costs by the runs of blocks that its prompt shares with others and by its new
  * blocks. A prompt that does not fit beside the running ones is booked without a path: all its
  * blocks count as the request's own until it ends, so that load is never lost.
  *
- * <p>A request is named by the caller's id, or by the handle that {@link #book} gives: a handle
- * needs no search and never stands for a later request, so a late or repeated step does nothing. A
- * request may have a deadline, at which {@link #expire} ends it.
+ * <p>A request is named by the caller's number {@code [generation:32 | index:32]}. The index is
+ * that of the request's entry, so one request at a time runs under an index, and none is searched
+ * for; the generation tells it from the others that have had the entry, so a late or repeated step
+ * of one of them does nothing. A request may have a deadline, at which {@link #expire} ends it.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. All other methods are for any
  * thread, never wait and allocate nothing. Memory is taken once, off-heap; a booking is refused
- * only while {@link ActiveRequestsConfig#maxRequests} are running. Time comes from the caller, from
- * one clock.
+ * only while another request runs under its index. Time comes from the caller, from one clock.
  *
  * <p>After {@link #close}, {@link #matchActive} and the writer's methods throw {@link
  * io.kvasir.core.memory.ClosedException}; counters keep their last values.
  */
 public final class ActiveRequests implements AutoCloseable {
-    /** Answer of {@link #add}: a request of that id is running. */
-    public static final int DUPLICATE = -1;
-
-    /** Answer of {@link #add}: {@link ActiveRequestsConfig#maxRequests} are running. */
-    public static final int FULL = -2;
+    /** Answer of {@link #book}: another request, or this one, runs under the index. */
+    public static final int TAKEN = -1;
 
     /** Deadline of a request that has none. */
     public static final long NO_DEADLINE = 0;
 
-    /** Handle of no request. */
+    /** Number of no request. */
     public static final long NO_REQUEST = 0;
 
     private final ActiveRequestsConfig config;
@@ -52,11 +49,9 @@ public final class ActiveRequests implements AutoCloseable {
     private final LoadLedger booked;
     private final RequestTable requests;
     private final RefCountedPrefixes active;
-    private final WriterCounter duplicates = new WriterCounter();
     private final WriterCounter refusals = new WriterCounter();
     private final WriterCounter pathless = new WriterCounter();
     private final WriterCounter expired = new WriterCounter();
-    private int lastAdded;
     private int nextReconciled;
 
     /**
@@ -107,64 +102,6 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
-     * Books a request without a deadline, as {@link #book} does. Writer thread.
-     *
-     * @return blocks that the slot uses in addition, 0 or more; or {@link #DUPLICATE}, {@link
-     *     #FULL}
-     */
-    public int add(
-            long requestId,
-            int slot,
-            long[] localHashes,
-            int count,
-            long prefillTokens,
-            int provisionalBlocks) {
-        final long handle =
-                book(
-                        requestId,
-                        slot,
-                        localHashes,
-                        count,
-                        prefillTokens,
-                        provisionalBlocks,
-                        NO_DEADLINE);
-        return handle < 0 ? (int) handle : lastAdded;
-    }
-
-    /**
-     * Books a request whose prompt blocks are all known; see {@link #book(long, int, long[], int,
-     * int, long, int, long)}.
-     *
-     * @param requestId the caller's number of the request, unique while it runs
-     * @param slot worker slot
-     * @param localHashes local hash of prompt block {@code i} at index {@code i}; [count], not kept
-     * @param count full blocks of the prompt
-     * @param prefillTokens tokens that the worker has to prefill
-     * @param provisionalBlocks blocks that the caller has added to the cell
-     * @param deadlineNs when {@link #expire} ends the request; {@link #NO_DEADLINE} = never
-     * @return the request's handle, positive; or {@link #DUPLICATE}, {@link #FULL}
-     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
-     */
-    public long book(
-            long requestId,
-            int slot,
-            long[] localHashes,
-            int count,
-            long prefillTokens,
-            int provisionalBlocks,
-            long deadlineNs) {
-        return book(
-                requestId,
-                slot,
-                localHashes,
-                count,
-                0,
-                prefillTokens,
-                provisionalBlocks,
-                deadlineNs);
-    }
-
-    /**
      * Books a request. Writer thread. All or nothing; but a prompt whose blocks do not fit beside
      * the running ones is booked without a path, and counts all of them as its own.
      *
@@ -172,19 +109,21 @@ public final class ActiveRequests implements AutoCloseable {
      * request to the slot's cell, with {@link LoadBoard#addProvisional} where {@link #reconcile} is
      * used. A booking corrects the blocks by the difference; a refusal takes all three back.
      *
-     * @param requestId the caller's number of the request, unique while it runs
+     * @param number the request's number, not {@link #NO_REQUEST}
      * @param slot worker slot
      * @param localHashes local hash of prompt block {@code i} at index {@code i}; [count], not kept
      * @param count leading blocks of the prompt with a known hash
-     * @param unknownBlocks blocks of the prompt behind them, which count as the request's own
+     * @param unknownBlocks blocks of the prompt after them, which count as the request's own
      * @param prefillTokens tokens that the worker has to prefill
      * @param provisionalBlocks blocks that the caller has added to the cell
      * @param deadlineNs when {@link #expire} ends the request; {@link #NO_DEADLINE} = never
-     * @return the request's handle, positive; or {@link #DUPLICATE}, {@link #FULL}
-     * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
+     * @return blocks that the slot uses in addition, 0 or more; or {@link #TAKEN}
+     * @throws IndexOutOfBoundsException if the slot, {@code count} or the index in the number is
+     *     out of range
+     * @throws IllegalArgumentException if the number is {@link #NO_REQUEST}
      */
-    public long book(
-            long requestId,
+    public int book(
+            long number,
             int slot,
             long[] localHashes,
             int count,
@@ -195,7 +134,7 @@ public final class ActiveRequests implements AutoCloseable {
         final int lane = writer.enter();
         try {
             return bookInside(
-                    requestId,
+                    number,
                     slot,
                     localHashes,
                     count,
@@ -208,8 +147,8 @@ public final class ActiveRequests implements AutoCloseable {
         }
     }
 
-    private long bookInside(
-            long requestId,
+    private int bookInside(
+            long number,
             int slot,
             long[] localHashes,
             int count,
@@ -219,15 +158,14 @@ public final class ActiveRequests implements AutoCloseable {
             long deadlineNs) {
         Objects.checkIndex(slot, config.maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
-        if (requests.find(requestId) != NONE) {
-            duplicates.add(1);
-            booked.refuse(slot, prefillTokens, provisionalBlocks);
-            return DUPLICATE;
+        Objects.checkIndex((int) number, config.maxRequests());
+        if (number == NO_REQUEST) {
+            throw new IllegalArgumentException("number=0 names no request");
         }
-        if (requests.free() == 0) {
+        if (!requests.isFree(number)) {
             refusals.add(1);
             booked.refuse(slot, prefillTokens, provisionalBlocks);
-            return FULL;
+            return TAKEN;
         }
         int followed = Math.min(count, config.maxBlocksPerRequest());
         int used = active.enter(slot, localHashes, followed);
@@ -239,11 +177,11 @@ public final class ActiveRequests implements AutoCloseable {
             used = active.enter(slot, localHashes, followed);
         }
         final int ownBlocks = count - followed + unknownBlocks;
-        final int request = requests.insert(requestId, slot, prefillTokens, deadlineNs);
+        final int request = requests.insert(number, slot, prefillTokens, deadlineNs);
         requests.path(request, active.endArray(), active.endPlace(), ownBlocks);
-        lastAdded = used + ownBlocks;
-        booked.book(slot, prefillTokens, lastAdded, provisionalBlocks);
-        return requests.handle(request);
+        final int added = used + ownBlocks;
+        booked.book(slot, prefillTokens, added, provisionalBlocks);
+        return added;
     }
 
     /**
@@ -292,39 +230,14 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
-     * Handle of a running request. Writer thread.
-     *
-     * @return {@link #NO_REQUEST} when none of that id is running
-     */
-    public long handle(long requestId) {
-        final int lane = writer.enter();
-        try {
-            final int request = requests.find(requestId);
-            return request == NONE ? NO_REQUEST : requests.handle(request);
-        } finally {
-            writer.exit(lane);
-        }
-    }
-
-    /**
-     * Notes that a request generates: its prefill tokens leave the load. Writer thread.
+     * Records that a request generates: its prefill tokens leave the load. Writer thread.
      *
      * @return whether it was being prefilled; false too when it is not running
      */
-    public boolean prefillComplete(long requestId) {
+    public boolean prefillComplete(long number) {
         final int lane = writer.enter();
         try {
-            return startDecode(requests.find(requestId));
-        } finally {
-            writer.exit(lane);
-        }
-    }
-
-    /** The same as {@link #prefillComplete}, of the request that a handle stands for. */
-    public boolean prefillCompleteAt(long handle) {
-        final int lane = writer.enter();
-        try {
-            return startDecode(requests.at(handle));
+            return startDecode(requests.find(number));
         } finally {
             writer.exit(lane);
         }
@@ -343,30 +256,15 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
-     * Notes that a request's generated tokens fill one more block. Writer thread.
-     *
-     * @return whether the request is running
-     */
-    public boolean outputBlock(long requestId) {
-        final int lane = writer.enter();
-        try {
-            return addOutputBlocks(requests.find(requestId), 1);
-        } finally {
-            writer.exit(lane);
-        }
-    }
-
-    /**
-     * Notes that generated tokens fill more blocks, of the request that a handle stands for. Writer
-     * thread.
+     * Records that a request's generated tokens fill more blocks. Writer thread.
      *
      * @param blocks further blocks; 0 changes nothing
      * @return whether the request is running
      */
-    public boolean outputBlocksAt(long handle, int blocks) {
+    public boolean outputBlocks(long number, int blocks) {
         final int lane = writer.enter();
         try {
-            return addOutputBlocks(requests.at(handle), blocks);
+            return addOutputBlocks(requests.find(number), blocks);
         } finally {
             writer.exit(lane);
         }
@@ -388,20 +286,10 @@ public final class ActiveRequests implements AutoCloseable {
      *
      * @return whether it was running
      */
-    public boolean free(long requestId) {
+    public boolean free(long number) {
         final int lane = writer.enter();
         try {
-            return endIfRunning(requests.find(requestId));
-        } finally {
-            writer.exit(lane);
-        }
-    }
-
-    /** The same as {@link #free}, of the request that a handle stands for. */
-    public boolean freeAt(long handle) {
-        final int lane = writer.enter();
-        try {
-            return endIfRunning(requests.at(handle));
+            return endIfRunning(requests.find(number));
         } finally {
             writer.exit(lane);
         }
@@ -422,13 +310,13 @@ public final class ActiveRequests implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public int workerGone(int slot) {
-        return workerGone(slot, requestId -> {});
+        return workerGone(slot, number -> {});
     }
 
     /**
      * Ends all requests of a slot. Writer thread.
      *
-     * @param ended told the id of each request ended
+     * @param ended takes the number of each request ended
      * @return how many there were
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
@@ -438,10 +326,10 @@ public final class ActiveRequests implements AutoCloseable {
             Objects.checkIndex(slot, config.maxWorkerSlots());
             int count = 0;
             for (int r = requests.firstOf(slot); r != NONE; r = requests.firstOf(slot)) {
-                final long requestId = requests.requestId(r);
+                final long number = requests.number(r);
                 end(r);
                 count++;
-                ended.accept(requestId);
+                ended.accept(number);
             }
             return count;
         } finally {
@@ -454,7 +342,7 @@ public final class ActiveRequests implements AutoCloseable {
      * by the requests ended.
      *
      * @param nowNs time by the clock of the deadlines; an earlier one than before ends nothing
-     * @param ended told the id of each request ended
+     * @param ended takes the number of each request ended
      * @return how many there were
      */
     public int expire(long nowNs, LongConsumer ended) {
@@ -462,11 +350,11 @@ public final class ActiveRequests implements AutoCloseable {
         try {
             int count = 0;
             for (int r = requests.due(nowNs); r != NONE; r = requests.due(nowNs)) {
-                final long requestId = requests.requestId(r);
+                final long number = requests.number(r);
                 end(r);
                 expired.add(1);
                 count++;
-                ended.accept(requestId);
+                ended.accept(number);
             }
             return count;
         } finally {
@@ -476,7 +364,7 @@ public final class ActiveRequests implements AutoCloseable {
 
     private void end(int request) {
         final int slot = requests.slot(request);
-        final int blocks = active.leave(slot, requests.array(request), requests.place(request));
+        final int blocks = active.leave(slot, requests.array(request), requests.pathEnd(request));
         booked.endRequest(
                 slot, requests.prefillTokens(request), blocks + requests.ownBlocks(request));
         requests.remove(request);
@@ -575,14 +463,7 @@ public final class ActiveRequests implements AutoCloseable {
         return active.used();
     }
 
-    /** Bookings refused because their id was running; any thread. */
-    public long duplicates() {
-        return duplicates.get();
-    }
-
-    /**
-     * Bookings refused because {@link ActiveRequestsConfig#maxRequests} were running; any thread.
-     */
+    /** Bookings refused because another request ran under their index; any thread. */
     public long refusals() {
         return refusals.get();
     }
@@ -636,8 +517,8 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
-     * Closes the gate, and with it all structures that share it: the memory is given back when
-     * nobody is inside any more. Any thread, at any time; a second call does nothing.
+     * Closes the gate, and with it all structures that share it: the memory is given back when no
+     * caller is inside any more. Any thread, at any time; a second call does nothing.
      */
     @Override
     public void close() {

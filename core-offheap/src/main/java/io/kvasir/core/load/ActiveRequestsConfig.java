@@ -1,6 +1,5 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.radix.RadixTree;
 
 /**
@@ -13,10 +12,10 @@ import io.kvasir.core.radix.RadixTree;
  * is when {@code maxActiveBlocks} are in use.
  *
  * @param maxWorkerSlots worker slots, 1..65536
- * @param maxRequests running requests
+ * @param maxRequests running requests, 1..2^30; the index in a request's number is below it
  * @param maxActiveBlocks prompt blocks in use, counted once per worker slot, 1..2^30
- * @param maxBlocksPerRequest leading blocks of a prompt that are followed one by one; those behind
- *     count as the request's own, shared with nobody
+ * @param maxBlocksPerRequest leading blocks of a prompt that are followed one by one; those after
+ *     them count as the request's own, shared with no other
  * @param budgetBytes off-heap bytes for prompts, at least {@value #MIN_BUDGET}
  */
 public record ActiveRequestsConfig(
@@ -25,6 +24,7 @@ public record ActiveRequestsConfig(
         long maxActiveBlocks,
         int maxBlocksPerRequest,
         long budgetBytes) {
+    private static final long MAX_ENTRIES = 1 << 30;
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 10;
     private static final long BYTES_PER_REQUEST = 1024;
@@ -37,8 +37,8 @@ public record ActiveRequestsConfig(
      */
     public ActiveRequestsConfig {
         check("maxWorkerSlots", maxWorkerSlots, 1, RadixTree.MAX_WORKER_SLOTS);
-        check("maxRequests", maxRequests, 1, ChainedHashEntries.MAX_ENTRIES);
-        check("maxActiveBlocks", maxActiveBlocks, 1, ChainedHashEntries.MAX_ENTRIES);
+        check("maxRequests", maxRequests, 1, MAX_ENTRIES);
+        check("maxActiveBlocks", maxActiveBlocks, 1, MAX_ENTRIES);
         check("maxBlocksPerRequest", maxBlocksPerRequest, 1, Integer.MAX_VALUE);
         check("budgetBytes", budgetBytes, MIN_BUDGET, Long.MAX_VALUE);
     }

@@ -1,8 +1,7 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.core.memory.SlotLists.NONE;
 
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -29,27 +28,30 @@ final class DeadlineWheel implements AutoCloseable {
     private static final int WHEEL_BITS = 6;
     private static final int WHEEL_MASK = (1 << WHEEL_BITS) - 1;
 
-    private final ChainedHashEntries entries;
     private final OffHeap memory;
     private final OffHeap heads;
     private final long[] occupied = new long[WHEELS];
     private long reached;
 
-    DeadlineWheel(ChainedHashEntries entries) {
-        this.entries = entries;
-        this.memory = entries.memory();
+    /**
+     * @param memory of the requests, which the wheel threads its lists through; not closed by it
+     */
+    DeadlineWheel(OffHeap memory) {
+        this.memory = memory;
         this.heads = OffHeap.allocate((long) (WHEELS << WHEEL_BITS) * Integer.BYTES);
     }
 
     /** Adds a request that is not in the wheel. */
     void add(int entry, long deadlineNs) {
-        memory.putLong(entries.offset(entry) + RequestDescriptor.DEADLINE_OFFSET, deadlineNs);
+        memory.putLong(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.DEADLINE_OFFSET,
+                deadlineNs);
         hang(entry, deadlineNs);
     }
 
     /** Takes a request out, if it is in. */
     void remove(int entry) {
-        final long offset = entries.offset(entry);
+        final long offset = RequestDescriptor.entryOffset(entry);
         final int bucket = memory.getShort(offset + RequestDescriptor.TIMER_OFFSET) - 1;
         if (bucket < 0) {
             return;
@@ -58,10 +60,14 @@ final class DeadlineWheel implements AutoCloseable {
         final int next = memory.getInt(offset + RequestDescriptor.TIMER_NEXT_OFFSET);
         final int previous = memory.getInt(offset + RequestDescriptor.TIMER_PREVIOUS_OFFSET);
         if (next != NONE) {
-            memory.putInt(entries.offset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET, previous);
+            memory.putInt(
+                    RequestDescriptor.entryOffset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET,
+                    previous);
         }
         if (previous != NONE) {
-            memory.putInt(entries.offset(previous) + RequestDescriptor.TIMER_NEXT_OFFSET, next);
+            memory.putInt(
+                    RequestDescriptor.entryOffset(previous) + RequestDescriptor.TIMER_NEXT_OFFSET,
+                    next);
             return;
         }
         head(bucket, next);
@@ -71,7 +77,8 @@ final class DeadlineWheel implements AutoCloseable {
      * Finds a request whose deadline's tick is over; it stays in. Times before one asked for
      * earlier count as that one.
      *
-     * @return the request, or {@link ChainedHashEntries#NONE} when there is none (any more)
+     * @return the request, or {@link io.kvasir.core.memory.SlotLists#NONE} when none is due (any
+     *     more)
      */
     int due(long nowNs) {
         final long now = tick(nowNs);
@@ -124,13 +131,15 @@ final class DeadlineWheel implements AutoCloseable {
                         / WHEEL_BITS;
         final int bucket =
                 wheel << WHEEL_BITS | ((int) (tick >>> (wheel * WHEEL_BITS)) & WHEEL_MASK);
-        final long offset = entries.offset(entry);
+        final long offset = RequestDescriptor.entryOffset(entry);
         final int next = first(bucket);
         memory.putShort(offset + RequestDescriptor.TIMER_OFFSET, (short) (bucket + 1));
         memory.putInt(offset + RequestDescriptor.TIMER_NEXT_OFFSET, next);
         memory.putInt(offset + RequestDescriptor.TIMER_PREVIOUS_OFFSET, NONE);
         if (next != NONE) {
-            memory.putInt(entries.offset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET, entry);
+            memory.putInt(
+                    RequestDescriptor.entryOffset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET,
+                    entry);
         }
         head(bucket, entry);
     }
@@ -147,11 +156,13 @@ final class DeadlineWheel implements AutoCloseable {
     }
 
     private int next(int entry) {
-        return memory.getInt(entries.offset(entry) + RequestDescriptor.TIMER_NEXT_OFFSET);
+        return memory.getInt(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.TIMER_NEXT_OFFSET);
     }
 
     private long deadline(int entry) {
-        return memory.getLong(entries.offset(entry) + RequestDescriptor.DEADLINE_OFFSET);
+        return memory.getLong(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.DEADLINE_OFFSET);
     }
 
     private static long tick(long timeNs) {

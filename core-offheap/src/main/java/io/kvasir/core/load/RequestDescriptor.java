@@ -1,72 +1,75 @@
 package io.kvasir.core.load;
 
-import io.kvasir.core.memory.ChainedHashEntries;
-
 /**
- * Layout of one running request of a {@link RequestTable}: one cache line.
+ * Layout of one running request of a {@link RequestTable}: one cache line, by the index in the
+ * request's number. The line before the first index is not used, so that 0 names no entry.
  *
  * <pre>
- *   0        4        8                16               24               32
- *   +--------+--------+----------------+----------------+----------------+
- *   | next   | slot   | request id     | prefill tokens | deadline       |
- *   +--------+--------+----------------+----------------+----------------+
- *   32       36       40    42    44         48     52     56     60     64
- *   +--------+--------+-----+-----+----------+------+------+------+------+
- *   | array  | own    |place|timer| gener-   |slot's|slot's|timer |timer |
- *   |        | blocks |     |     | ation    | next |before| next |before|
- *   +--------+--------+-----+-----+----------+------+------+------+------+
+ *   0                8                16               24       28       32
+ *   +----------------+----------------+----------------+--------+--------+
+ *   | number         | prefill tokens | deadline       | slot   | array  |
+ *   +----------------+----------------+----------------+--------+--------+
+ *   32       36     38     40     44     48     52     56               64
+ *   +--------+------+------+------+------+------+------+----------------+
+ *   | own    |offset|timer |slot's|slot's|timer |timer | spare          |
+ *   | blocks |      |      | next |before| next |before|                |
+ *   +--------+------+------+------+------+------+------+----------------+
+ *   number          [generation:32 | index:32], 0 = the entry is free
  *   prefill tokens  Long.MIN_VALUE = none any more: the request generates
- *   array, place    end of the path: first segment of the array that has the last prompt block
- *                   followed, and its place there. The root = no block followed
+ *   array, offset   end of the path: first segment of the array that has the last prompt block
+ *                   followed, and its offset there. The root = no block followed
  *   timer           1 + bucket of the deadline wheel, 0 = no deadline
- *   generation      +1 when the entry is handed out, +1 when it is given back: odd = running
  * </pre>
  */
-public final class RequestDescriptor {
-    /** Worker slot. */
-    public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
-
-    /** The caller's number of the request. */
-    public static final int REQUEST_ID_OFFSET = SLOT_OFFSET + Integer.BYTES;
+final class RequestDescriptor {
+    /** The request's number; 0 while the entry is free. */
+    static final int NUMBER_OFFSET = 0;
 
     /** Tokens still counted as to be prefilled. */
-    public static final int PREFILL_TOKENS_OFFSET = REQUEST_ID_OFFSET + Long.BYTES;
+    static final int PREFILL_TOKENS_OFFSET = NUMBER_OFFSET + Long.BYTES;
 
     /** Time in ns when the request ends of itself. */
-    public static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
+    static final int DEADLINE_OFFSET = PREFILL_TOKENS_OFFSET + Long.BYTES;
+
+    /** Worker slot. */
+    static final int SLOT_OFFSET = DEADLINE_OFFSET + Long.BYTES;
 
     /** First segment of the array in which the path ends. */
-    public static final int ARRAY_OFFSET = DEADLINE_OFFSET + Long.BYTES;
+    static final int ARRAY_OFFSET = SLOT_OFFSET + Integer.BYTES;
 
     /** Blocks that no other request can share: output and prompt blocks not followed. */
-    public static final int OWN_BLOCKS_OFFSET = ARRAY_OFFSET + Integer.BYTES;
+    static final int OWN_BLOCKS_OFFSET = ARRAY_OFFSET + Integer.BYTES;
 
-    /** Place in the array of the last block of the path. */
-    public static final int PLACE_OFFSET = OWN_BLOCKS_OFFSET + Integer.BYTES;
+    /** Offset in the array of the last block of the path. */
+    static final int PATH_END_OFFSET = OWN_BLOCKS_OFFSET + Integer.BYTES;
 
     /** Where the request is in the deadline wheel. */
-    public static final int TIMER_OFFSET = PLACE_OFFSET + Short.BYTES;
-
-    /** How often the entry was handed out and given back. */
-    public static final int GENERATION_OFFSET = TIMER_OFFSET + Short.BYTES;
+    static final int TIMER_OFFSET = PATH_END_OFFSET + Short.BYTES;
 
     /** Next request of the slot. */
-    public static final int SLOT_NEXT_OFFSET = GENERATION_OFFSET + Integer.BYTES;
+    static final int SLOT_NEXT_OFFSET = TIMER_OFFSET + Short.BYTES;
 
     /** Request of the slot before this one. */
-    public static final int SLOT_PREVIOUS_OFFSET = SLOT_NEXT_OFFSET + Integer.BYTES;
+    static final int SLOT_PREVIOUS_OFFSET = SLOT_NEXT_OFFSET + Integer.BYTES;
 
     /** Next request of the wheel's bucket. */
-    public static final int TIMER_NEXT_OFFSET = SLOT_PREVIOUS_OFFSET + Integer.BYTES;
+    static final int TIMER_NEXT_OFFSET = SLOT_PREVIOUS_OFFSET + Integer.BYTES;
 
     /** Request of the wheel's bucket before this one. */
-    public static final int TIMER_PREVIOUS_OFFSET = TIMER_NEXT_OFFSET + Integer.BYTES;
+    static final int TIMER_PREVIOUS_OFFSET = TIMER_NEXT_OFFSET + Integer.BYTES;
+
+    private static final int SPARE_OFFSET = TIMER_PREVIOUS_OFFSET + Integer.BYTES;
 
     /** Bytes of a request. */
-    public static final int ENTRY_LENGTH = TIMER_PREVIOUS_OFFSET + Integer.BYTES;
+    static final int ENTRY_LENGTH = SPARE_OFFSET + Long.BYTES;
 
     /** Prefill tokens of a request that generates. */
-    public static final long PREFILL_OVER = Long.MIN_VALUE;
+    static final long PREFILL_OVER = Long.MIN_VALUE;
 
     private RequestDescriptor() {}
+
+    /** Byte offset of an entry, which is 1 + its index. */
+    static long entryOffset(int entry) {
+        return (long) entry * ENTRY_LENGTH;
+    }
 }

@@ -1,117 +1,125 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.core.memory.SlotLists.NONE;
 
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
+import io.kvasir.core.memory.WriterCounter;
 
 /**
- * Running requests: a hash table by id, one list per worker slot, and a wheel by deadline. Writer
- * thread only.
+ * Running requests: an array by number, one list per worker slot, and a wheel by deadline. Writer
+ * thread only, except {@link #used}.
  *
- * <p>A handle is {@code [generation:32 | entry:32]}, positive: it stands for one request only, also
- * when the entry has been handed out again. Generations of running requests are odd.
+ * <p>A request's number is {@code [generation:32 | index:32]}, given by the caller. Its index is
+ * that of its entry, so nothing is searched; the whole number stays in the entry for as long as the
+ * request runs, so a number of another generation stands for no request.
  */
 final class RequestTable implements AutoCloseable {
-    private final ChainedHashEntries chains;
+    private final int capacity;
     private final OffHeap memory;
     private final SlotLists lists;
     private final DeadlineWheel wheel;
+    private final WriterCounter used = new WriterCounter();
 
-    RequestTable(int workerSlots, int maxRequests) {
-        this.chains =
-                new ChainedHashEntries("maxRequests", maxRequests, RequestDescriptor.ENTRY_LENGTH);
-        this.memory = chains.memory();
+    /**
+     * @param capacity numbers have an index below it
+     */
+    RequestTable(int workerSlots, int capacity) {
+        this.capacity = capacity;
+        this.memory =
+                OffHeap.allocate(
+                        RequestDescriptor.entryOffset(capacity) + RequestDescriptor.ENTRY_LENGTH);
         this.lists =
                 new SlotLists(
-                        chains,
+                        memory,
+                        RequestDescriptor.ENTRY_LENGTH,
                         RequestDescriptor.SLOT_NEXT_OFFSET,
                         RequestDescriptor.SLOT_PREVIOUS_OFFSET,
                         workerSlots);
-        this.wheel = OffHeap.orClose(chains, () -> new DeadlineWheel(chains));
+        this.wheel = OffHeap.orClose(memory, () -> new DeadlineWheel(memory));
     }
 
-    int find(long requestId) {
-        int entry = chains.firstAcquire(chains.bucket(requestId));
-        while (entry != NONE && requestId(entry) != requestId) {
-            entry = chains.nextOpaque(entry);
-        }
-        return entry;
-    }
-
-    /** Running request that a handle stands for, or {@link ChainedHashEntries#NONE}. */
-    int at(long handle) {
-        final int entry = (int) handle;
+    /** Entry of a running request, or {@link SlotLists#NONE}. */
+    int find(long number) {
+        final int index = (int) number;
         final boolean running =
-                (handle >>> Integer.SIZE & 1) != 0
-                        && entry > NONE
-                        && entry <= chains.capacity()
-                        && handle(entry) == handle;
-        return running ? entry : NONE;
+                number != ActiveRequests.NO_REQUEST
+                        && index >= 0
+                        && index < capacity
+                        && number(index + 1) == number;
+        return running ? index + 1 : NONE;
     }
 
-    long handle(int entry) {
-        return (long) generation(entry) << Integer.SIZE | entry;
+    /** Whether no request runs under a number's index, which is below the capacity. */
+    boolean isFree(long number) {
+        return number((int) number + 1) == ActiveRequests.NO_REQUEST;
     }
 
     /**
-     * Adds a request that is not in the table. The caller made sure that it fits.
+     * Adds a request whose entry is free.
      *
      * @param deadlineNs when it ends of itself; 0 = never
      * @return its entry
      */
-    int insert(long requestId, int slot, long prefillTokens, long deadlineNs) {
-        final int entry = chains.acquire();
-        assert entry != NONE : "no free request; the booking must check before it writes";
-        final long offset = chains.offset(entry);
+    int insert(long number, int slot, long prefillTokens, long deadlineNs) {
+        assert number != ActiveRequests.NO_REQUEST && isFree(number)
+                : "the booking must check before it writes: number=" + number;
+        final int entry = (int) number + 1;
+        final long offset = RequestDescriptor.entryOffset(entry);
+        memory.putLong(offset + RequestDescriptor.NUMBER_OFFSET, number);
         memory.putInt(offset + RequestDescriptor.SLOT_OFFSET, slot);
-        memory.putLong(offset + RequestDescriptor.REQUEST_ID_OFFSET, requestId);
         memory.putLong(offset + RequestDescriptor.PREFILL_TOKENS_OFFSET, prefillTokens);
-        nextGeneration(entry);
         lists.add(slot, entry);
-        if (deadlineNs != 0) {
+        if (deadlineNs != ActiveRequests.NO_DEADLINE) {
             wheel.add(entry, deadlineNs);
         }
-        chains.link(entry, chains.bucket(requestId));
+        used.add(1);
         return entry;
     }
 
-    /** Notes where a request's path ends, and how many blocks it has beside it. */
-    void path(int entry, int array, int place, int ownBlocks) {
-        final long offset = chains.offset(entry);
+    /** Records where a request's path ends, and how many blocks it has beside it. */
+    void path(int entry, int array, int pathEnd, int ownBlocks) {
+        final long offset = RequestDescriptor.entryOffset(entry);
         memory.putInt(offset + RequestDescriptor.ARRAY_OFFSET, array);
-        memory.putShort(offset + RequestDescriptor.PLACE_OFFSET, (short) place);
+        memory.putShort(offset + RequestDescriptor.PATH_END_OFFSET, (short) pathEnd);
         memory.putInt(offset + RequestDescriptor.OWN_BLOCKS_OFFSET, ownBlocks);
     }
 
     void remove(int entry) {
-        chains.unlink(entry, chains.bucket(requestId(entry)));
+        assert number(entry) != ActiveRequests.NO_REQUEST : "no request runs: entry=" + entry;
         lists.remove(slot(entry), entry);
         wheel.remove(entry);
-        nextGeneration(entry);
-        chains.release(entry);
+        memory.putLong(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.NUMBER_OFFSET,
+                ActiveRequests.NO_REQUEST);
+        used.add(-1);
     }
 
     int firstOf(int slot) {
         return lists.first(slot);
     }
 
-    /** A request whose deadline is not behind a time, or {@link ChainedHashEntries#NONE}. */
+    /** A request whose deadline is at or before a time, or {@link SlotLists#NONE}. */
     int due(long nowNs) {
         return wheel.due(nowNs);
     }
 
+    long number(int entry) {
+        return memory.getLong(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.NUMBER_OFFSET);
+    }
+
     int slot(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.SLOT_OFFSET);
+        return memory.getInt(RequestDescriptor.entryOffset(entry) + RequestDescriptor.SLOT_OFFSET);
     }
 
     int array(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.ARRAY_OFFSET);
+        return memory.getInt(RequestDescriptor.entryOffset(entry) + RequestDescriptor.ARRAY_OFFSET);
     }
 
-    int place(int entry) {
-        return memory.getShort(chains.offset(entry) + RequestDescriptor.PLACE_OFFSET);
+    int pathEnd(int entry) {
+        return memory.getShort(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.PATH_END_OFFSET);
     }
 
     /** Tokens still to be prefilled; 0 for a request that generates. */
@@ -121,12 +129,13 @@ final class RequestTable implements AutoCloseable {
     }
 
     int ownBlocks(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET);
+        return memory.getInt(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET);
     }
 
     void addOwnBlocks(int entry, int blocks) {
         memory.putInt(
-                chains.offset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET,
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.OWN_BLOCKS_OFFSET,
                 ownBlocks(entry) + blocks);
     }
 
@@ -136,44 +145,28 @@ final class RequestTable implements AutoCloseable {
             return false;
         }
         memory.putLong(
-                chains.offset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET,
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET,
                 RequestDescriptor.PREFILL_OVER);
         return true;
     }
 
-    int used() {
-        return chains.used();
+    private long storedPrefillTokens(int entry) {
+        return memory.getLong(
+                RequestDescriptor.entryOffset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET);
     }
 
-    int free() {
-        return chains.free();
+    /** Running requests; any thread. */
+    int used() {
+        return (int) used.get();
     }
 
     long bytes() {
-        return chains.bytes() + wheel.bytes();
+        return memory.length() + wheel.bytes();
     }
 
     @Override
     public void close() {
-        chains.close();
+        memory.close();
         wheel.close();
-    }
-
-    long requestId(int entry) {
-        return memory.getLong(chains.offset(entry) + RequestDescriptor.REQUEST_ID_OFFSET);
-    }
-
-    private long storedPrefillTokens(int entry) {
-        return memory.getLong(chains.offset(entry) + RequestDescriptor.PREFILL_TOKENS_OFFSET);
-    }
-
-    private void nextGeneration(int entry) {
-        memory.putInt(
-                chains.offset(entry) + RequestDescriptor.GENERATION_OFFSET,
-                generation(entry) + 1 & Integer.MAX_VALUE);
-    }
-
-    private int generation(int entry) {
-        return memory.getInt(chains.offset(entry) + RequestDescriptor.GENERATION_OFFSET);
     }
 }

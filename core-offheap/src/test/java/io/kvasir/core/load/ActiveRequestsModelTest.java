@@ -65,7 +65,7 @@ class ActiveRequestsModelTest {
         private final LoadBoard board;
         private final NaiveActiveRequests naive;
         private final int slots;
-        private final int requestIds;
+        private final long[] numbers; // the latest of each index
         private final int maxPrompt;
         private final long bytes;
         private final Set<Long> expired = new TreeSet<>();
@@ -79,12 +79,10 @@ class ActiveRequestsModelTest {
             this.table = table;
             this.board = board;
             this.naive =
-                    new NaiveActiveRequests(
-                            config.maxRequests(),
-                            config.maxActiveBlocks(),
-                            config.maxBlocksPerRequest());
+                    new NaiveActiveRequests(config.maxActiveBlocks(), config.maxBlocksPerRequest());
             this.slots = config.maxWorkerSlots();
-            this.requestIds = config.maxRequests() + 20;
+            this.numbers = new long[config.maxRequests()];
+            Arrays.setAll(numbers, index -> 1L << Integer.SIZE | index);
             this.maxPrompt = maxPrompt;
             this.bytes = table.bytes();
             this.scores = new OverlapScores(slots);
@@ -92,14 +90,21 @@ class ActiveRequestsModelTest {
         }
 
         void step() {
-            final long id = random.nextInt(requestIds);
+            final int index = random.nextInt(numbers.length);
+            // one of the generation before stands for no request
+            final long number = numbers[index] - (random.nextInt(4) == 0 ? 1L << Integer.SIZE : 0);
             switch (random.nextInt(12)) {
-                case 0, 1, 2, 3, 4 -> add(id);
-                case 5, 6 -> assertEquals(naive.prefillComplete(id), table.prefillComplete(id));
-                case 7, 8 -> assertEquals(naive.outputBlock(id), table.outputBlock(id));
+                case 0, 1, 2, 3, 4 -> add(index);
+                case 5, 6 ->
+                        assertEquals(naive.prefillComplete(number), table.prefillComplete(number));
+                case 7, 8 -> {
+                    final int blocks = random.nextInt(3);
+                    assertEquals(
+                            naive.outputBlocks(number, blocks), table.outputBlocks(number, blocks));
+                }
                 case 9, 10 -> {
-                    assertEquals(naive.free(id), table.free(id));
-                    assertEquals(naive.free(id), table.free(id));
+                    assertEquals(naive.free(number), table.free(number));
+                    assertEquals(naive.free(number), table.free(number));
                 }
                 default -> {
                     if (random.nextInt(6) == 0) {
@@ -121,7 +126,8 @@ class ActiveRequestsModelTest {
             assertEquals(expired.size(), count);
         }
 
-        private void add(long id) {
+        private void add(int index) {
+            final long number = numbers[index] + (1L << Integer.SIZE);
             final int slot = random.nextInt(slots);
             final long[] prompt = prompt();
             final long prefillTokens = random.nextInt(500);
@@ -131,24 +137,28 @@ class ActiveRequestsModelTest {
                             ? ActiveRequests.NO_DEADLINE
                             : nowNs + random.nextLong(-1_000_000_000, 1L << random.nextInt(31, 60));
             board.addProvisional(slot, prefillTokens, provisional);
-            final int expected = naive.add(id, slot, prompt, prefillTokens, deadlineNs);
+            final int expected = naive.add(number, slot, prompt, prefillTokens, deadlineNs);
             final long runs = table.runs();
             final long pathless = table.pathlessBookings();
-            final long handle =
+            final int added =
                     table.book(
-                            id,
+                            number,
                             slot,
                             prompt,
                             prompt.length,
+                            0,
                             prefillTokens,
                             provisional,
                             deadlineNs);
-            assertEquals(Math.min(0, expected), Math.min(0, handle));
-            assertEquals(handle > 0, handle == table.handle(id) && expected >= 0);
+            assertEquals(Math.min(0, expected), Math.min(0, added));
+            if (added >= 0) {
+                numbers[index] = number;
+            }
             if (table.pathlessBookings() > pathless) {
                 assertTrue(table.runs() <= runs, "a path that did not fit has split a run");
                 assertTrue(
-                        !naive.takePath(id) || table.usedBytes() > table.config().budgetBytes() / 2,
+                        !naive.takePath(number)
+                                || table.usedBytes() > table.config().budgetBytes() / 2,
                         "no path with memory left: " + table.usedBytes());
             }
         }

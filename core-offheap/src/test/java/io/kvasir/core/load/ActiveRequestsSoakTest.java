@@ -1,5 +1,7 @@
 package io.kvasir.core.load;
 
+import static io.kvasir.core.load.ActiveRequests.NO_DEADLINE;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -59,13 +61,18 @@ class ActiveRequestsSoakTest {
             fill(prompt, number);
             board.addProvisional(slot, 10, 7);
             final int count = 1 + random.nextInt(limit(number));
-            table.book(++id, slot, prompt, count, 10, 7, id * TICK_NS);
-            table.prefillComplete(id - random.nextInt(10));
-            table.outputBlock(id - random.nextInt(10));
-            table.free(id - random.nextInt(40));
+            table.book(number(++id), slot, prompt, count, 0, 10, 7, id * TICK_NS);
+            table.prefillComplete(number(id - random.nextInt(10)));
+            table.outputBlocks(number(id - random.nextInt(10)), 1);
+            table.free(number(id - random.nextInt(40)));
             table.expire((id - 50) * TICK_NS, ended -> {});
             table.reconcile(0, 1);
         }
+    }
+
+    /** One of 64 entries, in turn. */
+    private static long number(long id) {
+        return (id / 64 + 1) << Integer.SIZE | id % 64;
     }
 
     private long read(long deadline) {
@@ -95,7 +102,7 @@ class ActiveRequestsSoakTest {
         fill(other, 2);
         final OverlapScores scores = new OverlapScores(SLOTS);
         final PotentialLoads loads = new PotentialLoads(SLOTS);
-        final LongConsumer ended = requestId -> {};
+        final LongConsumer ended = number -> {};
         final long[] now = {0};
         try (board;
                 table) {
@@ -106,11 +113,11 @@ class ActiveRequestsSoakTest {
                             () -> {
                                 now[0] += 3 * TICK_NS;
                                 board.addProvisional(1, 0, DEPTH);
-                                table.add(1, 1, prompt, DEPTH, 0, DEPTH);
+                                table.book(1, 1, prompt, DEPTH, 0, 0, DEPTH, NO_DEADLINE);
                                 board.addProvisional(1, 0, DEPTH);
-                                table.book(2, 1, other, DEPTH, 0, DEPTH, now[0] + TICK_NS);
+                                table.book(2, 1, other, DEPTH, 0, 0, DEPTH, now[0] + TICK_NS);
                                 table.prefillComplete(1);
-                                table.outputBlocksAt(table.handle(1), 1);
+                                table.outputBlocks(1, 1);
                                 table.potentialLoads(prompt, DEPTH, 1, scores, loads);
                                 table.expire(now[0], ended);
                                 table.reconcile(now[0], SLOTS);

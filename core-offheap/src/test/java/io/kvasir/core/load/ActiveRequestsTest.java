@@ -2,7 +2,6 @@ package io.kvasir.core.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,11 +17,13 @@ import java.util.Set;
 
 class ActiveRequestsTest {
     private static final int SLOTS = 3;
+    private static final int ENTRIES = 6;
+    private static final long GENERATION = 1L << Integer.SIZE;
     private static final long[] PROMPT = {11, 12, 13, 14};
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final ActiveRequests table =
-            new ActiveRequests(new ActiveRequestsConfig(SLOTS, 4, 10, 100), board);
+            new ActiveRequests(new ActiveRequestsConfig(SLOTS, ENTRIES, 10, 100), board);
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
     @AfterEach
@@ -88,7 +89,7 @@ class ActiveRequestsTest {
         assertTrue(table.free(1));
         assertFalse(table.free(1));
         assertFalse(table.prefillComplete(1));
-        assertFalse(table.outputBlock(1));
+        assertFalse(table.outputBlocks(1, 1));
         assertLoad(0, 0, 0, 0);
     }
 
@@ -96,30 +97,40 @@ class ActiveRequestsTest {
     void outputBlocksAreTheRequestsOwn() {
         book(1, 0, PROMPT, 0, 4);
         book(2, 0, PROMPT, 0, 4);
-        assertTrue(table.outputBlock(1));
-        assertTrue(table.outputBlock(2));
+        assertTrue(table.outputBlocks(1, 1));
+        assertTrue(table.outputBlocks(2, 1));
         assertLoad(0, 0, 6, 2);
         table.free(2);
         assertLoad(0, 0, 5, 1);
     }
 
     @Test
-    void aRunningIdIsRefusedAndItsProvisionalLoadTakenBack() {
-        book(1, 0, PROMPT, 64, 4);
-        assertEquals(ActiveRequests.DUPLICATE, book(1, 1, PROMPT, 64, 4));
+    void aBookingWhoseEntryIsTakenIsRefusedAndItsProvisionalLoadTakenBack() {
+        book(GENERATION | 1, 0, PROMPT, 64, 4);
+        assertEquals(ActiveRequests.TAKEN, book(GENERATION | 1, 1, PROMPT, 64, 4));
+        assertEquals(ActiveRequests.TAKEN, book(2 * GENERATION | 1, 1, PROMPT, 64, 4));
         assertLoad(1, 0, 0, 0);
         assertLoad(0, 64, 4, 1);
-        assertEquals(1, table.duplicates());
+        assertEquals(2, table.refusals());
+        assertFalse(table.free(2 * GENERATION | 1));
+        assertTrue(table.free(GENERATION | 1));
+        assertEquals(4, book(2 * GENERATION | 1, 1, PROMPT, 64, 4));
     }
 
     @Test
-    void aBookingBeyondTheRequestsIsRefusedAndItsProvisionalLoadTakenBack() {
-        for (int id = 0; id < 4; id++) {
-            assertEquals(id == 0 ? 4 : 0, book(id, 0, PROMPT, 64, 4));
+    void everyEntryTakesARequest() {
+        for (int index = 0; index < ENTRIES; index++) {
+            assertEquals(index == 0 ? 4 : 0, book(GENERATION | index, 0, PROMPT, 64, 4));
         }
-        assertEquals(ActiveRequests.FULL, book(9, 0, PROMPT, 64, 4)); // four requests
-        assertLoad(0, 256, 4, 4);
-        assertEquals(1, table.refusals());
+        assertLoad(0, ENTRIES * 64, 4, ENTRIES);
+        assertEquals(ENTRIES, table.activeRequests());
+        final long beyond = GENERATION | ENTRIES;
+        assertThrows(IndexOutOfBoundsException.class, () -> tryBook(beyond, 0, PROMPT, 4));
+        assertThrows(IndexOutOfBoundsException.class, () -> tryBook(-1, 0, PROMPT, 4));
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> tryBook(ActiveRequests.NO_REQUEST, 0, PROMPT, 4));
+        assertEquals(0, table.refusals());
     }
 
     @Test
@@ -135,7 +146,7 @@ class ActiveRequestsTest {
         assertEquals(0, scores.depth(1));
 
         assertTrue(table.prefillComplete(3));
-        assertTrue(table.outputBlock(3));
+        assertTrue(table.outputBlocks(3, 1));
         assertLoad(1, 8, 15, 2);
         assertTrue(table.free(1)); // there is room again, for those that come
         assertEquals(7, book(4, 1, seven, 8, 7));
@@ -153,9 +164,9 @@ class ActiveRequestsTest {
     @Test
     void blocksWithoutAHashAreTheRequestsOwn() {
         board.addProvisional(0, 96, 6);
-        assertTrue(table.book(1, 0, PROMPT, 4, 2, 96, 6, ActiveRequests.NO_DEADLINE) > 0);
+        assertEquals(6, table.book(1, 0, PROMPT, 4, 2, 96, 6, ActiveRequests.NO_DEADLINE));
         board.addProvisional(0, 96, 2);
-        assertTrue(table.book(2, 0, PROMPT, 4, 2, 96, 2, ActiveRequests.NO_DEADLINE) > 0);
+        assertEquals(2, table.book(2, 0, PROMPT, 4, 2, 96, 2, ActiveRequests.NO_DEADLINE));
         assertLoad(0, 192, 8, 2);
         assertTrue(table.free(1));
         assertLoad(0, 96, 6, 1);
@@ -180,8 +191,8 @@ class ActiveRequestsTest {
         try (LoadBoard own = new LoadBoard(1);
                 ActiveRequests shallow =
                         new ActiveRequests(new ActiveRequestsConfig(1, 4, 10, 2), own)) {
-            assertEquals(4, shallow.add(1, 0, PROMPT, 4, 0, 0));
-            assertEquals(2, shallow.add(2, 0, PROMPT, 4, 0, 0));
+            assertEquals(4, add(shallow, 1, 0, PROMPT, 4, 0, 0));
+            assertEquals(2, add(shallow, 2, 0, PROMPT, 4, 0, 0));
             assertEquals(6, own.activeBlocks(0));
             assertEquals(2, shallow.matchActive(PROMPT, 4, new OverlapScores(1)));
             shallow.free(1);
@@ -298,42 +309,55 @@ class ActiveRequestsTest {
     }
 
     @Test
-    void aHandleStandsForOneRequestOnly() {
-        final long first = table.book(1, 0, PROMPT, 4, 64, 4, ActiveRequests.NO_DEADLINE);
-        assertTrue(first > 0);
-        assertEquals(first, table.handle(1));
-        assertTrue(table.outputBlocksAt(first, 1));
-        assertTrue(table.prefillCompleteAt(first));
-        assertFalse(table.prefillCompleteAt(first));
-        assertTrue(table.freeAt(first));
-        assertEquals(ActiveRequests.NO_REQUEST, table.handle(1));
+    void aNumberStandsForOneRequestOnly() {
+        final long first = GENERATION | 1;
+        book(first, 0, PROMPT, 64, 4);
+        assertTrue(table.outputBlocks(first, 1));
+        assertTrue(table.prefillComplete(first));
+        assertFalse(table.prefillComplete(first));
+        assertTrue(table.free(first));
 
-        final long second = table.book(1, 0, PROMPT, 4, 64, 4, ActiveRequests.NO_DEADLINE);
-        assertNotEquals(first, second);
-        assertFalse(table.freeAt(first));
-        assertFalse(table.outputBlocksAt(first, 1));
-        assertFalse(table.prefillCompleteAt(first));
-        assertEquals(1, table.activeRequests());
-        assertTrue(table.freeAt(second));
-        assertFalse(table.freeAt(second));
-        for (long bogus : new long[] {0, 1, -1, 99, 1L << 32, 1L << 32 | 2, Long.MAX_VALUE}) {
-            assertFalse(table.freeAt(bogus));
+        final long second = 2 * GENERATION | 1;
+        book(second, 0, PROMPT, 64, 4);
+        assertFalse(table.free(first));
+        assertFalse(table.outputBlocks(first, 1));
+        assertFalse(table.prefillComplete(first));
+        assertLoad(0, 64, 4, 1);
+        final long[] others = {
+            0, 1, -1, ENTRIES, GENERATION, GENERATION | 2, GENERATION | ENTRIES, Long.MAX_VALUE
+        };
+        for (long other : others) {
+            assertFalse(table.free(other));
         }
+        assertTrue(table.free(second));
+        assertFalse(table.free(second));
+        assertLoad(0, 0, 0, 0);
+    }
+
+    @Test
+    void theLastGenerationIsFollowedByTheFirst() {
+        final long last = -1L << Integer.SIZE | 1;
+        book(last, 0, PROMPT, 64, 4);
+        assertTrue(table.prefillComplete(last));
+        assertEquals(1, table.workerGone(0, number -> assertEquals(last, number)));
+        book(GENERATION | 1, 0, PROMPT, 64, 4);
+        assertFalse(table.free(last));
+        assertLoad(0, 64, 4, 1);
     }
 
     @Test
     void requestsEndAtTheirDeadline() {
         final long ms = 1_000_000;
         final List<Long> ended = new ArrayList<>();
-        table.book(1, 0, PROMPT, 4, 64, 0, 100 * ms);
-        table.book(2, 0, PROMPT, 4, 64, 0, 300 * ms);
-        table.book(3, 0, PROMPT, 4, 64, 0, 3_600_000 * ms);
-        table.book(4, 0, PROMPT, 4, 64, 0, ActiveRequests.NO_DEADLINE);
+        table.book(1, 0, PROMPT, 4, 0, 64, 0, 100 * ms);
+        table.book(2, 0, PROMPT, 4, 0, 64, 0, 300 * ms);
+        table.book(3, 0, PROMPT, 4, 0, 64, 0, 3_600_000 * ms);
+        table.book(4, 0, PROMPT, 4, 0, 64, 0, ActiveRequests.NO_DEADLINE);
         assertEquals(0, table.expire(100 * ms, ended::add));
         assertEquals(1, table.expire(102 * ms, ended::add));
         assertEquals(0, table.expire(50 * ms, ended::add));
         assertTrue(table.free(2));
-        table.book(5, 0, PROMPT, 4, 64, 0, 1 * ms); // over already
+        table.book(5, 0, PROMPT, 4, 0, 64, 0, 1 * ms); // over already
         assertEquals(1, table.expire(400 * ms, ended::add));
         assertEquals(0, table.expire(3_600_000 * ms, ended::add));
         assertEquals(1, table.expire(3_600_002 * ms, ended::add));
@@ -357,7 +381,8 @@ class ActiveRequestsTest {
             long id = 0;
             while (tight.pathlessBookings() == 0) {
                 fillPrompt(prompt, id);
-                assertEquals(1_500, tight.add(++id, (int) id % slots, prompt, prompt.length, 0, 0));
+                assertEquals(
+                        1_500, add(tight, ++id, (int) id % slots, prompt, prompt.length, 0, 0));
                 booked++;
             }
             assertTrue(booked > 3, "booked " + booked);
@@ -373,7 +398,7 @@ class ActiveRequestsTest {
             // no path behind a split: the split is taken back
             fillPrompt(prompt, 0);
             prompt[700] = -1;
-            assertEquals(1_500, tight.add(++id, 7, prompt, prompt.length, 0, 0));
+            assertEquals(1_500, add(tight, ++id, 7, prompt, prompt.length, 0, 0));
             assertEquals(2, tight.pathlessBookings());
             assertEquals(runs, tight.runs());
             assertEquals(used, tight.activeBlocks());
@@ -390,7 +415,7 @@ class ActiveRequestsTest {
             assertEquals(0, tight.activeBlocks());
             assertEquals(bytes, tight.bytes());
             fillPrompt(prompt, 1);
-            assertEquals(1_500, tight.add(++id, 0, prompt, prompt.length, 0, 0));
+            assertEquals(1_500, add(tight, ++id, 0, prompt, prompt.length, 0, 0));
         }
     }
 
@@ -402,8 +427,8 @@ class ActiveRequestsTest {
 
     @Test
     void slotsAndCountsOutOfRangeAreRefused() {
-        assertThrows(IndexOutOfBoundsException.class, () -> table.add(1, SLOTS, PROMPT, 4, 0, 0));
-        assertThrows(IndexOutOfBoundsException.class, () -> table.add(1, 0, PROMPT, 5, 0, 0));
+        assertThrows(IndexOutOfBoundsException.class, () -> tryBook(1, SLOTS, PROMPT, 4));
+        assertThrows(IndexOutOfBoundsException.class, () -> tryBook(1, 0, PROMPT, 5));
         assertThrows(IndexOutOfBoundsException.class, () -> table.workerGone(-1));
         assertThrows(IndexOutOfBoundsException.class, () -> board.activeBlocks(SLOTS));
         assertThrows(IllegalArgumentException.class, () -> new ActiveRequestsConfig(1, 1, 0, 1));
@@ -418,7 +443,38 @@ class ActiveRequestsTest {
         board.addPrefillTokens(slot, prefillTokens);
         board.addActiveBlocks(slot, provisional);
         board.addActiveRequests(slot, 1);
-        return table.add(id, slot, prompt, prompt.length, prefillTokens, provisional);
+        return table.book(
+                id,
+                slot,
+                prompt,
+                prompt.length,
+                0,
+                prefillTokens,
+                provisional,
+                ActiveRequests.NO_DEADLINE);
+    }
+
+    private int tryBook(long number, int slot, long[] prompt, int count) {
+        return table.book(number, slot, prompt, count, 0, 0, 0, ActiveRequests.NO_DEADLINE);
+    }
+
+    private static int add(
+            ActiveRequests to,
+            long number,
+            int slot,
+            long[] prompt,
+            int count,
+            long prefillTokens,
+            int provisional) {
+        return to.book(
+                number,
+                slot,
+                prompt,
+                count,
+                0,
+                prefillTokens,
+                provisional,
+                ActiveRequests.NO_DEADLINE);
     }
 
     private void assertLoad(int slot, long prefillTokens, long blocks, long requests) {

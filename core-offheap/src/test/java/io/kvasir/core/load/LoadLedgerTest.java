@@ -20,12 +20,13 @@ import java.util.concurrent.Future;
 /** The load board is kept to what is booked while callers add to it. */
 class LoadLedgerTest {
     private static final int SLOTS = 2;
+    private static final int ENTRIES = 128;
     private static final long[] PROMPT = {1, 2, 3};
     private static final long LOST_NS = LoadLedger.LOST_AFTER_NS;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final ActiveRequests table =
-            new ActiveRequests(new ActiveRequestsConfig(SLOTS, 64, 400, 20), board);
+            new ActiveRequests(new ActiveRequestsConfig(SLOTS, ENTRIES, 400, 20), board);
 
     @AfterEach
     void close() {
@@ -33,8 +34,13 @@ class LoadLedgerTest {
         board.close();
     }
 
-    private void book(long id) {
-        table.add(id, 0, PROMPT, 3, 48, 3);
+    private void book(long number) {
+        book(number, 0, 3);
+    }
+
+    private int book(long number, int slot, int count) {
+        return table.book(
+                number, slot, PROMPT, count, 0, 16L * count, count, ActiveRequests.NO_DEADLINE);
     }
 
     private void assertLoad(long prefillTokens, long blocks, long requests) {
@@ -88,7 +94,7 @@ class LoadLedgerTest {
         board.addProvisional(0, 48, 3);
         book(1);
         board.addProvisional(0, 48, 3);
-        book(1); // a duplicate
+        assertEquals(ActiveRequests.TAKEN, book(1, 0, 3));
         assertEquals(1, table.reconcile(0, SLOTS));
         assertLoad(48, 3, 1);
         assertEquals(0, table.corrections());
@@ -110,7 +116,7 @@ class LoadLedgerTest {
         board.addProvisional(0, 48, 3); // its caller dies
         board.addProvisional(0, 16, 1); // its caller lives
         assertEquals(0, table.reconcile(0, SLOTS));
-        table.add(1, 0, PROMPT, 1, 16, 1);
+        book(1, 0, 1);
         assertEquals(0, table.reconcile(LOST_NS - 1, SLOTS));
         assertLoad(64, 4, 2);
         assertEquals(0, table.reconcile(LOST_NS, SLOTS)); // from here on one is lost
@@ -148,8 +154,8 @@ class LoadLedgerTest {
             final List<Future<?>> callers = new ArrayList<>();
             for (int t = 0; t < 2; t++) {
                 final Random random = new Random(seed + t);
-                final long first = t * 1_000_000_000L;
-                callers.add(threads.submit(() -> call(random, first, ring, deadline)));
+                final int firstIndex = t * ENTRIES / 2;
+                callers.add(threads.submit(() -> call(random, firstIndex, ring, deadline)));
             }
             final Future<Integer> writer =
                     threads.submit(() -> write(new Random(seed + 9), ring, callers));
@@ -166,16 +172,18 @@ class LoadLedgerTest {
         }
     }
 
-    private void call(Random random, long firstId, BlockingQueue<Booking> ring, long deadline) {
-        long id = firstId;
+    private void call(Random random, int firstIndex, BlockingQueue<Booking> ring, long deadline) {
+        long calls = 0;
         while (System.nanoTime() < deadline) {
             final int slot = random.nextInt(SLOTS);
             final int count = 1 + random.nextInt(3);
             board.addProvisional(slot, 16L * count, count);
-            if (!ring.offer(new Booking(id + 1, slot, count))) {
+            final long generation = calls / (ENTRIES / 2) + 1;
+            final long index = firstIndex + calls % (ENTRIES / 2);
+            if (!ring.offer(new Booking(generation << Integer.SIZE | index, slot, count))) {
                 board.takeBackProvisional(slot, 16L * count, count);
             } else {
-                id++;
+                calls++;
             }
             for (int i = random.nextInt(3_000); i > 0; i--) {
                 Thread.onSpinWait();
@@ -192,13 +200,7 @@ class LoadLedgerTest {
             final Booking booking = ring.poll();
             if (booking != null) {
                 table.free(running[next]);
-                table.add(
-                        booking.id,
-                        booking.slot,
-                        PROMPT,
-                        booking.count,
-                        16L * booking.count,
-                        booking.count);
+                book(booking.id, booking.slot, booking.count);
                 running[next] = booking.id;
                 next = (next + 1) % running.length;
                 if (random.nextBoolean()) {

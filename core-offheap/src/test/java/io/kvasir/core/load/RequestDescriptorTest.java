@@ -7,19 +7,19 @@ import org.junit.jupiter.api.Test;
 class RequestDescriptorTest {
     @Test
     void fieldsOfARequestFollowEachOtherInOneCacheLine() {
-        assertEquals(4, RequestDescriptor.SLOT_OFFSET);
-        assertEquals(8, RequestDescriptor.REQUEST_ID_OFFSET);
-        assertEquals(16, RequestDescriptor.PREFILL_TOKENS_OFFSET);
-        assertEquals(24, RequestDescriptor.DEADLINE_OFFSET);
-        assertEquals(32, RequestDescriptor.ARRAY_OFFSET);
-        assertEquals(36, RequestDescriptor.OWN_BLOCKS_OFFSET);
-        assertEquals(40, RequestDescriptor.PLACE_OFFSET);
-        assertEquals(42, RequestDescriptor.TIMER_OFFSET);
-        assertEquals(44, RequestDescriptor.GENERATION_OFFSET);
-        assertEquals(48, RequestDescriptor.SLOT_NEXT_OFFSET);
-        assertEquals(52, RequestDescriptor.SLOT_PREVIOUS_OFFSET);
-        assertEquals(56, RequestDescriptor.TIMER_NEXT_OFFSET);
-        assertEquals(60, RequestDescriptor.TIMER_PREVIOUS_OFFSET);
+        assertEquals(0, RequestDescriptor.NUMBER_OFFSET);
+        assertEquals(8, RequestDescriptor.PREFILL_TOKENS_OFFSET);
+        assertEquals(16, RequestDescriptor.DEADLINE_OFFSET);
+        assertEquals(24, RequestDescriptor.SLOT_OFFSET);
+        assertEquals(28, RequestDescriptor.ARRAY_OFFSET);
+        assertEquals(32, RequestDescriptor.OWN_BLOCKS_OFFSET);
+        assertEquals(36, RequestDescriptor.PATH_END_OFFSET);
+        assertEquals(38, RequestDescriptor.TIMER_OFFSET);
+        assertEquals(40, RequestDescriptor.SLOT_NEXT_OFFSET);
+        assertEquals(44, RequestDescriptor.SLOT_PREVIOUS_OFFSET);
+        assertEquals(48, RequestDescriptor.TIMER_NEXT_OFFSET);
+        assertEquals(52, RequestDescriptor.TIMER_PREVIOUS_OFFSET);
+        assertEquals(128, RequestDescriptor.entryOffset(2));
         assertEquals(64, RequestDescriptor.ENTRY_LENGTH);
     }
 

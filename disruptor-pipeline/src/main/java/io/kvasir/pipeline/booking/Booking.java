@@ -62,8 +62,6 @@ final class Booking {
     long prefillTokens;
     long deadlineNs;
 
-    long handle; // in the table of active requests; the writer's
-
     long wordAcquire() {
         return (long) WORD.getAcquire(this);
     }

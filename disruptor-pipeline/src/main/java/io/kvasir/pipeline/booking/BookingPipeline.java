@@ -46,7 +46,8 @@ public final class BookingPipeline implements AutoCloseable {
      * Starts the writer thread; nothing is predicted.
      *
      * @param config sizes
-     * @param table the table to write; not closed by this class
+     * @param table the table to write, for as many requests as the config has entries; not closed
+     *     by this class
      */
     public BookingPipeline(BookingPipelineConfig config, ActiveRequests table) {
         this(config, table, null);
@@ -56,10 +57,11 @@ public final class BookingPipeline implements AutoCloseable {
      * Starts the writer thread.
      *
      * @param config sizes
-     * @param table the table to write, for as many requests; not closed by this class
+     * @param table the table to write, for as many requests as the config has entries; not closed
+     *     by this class
      * @param routed takes the prompts of predicted bookings; its times are those of the ticks. Not
      *     closed by this class; null when nothing is predicted
-     * @throws IllegalArgumentException if the table takes fewer requests than may be booked
+     * @throws IllegalArgumentException if the table takes fewer requests than that
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      * @throws IllegalStateException if another pipeline writes one of them
      */
@@ -72,10 +74,11 @@ public final class BookingPipeline implements AutoCloseable {
      * Starts the writer thread.
      *
      * @param config sizes
-     * @param table the table to write, for as many requests; not closed by this class
+     * @param table the table to write, for as many requests as the config has entries; not closed
+     *     by this class
      * @param routed takes the prompts of predicted bookings, or null, as above
      * @param errors takes what goes wrong on the writer thread, beside the log
-     * @throws IllegalArgumentException if the table takes fewer requests than may be booked
+     * @throws IllegalArgumentException if the table takes fewer requests than that
      * @throws io.kvasir.core.memory.ClosedException if the table or the prefixes are closed
      */
     public BookingPipeline(
@@ -83,11 +86,13 @@ public final class BookingPipeline implements AutoCloseable {
             ActiveRequests table,
             PredictedPrefixes routed,
             ErrorHandler errors) {
-        if (table.config().maxRequests() < config.maxRequests()) {
+        if (table.config().maxRequests() < config.entries()) {
             throw new IllegalArgumentException(
                     "the table of active requests is too small: its maxRequests="
                             + table.config().maxRequests()
-                            + ", maxRequests="
+                            + ", entries="
+                            + config.entries()
+                            + " for maxRequests="
                             + config.maxRequests());
         }
         this.config = config;
@@ -327,6 +332,11 @@ public final class BookingPipeline implements AutoCloseable {
             publish(BookingCommand.Kind.TICK, 0);
         }
         return true;
+    }
+
+    /** Bookings that may be open at the same time. */
+    public int maxRequests() {
+        return config.maxRequests();
     }
 
     /** Open bookings. */

@@ -52,10 +52,11 @@ public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pend
     }
 
     /**
-     * Entries of the table of bookings: half as many again as may be open, for those that have
-     * ended and wait for the writer.
+     * Bookings that the tables of the pipeline have room for: half as many again as may be open,
+     * for those that have ended and wait for the writer. The low 32 bits of a booking's number are
+     * below it.
      */
-    int entries() {
+    public int entries() {
         return maxRequests + Math.max(64, maxRequests / 2);
     }
 

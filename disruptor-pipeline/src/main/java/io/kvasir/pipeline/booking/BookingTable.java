@@ -19,7 +19,8 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>A booking's number is its entry and how often the entry has been given out: {@code
  * [generation:32 | index:32]}. A late or repeated step of an old number finds another generation
- * and does nothing.
+ * and does nothing. The same number names the request in the table of active requests, whose entry
+ * has the same index: an index is given out again only after that entry is free.
  *
  * <p>An entry is at most once in the ring: what is to be done stands in its word ({@link Booking}),
  * and a ring record only says that the writer has to look. A booking that ends before the writer
@@ -229,11 +230,6 @@ final class BookingTable {
 
     boolean isFull() {
         return open.get() >= maxOpen || (int) head.get() == 0;
-    }
-
-    /** Entries, of open bookings and others. */
-    int entries() {
-        return bookings.length;
     }
 
     private static long counted(long top) {

@@ -101,7 +101,7 @@ final class BookingWriter
         while (!done) { // again when a caller has changed the word meanwhile
             final long word = booking.wordAcquire();
             if (Booking.is(word, BOOKED)) {
-                done = Booking.is(word, OPEN) ? advance(booking, word) : end(index, word);
+                done = Booking.is(word, OPEN) ? advance(index, booking, word) : end(index, word);
             } else if (Booking.is(word, OPEN | PREDICTED)) {
                 done = book(index, booking, word);
             } else { // withdrawn; its entry may be the next one's already
@@ -133,25 +133,20 @@ final class BookingWriter
             visit(current && Booking.is(word, PREDICTED), slot, count);
             return true;
         }
-        booking.handle = ActiveRequests.NO_REQUEST;
         if (!booking.changeWord(word, (word | BOOKED) & ~(QUEUED | PREDICTED | OUTPUT_MASK))) {
             return false;
         }
         pool.give(chunk, count);
-        if (table.activeRequests() == table.config().maxRequests()) {
-            endAllClosed(index);
-        }
-        booking.handle =
-                table.book(
-                        (word & GENERATION_MASK) | index,
-                        slot,
-                        hashes,
-                        count,
-                        unknownBlocks,
-                        prefillTokens,
-                        provisionalBlocks,
-                        deadlineNs);
-        advanceBy(booking, word);
+        table.book(
+                number(index, word),
+                slot,
+                hashes,
+                count,
+                unknownBlocks,
+                prefillTokens,
+                provisionalBlocks,
+                deadlineNs);
+        advanceBy(index, word);
         visit(Booking.is(word, PREDICTED), slot, count);
         return true;
     }
@@ -169,35 +164,29 @@ final class BookingWriter
         pool.copy(chunk, count, hashes);
     }
 
-    private boolean advance(Booking booking, long word) {
+    private boolean advance(int index, Booking booking, long word) {
         if (!booking.changeWord(word, word & ~(QUEUED | OUTPUT_MASK))) {
             return false;
         }
-        advanceBy(booking, word);
+        advanceBy(index, word);
         return true;
     }
 
-    private void advanceBy(Booking booking, long word) {
+    private void advanceBy(int index, long word) {
         if (Booking.is(word, DECODE)) {
-            table.prefillCompleteAt(booking.handle);
+            table.prefillComplete(number(index, word));
         }
-        table.outputBlocksAt(booking.handle, Booking.outputBlocks(word));
+        table.outputBlocks(number(index, word), Booking.outputBlocks(word));
     }
 
     private boolean end(int index, long word) {
-        table.freeAt(bookings.at(index).handle);
-        bookings.endBooked((word & GENERATION_MASK) | index);
+        table.free(number(index, word)); // before the entry is given back with its index
+        bookings.endBooked(number(index, word));
         return false; // the record is done with when the next look finds the entry free
     }
 
-    /** Makes room for an open booking: ends those whose ends are behind it in the ring. */
-    private void endAllClosed(int except) {
-        for (int index = 0; index < bookings.entries(); index++) {
-            final long word = bookings.at(index).wordAcquire();
-            if (index != except && Booking.is(word, BOOKED) && !Booking.is(word, OPEN)) {
-                end(index, word);
-            }
-        }
+    private static long number(int index, long word) {
+        return (word & GENERATION_MASK) | index;
     }
 
     private void workersGone() {

@@ -1,7 +1,5 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import io.kvasir.core.memory.ChainedHashEntries;
-
 /**
  * Layout of one block of a {@link FlatBlocks}: its sequence hash and a bit for every worker slot
  * that holds it.

@@ -1,9 +1,8 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.opstreams.alternatives.flat.ChainedHashEntries.NONE;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 import java.lang.invoke.VarHandle;

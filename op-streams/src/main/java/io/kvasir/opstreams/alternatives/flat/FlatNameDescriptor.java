@@ -1,7 +1,5 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import io.kvasir.core.memory.ChainedHashEntries;
-
 /**
  * Layout of one holding of a {@link FlatNames}: a worker slot's own name of a block.
  *

@@ -1,8 +1,7 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.opstreams.alternatives.flat.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
 
@@ -24,7 +23,8 @@ final class FlatNames implements AutoCloseable {
         this.memory = chains.memory();
         this.lists =
                 new SlotLists(
-                        chains,
+                        memory,
+                        FlatNameDescriptor.ENTRY_LENGTH,
                         FlatNameDescriptor.SLOT_NEXT_OFFSET,
                         FlatNameDescriptor.SLOT_PREVIOUS_OFFSET,
                         workerSlots);

@@ -1,7 +1,5 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import io.kvasir.core.memory.ChainedHashEntries;
-
 /**
  * Layout of one (worker slot, block) pair of a {@link PairTable}.
  *

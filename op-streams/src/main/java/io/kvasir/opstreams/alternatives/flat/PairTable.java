@@ -1,8 +1,7 @@
 package io.kvasir.opstreams.alternatives.flat;
 
-import static io.kvasir.core.memory.ChainedHashEntries.NONE;
+import static io.kvasir.opstreams.alternatives.flat.ChainedHashEntries.NONE;
 
-import io.kvasir.core.memory.ChainedHashEntries;
 import io.kvasir.core.memory.OffHeap;
 
 /**

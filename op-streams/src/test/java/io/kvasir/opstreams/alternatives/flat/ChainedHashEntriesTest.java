@@ -1,4 +1,4 @@
-package io.kvasir.core.memory;
+package io.kvasir.opstreams.alternatives.flat;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

@@ -1,4 +1,7 @@
-package io.kvasir.core.memory;
+package io.kvasir.opstreams.alternatives.flat;
+
+import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.WriterCounter;
 
 /**
  * Fixed-length off-heap entries that hang in chains from the buckets of a hash table.
@@ -19,18 +22,18 @@ package io.kvasir.core.memory;
  * #nextOpaque}: an entry is complete when it becomes reachable, but may be taken out and used again
  * during the walk: a walker must verify each entry by its fields.
  */
-public final class ChainedHashEntries implements AutoCloseable {
+final class ChainedHashEntries implements AutoCloseable {
     /** Number of no entry. */
-    public static final int NONE = 0;
+    static final int NONE = 0;
 
     /** Byte offset, inside an entry, of the int that names the next entry. */
-    public static final int NEXT_OFFSET = 0;
+    static final int NEXT_OFFSET = 0;
 
     /** Byte offset, inside an entry, of the first field that belongs to the owner. */
-    public static final int FIELDS_OFFSET = NEXT_OFFSET + Integer.BYTES;
+    static final int FIELDS_OFFSET = NEXT_OFFSET + Integer.BYTES;
 
     /** Largest number of entries of one table. */
-    public static final long MAX_ENTRIES = 1L << 30;
+    static final long MAX_ENTRIES = 1L << 30;
 
     private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
@@ -51,7 +54,7 @@ public final class ChainedHashEntries implements AutoCloseable {
      * @param entryLength bytes of an entry, a multiple of 8
      * @throws IllegalArgumentException if a limit is broken
      */
-    public ChainedHashEntries(String name, long capacity, int entryLength) {
+    ChainedHashEntries(String name, long capacity, int entryLength) {
         if (capacity < 1 || capacity > MAX_ENTRIES) {
             throw new IllegalArgumentException(
                     name + " out of range: value=" + capacity + ", limits=1.." + MAX_ENTRIES);
@@ -73,27 +76,27 @@ public final class ChainedHashEntries implements AutoCloseable {
     }
 
     /** Memory of the entries. */
-    public OffHeap memory() {
+    OffHeap memory() {
         return entries;
     }
 
     /** Byte offset of an entry in {@link #memory()}. */
-    public long offset(int entry) {
+    long offset(int entry) {
         return (long) entry * entryLength;
     }
 
     /** Bucket of a key; every bit of {@code key} takes part. */
-    public int bucket(long key) {
+    int bucket(long key) {
         return (int) (((key ^ (key >>> 32)) * SPREAD) >>> bucketShift);
     }
 
     /** First entry of a bucket's chain; any thread. */
-    public int firstAcquire(int bucket) {
+    int firstAcquire(int bucket) {
         return heads.getIntAcquire((long) bucket * Integer.BYTES);
     }
 
     /** Entry after {@code entry} in its chain; any thread. */
-    public int nextOpaque(int entry) {
+    int nextOpaque(int entry) {
         return entries.getIntOpaque(offset(entry) + NEXT_OFFSET);
     }
 
@@ -102,7 +105,7 @@ public final class ChainedHashEntries implements AutoCloseable {
      *
      * @return its number, or {@link #NONE} when all are in use
      */
-    public int acquire() {
+    int acquire() {
         final int entry;
         if (firstFree != NONE) {
             entry = firstFree;
@@ -117,28 +120,28 @@ public final class ChainedHashEntries implements AutoCloseable {
     }
 
     /** Puts a completely written entry at the head of a chain. Writer thread. */
-    public void link(int entry, int bucket) {
+    void link(int entry, int bucket) {
         aim(entry, bucket);
         publish(entry, bucket);
     }
 
     /** First half of {@link #link}: the entry names the chain's head as its next. Writer. */
-    public void aim(int entry, int bucket) {
+    void aim(int entry, int bucket) {
         entries.putIntOpaque(
                 offset(entry) + NEXT_OFFSET, heads.getInt((long) bucket * Integer.BYTES));
     }
 
     /** Second half of {@link #link}: the aimed entry becomes the chain's head. Writer thread. */
-    public void publish(int entry, int bucket) {
+    void publish(int entry, int bucket) {
         // after the entry's fields and next (release): a walker acquires the head by firstAcquire
         heads.putIntRelease((long) bucket * Integer.BYTES, entry);
     }
 
     /**
-     * Takes an entry out of its chain; its next link stays valid for concurrent walkers. Writer
-     * thread.
+     * Takes an entry out of its chain; its next link stays valid for concurrent readers that stand
+     * on it. Writer thread.
      */
-    public void unlink(int entry, int bucket) {
+    void unlink(int entry, int bucket) {
         final int next = entries.getInt(offset(entry) + NEXT_OFFSET);
         final long head = (long) bucket * Integer.BYTES;
         int before = heads.getInt(head);
@@ -157,7 +160,7 @@ public final class ChainedHashEntries implements AutoCloseable {
     }
 
     /** Gives an unlinked entry back. Writer thread. */
-    public void release(int entry) {
+    void release(int entry) {
         assert entry > NONE && entry <= lastFresh : "never handed out: entry=" + entry;
         entries.putIntOpaque(offset(entry) + NEXT_OFFSET, firstFree);
         firstFree = entry;
@@ -165,22 +168,22 @@ public final class ChainedHashEntries implements AutoCloseable {
     }
 
     /** Entries in use; any thread. */
-    public int used() {
+    int used() {
         return (int) used.get();
     }
 
     /** Entries that {@link #acquire()} can still hand out. Writer thread. */
-    public int free() {
+    int free() {
         return capacity - used();
     }
 
     /** Entries in all. */
-    public int capacity() {
+    int capacity() {
         return capacity;
     }
 
     /** Off-heap bytes of the table; constant over its life. */
-    public long bytes() {
+    long bytes() {
         return heads.length() + entries.length();
     }
 
