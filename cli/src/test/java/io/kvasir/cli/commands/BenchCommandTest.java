@@ -51,7 +51,13 @@ class BenchCommandTest {
     @Test
     void aStreamMadeFromATraceIsMeasuredInAFreshJvm() throws IOException {
         final CommandRun run =
-                CommandRun.of("bench", "kvops", stream().toString(), "--forks=1", "--json");
+                CommandRun.of(
+                        "bench",
+                        "kvops",
+                        stream().toString(),
+                        "--forks=1",
+                        "--warm-up-seconds=0",
+                        "--json");
         assertEquals(0, run.exitCode(), run.err());
         final JsonNode json = Json.MAPPER.readTree(run.out());
         for (String field :
@@ -106,7 +112,10 @@ class BenchCommandTest {
             })
     void theOtherModesAreMeasuredToo(String mode, String figure) throws IOException {
         final String line =
-                "bench kvops " + stream() + " --forks 0 --warm-up 100 --json --mode " + mode;
+                "bench kvops "
+                        + stream()
+                        + " --forks 0 --warm-up 100 --warm-up-seconds 0 --json --mode "
+                        + mode;
         final CommandRun run = CommandRun.of(line.split(" ", -1));
         assertEquals(0, run.exitCode(), run.err());
         assertTrue(Json.MAPPER.readTree(run.out()).path(figure).isNumber(), run.out());

@@ -24,7 +24,8 @@ import java.util.Locale;
 public final class BesidePeer {
     static final String USAGE =
             "usage: bench/run beside-peer STREAM.kvops... [--peer PROGRAM (KVASIR_PEER)]"
-                    + " [--name INDEX (smg-into)] [--turns N (3)] [--jvm-option OPT]...";
+                    + " [--name INDEX (smg-into)] [--turns N (3)] [--warm-up-seconds S (30)]"
+                    + " [--jvm-option OPT]...";
 
     private static final String NAME = "smg-into";
     private static final double NS_PER_US = 1e3;
@@ -37,6 +38,7 @@ public final class BesidePeer {
     private String program;
     private String name = NAME;
     private int turns = 3;
+    private double warmUpSeconds = ReplayPlan.WARM_UP_SECONDS;
     private long wrong;
 
     private BesidePeer(PrintStream out, PrintStream err) {
@@ -88,6 +90,7 @@ public final class BesidePeer {
                 case "--peer" -> program = value;
                 case "--name" -> name = value;
                 case "--turns" -> turns = positive(word, value);
+                case "--warm-up-seconds" -> warmUpSeconds = ReportOptions.seconds(word, value);
                 case "--jvm-option" -> jvmOptions.add(value);
                 default -> throw new IllegalArgumentException("unknown option " + word);
             }
@@ -141,8 +144,9 @@ public final class BesidePeer {
         final double[][] query = new double[2][turns];
         final double[][] bytes = {{0}, {peer.bytesPerPair(stream)}};
         long peerWrong = 0;
+        final ReplayPlan plan = ReplayPlan.of(stream).withWarmUpSeconds(warmUpSeconds);
         for (int turn = 0; turn < turns; turn++) {
-            final KvopsResult ours = bench.run(ReplayPlan.of(stream), live);
+            final KvopsResult ours = bench.run(plan, live);
             err.println(stream.getFileName() + ": " + name + ", turn " + (turn + 1));
             final PeerProgram.Costs theirs = peer.replay(stream);
             apply[0][turn] = ours.median(Figure.APPLY_NS_PER_BLOCK);

@@ -110,8 +110,12 @@ public final class Report {
             for (ReplayMode mode : options.modes()) {
                 final Map<String, KvopsResult> results = new LinkedHashMap<>();
                 for (String index : options.indexes()) {
-                    final KvopsResult result =
-                            bench.run(ReplayPlan.of(stream).withIndex(index).withMode(mode), live);
+                    final ReplayPlan plan =
+                            ReplayPlan.of(stream)
+                                    .withIndex(index)
+                                    .withMode(mode)
+                                    .withWarmUpSeconds(options.warmUpSeconds());
+                    final KvopsResult result = bench.run(plan, live);
                     results.put(index, result);
                     mismatches += result.mismatches();
                     addTo(csv, result);

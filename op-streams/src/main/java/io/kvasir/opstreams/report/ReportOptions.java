@@ -2,6 +2,7 @@ package io.kvasir.opstreams.report;
 
 import io.kvasir.opstreams.kvops.Indexes;
 import io.kvasir.opstreams.kvops.ReplayMode;
+import io.kvasir.opstreams.kvops.ReplayPlan;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,6 +17,7 @@ import java.util.Locale;
  * @param forks processes per stream, mode and index
  * @param indexes what is measured; the first is compared with the others
  * @param modes how streams are replayed
+ * @param warmUpSeconds most time for the warm-up of each process
  * @param jvmOptions further options of the measured JVMs
  * @param out folder for the page
  * @param commit what was measured, for people
@@ -25,13 +27,14 @@ record ReportOptions(
         int forks,
         List<String> indexes,
         List<ReplayMode> modes,
+        double warmUpSeconds,
         List<String> jvmOptions,
         Path out,
         String commit) {
     static final String USAGE =
             "usage: bench/run report STREAM.kvops... [--forks N (3)] [--index NAME,NAME (all)]"
-                    + " [--mode M,M (inorder,beside)] [--jvm-option OPT]... [--out DIR]"
-                    + " [--commit TEXT]";
+                    + " [--mode M,M (inorder,beside)] [--warm-up-seconds S (30)]"
+                    + " [--jvm-option OPT]... [--out DIR] [--commit TEXT]";
 
     private static final int FORKS = 3;
 
@@ -43,6 +46,7 @@ record ReportOptions(
     static ReportOptions parse(List<String> args) {
         final List<Path> streams = new ArrayList<>();
         final List<String> jvmOptions = new ArrayList<>();
+        double warmUpSeconds = ReplayPlan.WARM_UP_SECONDS;
         int forks = FORKS;
         List<String> indexes = Indexes.names();
         List<ReplayMode> modes = List.of(ReplayMode.INORDER, ReplayMode.BESIDE);
@@ -68,6 +72,7 @@ record ReportOptions(
                                 Arrays.stream(value.split(",", -1))
                                         .map(ReportOptions::mode)
                                         .toList();
+                case "--warm-up-seconds" -> warmUpSeconds = seconds(word, value);
                 case "--jvm-option" -> jvmOptions.add(value);
                 case "--out" -> out = Path.of(value);
                 case "--commit" -> commit = value;
@@ -77,12 +82,22 @@ record ReportOptions(
         if (streams.isEmpty()) {
             throw new IllegalArgumentException("no stream given");
         }
-        return new ReportOptions(streams, forks, indexes, modes, jvmOptions, out, commit);
+        return new ReportOptions(
+                streams, forks, indexes, modes, warmUpSeconds, jvmOptions, out, commit);
     }
 
     private static int number(String option, String value) {
         try {
             return Integer.parseInt(value);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(option + " " + value + " is no number", e);
+        }
+    }
+
+    /** Reads a time in seconds, which {@link ReplayPlan} checks. */
+    static double seconds(String option, String value) {
+        try {
+            return Double.parseDouble(value);
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(option + " " + value + " is no number", e);
         }

@@ -39,6 +39,11 @@ class ReplayTest {
         return Indexes.names();
     }
 
+    /** What a plan is by default, but for as short a warm-up as there is. */
+    private ReplayPlan plan() {
+        return ReplayPlan.of(stream).withWarmUpSeconds(0);
+    }
+
     private static KvopsResult run(ReplayPlan plan) throws IOException, InterruptedException {
         return new KvopsBench(0, List.of(), line -> {}).run(plan);
     }
@@ -46,7 +51,7 @@ class ReplayTest {
     @ParameterizedTest
     @MethodSource("indexes")
     void everyIndexAnswersEveryQueryInOrder(String index) throws IOException, InterruptedException {
-        final KvopsResult result = run(ReplayPlan.of(stream).withIndex(index));
+        final KvopsResult result = run(plan().withIndex(index));
         assertEquals(0, result.mismatches());
         assertEquals(180, result.median(Figure.QUERIES));
         assertTrue(result.latencies().getTotalCount() <= 180); // less those that lost a core
@@ -60,23 +65,19 @@ class ReplayTest {
     @Test
     void theWarmUpIsNotMeasuredAndMayBePartOfTheStream() throws IOException, InterruptedException {
         for (long warmUp : new long[] {0, 10, ReplayPlan.WHOLE}) {
-            final KvopsResult result = run(ReplayPlan.of(stream).withWarmUp(warmUp));
+            final KvopsResult result = run(plan().withWarmUp(warmUp));
             assertEquals(180, result.median(Figure.QUERIES));
             assertEquals(0, result.mismatches());
         }
-        assertEquals("none", ReplayPlan.of(stream).withWarmUp(0).warmUpText());
-        assertTrue(ReplayPlan.of(stream).warmUpText().contains("whole stream"));
+        assertEquals("none", plan().withWarmUp(0).warmUpText());
+        assertTrue(plan().warmUpText().contains("whole stream"));
     }
 
     @ParameterizedTest
     @MethodSource("indexes")
     void eachEventHasItsOwnTimeInModeEvents(String index) throws IOException, InterruptedException {
         final ReplayPlan plan =
-                ReplayPlan.of(stream)
-                        .withIndex(index)
-                        .withMode(ReplayMode.EVENTS)
-                        .withWarmUp(50)
-                        .withPasses(2);
+                plan().withIndex(index).withMode(ReplayMode.EVENTS).withWarmUp(50).withPasses(2);
         final KvopsResult result = run(plan);
         assertTrue(result.figures().containsAll(EVENTS), result.figures().toString());
         assertEquals(0, result.mismatches());
@@ -94,12 +95,7 @@ class ReplayTest {
     @Test
     void aPassOfModeEventsEndsAtItsTimeLimit() throws IOException, InterruptedException {
         final KvopsResult result =
-                run(
-                        ReplayPlan.of(stream)
-                                .withMode(ReplayMode.EVENTS)
-                                .withWarmUp(0)
-                                .withPasses(2)
-                                .withLimit(1e-9));
+                run(plan().withMode(ReplayMode.EVENTS).withWarmUp(0).withPasses(2).withLimit(1e-9));
         assertTrue(result.median(Figure.REPLAYED_SHARE) < 1);
         assertTrue(result.median(Figure.EVENTS) >= 1);
     }
@@ -107,7 +103,7 @@ class ReplayTest {
     @Test
     void anIndexWithHalfTheRoomRefusesStoresAndIsNotChecked()
             throws IOException, InterruptedException {
-        final KvopsResult result = run(ReplayPlan.of(stream).withWarmUp(0).withRoom(0.5));
+        final KvopsResult result = run(plan().withWarmUp(0).withRoom(0.5));
         assertTrue(result.median(Figure.REFUSED_STORES) > 0);
         assertEquals(0, result.mismatches());
         assertTrue(result.median(Figure.HELD_PAIRS) <= Math.ceil(result.live().pairs() * 0.5));
@@ -135,7 +131,7 @@ class ReplayTest {
             w.query(0, 2, AnswerChecksum.of(0, 1), one, 1); // says another worker
             w.stored(1, 0, 3, 99, new long[] {2}, new long[] {2}, 1); // nobody knows 99
         }
-        final KvopsResult result = run(ReplayPlan.of(bad));
+        final KvopsResult result = run(ReplayPlan.of(bad).withWarmUpSeconds(0));
         assertEquals(1, result.mismatches());
         assertEquals(1, result.median(Figure.REFUSED_STORES));
     }
@@ -146,7 +142,7 @@ class ReplayTest {
         try (KvopsWriter w = new KvopsWriter(unchecked, 16, 2, 10, 0, 0)) {
             w.query(0, 1, 12345, new long[] {1}, 1);
         }
-        final KvopsResult result = run(ReplayPlan.of(unchecked));
+        final KvopsResult result = run(ReplayPlan.of(unchecked).withWarmUpSeconds(0));
         assertEquals(0, result.mismatches());
         assertFalse(result.figures().contains(Figure.APPLY_NS_PER_BLOCK));
     }
@@ -154,8 +150,7 @@ class ReplayTest {
     @Test
     void aReaderBesideAWriterIsMeasuredAtFullRateAndPaced()
             throws IOException, InterruptedException {
-        final ReplayPlan plan =
-                ReplayPlan.of(stream).withMode(ReplayMode.BESIDE).withBeside(2, 0, 0);
+        final ReplayPlan plan = plan().withMode(ReplayMode.BESIDE).withBeside(2, 0, 0);
         final KvopsResult full = run(plan);
         assertTrue(full.figures().containsAll(EVERYWHERE), full.figures().toString());
         assertEquals(2 * full.header().eventBlocks(), (long) full.median(Figure.EVENT_BLOCKS));
@@ -169,8 +164,7 @@ class ReplayTest {
 
     @Test
     void aDepthThatNoPromptHasIsRefused() {
-        final ReplayPlan plan =
-                ReplayPlan.of(stream).withMode(ReplayMode.BESIDE).withBeside(1, 0, 100_000);
+        final ReplayPlan plan = plan().withMode(ReplayMode.BESIDE).withBeside(1, 0, 100_000);
         final IllegalArgumentException refused =
                 assertThrows(IllegalArgumentException.class, () -> run(plan));
         assertTrue(refused.getMessage().contains("100000 blocks"), refused.getMessage());
@@ -182,10 +176,7 @@ class ReplayTest {
         final KvopsStream read = KvopsStream.read(stream);
         final long spanUs = read.timeUs(read.size() - 1) - read.timeUs(0);
         final KvopsResult result =
-                run(
-                        ReplayPlan.of(stream)
-                                .withMode(ReplayMode.OPENLOOP)
-                                .withSpeedUp(spanUs / 100_000.0)); // 100 ms
+                run(plan().withMode(ReplayMode.OPENLOOP).withSpeedUp(spanUs / 100_000.0)); // 100 ms
         assertTrue(result.figures().containsAll(EVERYWHERE), result.figures().toString());
         assertTrue(
                 result.figures()
@@ -204,7 +195,7 @@ class ReplayTest {
         final List<String> progress = new ArrayList<>();
         final KvopsResult result =
                 new KvopsBench(2, List.of("-XX:TieredStopAtLevel=1", "-Xms64m"), progress::add)
-                        .run(ReplayPlan.of(stream));
+                        .run(plan());
         assertEquals(2, result.forks().size());
         assertEquals(0, result.mismatches());
         assertEquals(180, result.median(Figure.QUERIES));
@@ -220,9 +211,7 @@ class ReplayTest {
         final IOException failed =
                 assertThrows(
                         IOException.class,
-                        () ->
-                                new KvopsBench(1, List.of("-XX:NoSuchFlag"), line -> {})
-                                        .run(ReplayPlan.of(stream)));
+                        () -> new KvopsBench(1, List.of("-XX:NoSuchFlag"), line -> {}).run(plan()));
         assertTrue(failed.getMessage().contains("exit code 1"), failed.getMessage());
         assertTrue(failed.getMessage().contains("-XX:NoSuchFlag"), failed.getMessage());
     }

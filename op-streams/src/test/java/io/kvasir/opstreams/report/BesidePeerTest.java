@@ -52,7 +52,13 @@ class BesidePeerTest {
                                 + "\"heap_per_pair\":60.0}'");
         assertEquals(
                 0,
-                run(program.toString(), stream.toString(), "--turns", "2"),
+                run(
+                        program.toString(),
+                        stream.toString(),
+                        "--turns",
+                        "2",
+                        "--warm-up-seconds",
+                        "0"),
                 err.toString(StandardCharsets.UTF_8));
         final String printed = out.toString(StandardCharsets.UTF_8);
         assertTrue(printed.contains("small                  apply ns/block"), printed);
@@ -71,8 +77,10 @@ class BesidePeerTest {
     void aPeerThatFailsOrPrintsSomethingElseIsAnError() throws IOException, InterruptedException {
         final Path stream = dir.resolve("small.kvops");
         SmallTrace.write(stream, false);
-        assertEquals(3, run(peer("exit 7").toString(), stream.toString()));
-        assertEquals(3, run(peer("echo hello").toString(), stream.toString()));
+        assertEquals(
+                3, run(peer("exit 7").toString(), stream.toString(), "--warm-up-seconds", "0"));
+        assertEquals(
+                3, run(peer("echo hello").toString(), stream.toString(), "--warm-up-seconds", "0"));
         final String said = err.toString(StandardCharsets.UTF_8);
         assertTrue(said.contains("ended with 7") && said.contains("but: hello"), said);
     }

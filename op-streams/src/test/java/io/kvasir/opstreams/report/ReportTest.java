@@ -70,7 +70,15 @@ class ReportTest {
         final Path stream = dir.resolve("conv16_w64.kvops"); // a name that the peers have
         SmallTrace.write(stream, false);
         final Path out = dir.resolve("out");
-        final Run run = run(stream.toString(), "--forks", "0", "--out", out.toString());
+        final Run run =
+                run(
+                        stream.toString(),
+                        "--forks",
+                        "0",
+                        "--warm-up-seconds",
+                        "0",
+                        "--out",
+                        out.toString());
         assertEquals(0, run.exitCode, run.err);
 
         final String[] lines = run.out.split("\n", -1);
@@ -111,6 +119,8 @@ class ReportTest {
                         bad.toString(),
                         "--forks",
                         "0",
+                        "--warm-up-seconds",
+                        "0",
                         "--mode",
                         "inorder",
                         "--index",
@@ -128,6 +138,7 @@ class ReportTest {
                 "--forks 1 | 2 | no stream given",
                 "x --forks | 2 | --forks needs a value",
                 "x --forks many | 2 | --forks many is no number",
+                "x --warm-up-seconds long | 2 | --warm-up-seconds long is no number",
                 "x --forks -1 | 2 | forks must not be negative",
                 "x --index nonesuch | 2 | no index is named nonesuch",
                 "x --mode sideways | 2 | no mode is named sideways",
