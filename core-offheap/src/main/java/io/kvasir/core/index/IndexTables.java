@@ -33,28 +33,23 @@ final class IndexTables {
     /**
      * Makes empty tables.
      *
-     * @param gate owns the memory; closed if a table cannot be made
+     * @param gate owns the memory from the first step on; to be closed if one fails
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     IndexTables(PrefixIndexConfig config, MemoryGate gate) {
         final int slots = config.maxWorkerSlots();
-        try {
-            arena = gate.own(new BuddyArena(config.budgetBytes()));
-            tree = new RadixTree(arena, slots);
-            heldRuns = new HeldRuns[slots];
-            Arrays.setAll(heldRuns, s -> new HeldRuns(arena));
-            lookups = new EngineHashLookup[slots];
-            final EngineHashIndex.Key key = newKey();
-            final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
-            Arrays.setAll(lookups, s -> new EngineHashLookup(arena, heldRuns[s], key, batch));
-            holders = new HolderConsistency(arena, tree, heldRuns);
-            slotCells = new SharedCells(SlotCellDescriptor.length(slots));
-            shares = new SlotShares(slots, slotCells);
-            missing = new MissingBlocks(slots);
-        } catch (Throwable t) {
-            gate.close();
-            throw t;
-        }
+        arena = gate.own(new BuddyArena(config.budgetBytes()));
+        tree = new RadixTree(arena, slots);
+        heldRuns = new HeldRuns[slots];
+        Arrays.setAll(heldRuns, s -> new HeldRuns(arena));
+        lookups = new EngineHashLookup[slots];
+        final EngineHashIndex.Key key = newKey();
+        final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
+        Arrays.setAll(lookups, s -> new EngineHashLookup(arena, heldRuns[s], key, batch));
+        holders = new HolderConsistency(arena, tree, heldRuns);
+        slotCells = new SharedCells(SlotCellDescriptor.length(slots));
+        shares = new SlotShares(slots, slotCells);
+        missing = new MissingBlocks(slots);
     }
 
     private static EngineHashIndex.Key newKey() {

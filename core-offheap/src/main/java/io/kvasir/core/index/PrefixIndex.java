@@ -62,11 +62,16 @@ public final class PrefixIndex implements AutoCloseable {
         this.config = config;
         this.gate = gate;
         this.writer = new WriterLane(gate);
-        this.tables = new IndexTables(config, gate);
-        this.tree = tables.tree;
-        this.capacity = new IndexCapacity(config, tables);
-        this.store = new StoreOperation(tables, capacity);
-        this.remove = new RemoveOperation(tables, capacity);
+        try {
+            this.tables = new IndexTables(config, gate);
+            this.tree = tables.tree;
+            this.capacity = new IndexCapacity(config, tables);
+            this.store = new StoreOperation(tables, capacity);
+            this.remove = new RemoveOperation(tables, capacity);
+        } catch (Throwable t) {
+            gate.close();
+            throw t;
+        }
         for (int s = 0; s < config.maxWorkerSlots(); s++) {
             eventApplied(s, NO_EVENT);
         }
