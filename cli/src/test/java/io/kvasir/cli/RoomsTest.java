@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
@@ -24,7 +25,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.Executor;
 
-/** The direction of the rooms: who knows whom. */
+/** The direction of the rooms, and what each of them shows to others. */
 class RoomsTest {
     private static final String BASE = "io.kvasir.";
 
@@ -55,6 +56,53 @@ class RoomsTest {
                             "nixl",
                             "panama",
                             "opstreams"));
+
+    /** Packages that other rooms and embedders may use; every other package is of its room only. */
+    private static final Set<String> API =
+            Set.of(
+                    "testsupport",
+                    "core.counters",
+                    "core.hash",
+                    "core.index",
+                    "core.load",
+                    "core.memory",
+                    "core.radix",
+                    "pipeline.booking",
+                    "pipeline.capture",
+                    "pipeline.events",
+                    "pipeline.ring",
+                    "pipeline.source",
+                    "router",
+                    "panama.cuda",
+                    "panama.libc",
+                    "panama.nixl",
+                    "protocol.handoff",
+                    "nixl",
+                    "nixl.engine",
+                    "nixl.exchange",
+                    "nixl.exchange.etcd",
+                    "nixl.exchange.zmq",
+                    "nixl.link",
+                    "nixl.loopback",
+                    "nixl.memory",
+                    "nixl.probe",
+                    "nixl.transport",
+                    "nixl.vllm",
+                    "nats",
+                    "sim",
+                    "prompt.chat",
+                    "prompt.jinja",
+                    "prompt.tokenizer",
+                    "gateway",
+                    "gateway.config",
+                    "opstreams.alternatives",
+                    "opstreams.cliffs",
+                    "opstreams.generate",
+                    "opstreams.kvops",
+                    "opstreams.report");
+
+    /** Rooms of which nothing is API; benchmarks and {@code main} methods are public by need. */
+    private static final Set<String> PROGRAMS = Set.of("bench", "cli");
 
     private static JavaClasses classes;
 
@@ -89,7 +137,7 @@ class RoomsTest {
             if (roomOf(c).equals(room)) {
                 for (Dependency d : c.getDirectDependenciesFromSelf()) {
                     final JavaClass target = d.getTargetClass().getBaseComponentType();
-                    if (target.getName().startsWith(BASE) && !roomOf(target).equals(room)) {
+                    if (isOurs(target) && !roomOf(target).equals(room)) {
                         known.putIfAbsent(roomOf(target), d.getDescription());
                     }
                 }
@@ -99,6 +147,60 @@ class RoomsTest {
                 new TreeSet<>(KNOWS.get(room)),
                 known.keySet(),
                 () -> "an arrow is new or no longer used; one class for each: " + known);
+    }
+
+    @Test
+    void otherRoomsUseOnlyTheApiOfARoom() {
+        final Set<String> seen = new TreeSet<>();
+        for (JavaClass c : classes) {
+            for (Dependency d : c.getDirectDependenciesFromSelf()) {
+                final JavaClass target = d.getTargetClass().getBaseComponentType();
+                if (isOurs(target)
+                        && !roomOf(target).equals(roomOf(c))
+                        && !API.contains(packageOf(target))) {
+                    seen.add(d.getDescription());
+                }
+            }
+        }
+        assertEquals(Set.of(), seen);
+    }
+
+    /** A type of a package that is not API earns its {@code public} by a sibling package's use. */
+    @Test
+    void whatIsPublicIsApiOrUsedByAnotherPackage() {
+        final Set<String> used = new TreeSet<>();
+        for (JavaClass c : classes) {
+            for (Dependency d : c.getDirectDependenciesFromSelf()) {
+                final JavaClass target = d.getTargetClass().getBaseComponentType();
+                if (!target.getPackageName().equals(c.getPackageName())) {
+                    used.add(topLevelName(target));
+                }
+            }
+        }
+        final Set<String> needless = new TreeSet<>();
+        for (JavaClass c : classes) {
+            final boolean isPublic = c.getModifiers().contains(JavaModifier.PUBLIC);
+            if (isPublic
+                    && c.isTopLevelClass()
+                    && !API.contains(packageOf(c))
+                    && !PROGRAMS.contains(roomOf(c))
+                    && !used.contains(c.getName())) {
+                needless.add(c.getName());
+            }
+        }
+        assertEquals(Set.of(), needless);
+    }
+
+    private static boolean isOurs(JavaClass c) {
+        return c.getName().startsWith(BASE);
+    }
+
+    private static String topLevelName(JavaClass c) {
+        return c.getName().split("\\$", 2)[0];
+    }
+
+    private static String packageOf(JavaClass c) {
+        return c.getPackageName().substring(BASE.length());
     }
 
     /** The word after {@code io.kvasir} in the name of its package. */

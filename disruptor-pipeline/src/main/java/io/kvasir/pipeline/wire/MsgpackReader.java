@@ -15,7 +15,7 @@ import java.util.Objects;
  * stays. A caller checks {@link #ok()} once per value that matters instead of after every byte.
  * Bytes outside the wrapped range are never touched. One instance per thread.
  */
-public final class MsgpackReader {
+final class MsgpackReader {
     /** What the next value is; {@code END} stands for the end of the range. */
     public enum Kind {
         /** nil. */

@@ -13,7 +13,7 @@ package io.kvasir.opstreams.alternatives.flat;
  *   slots:   bit s % 64 of word s / 64 is set while worker slot s holds the block
  * </pre>
  */
-public final class BlockEntryDescriptor {
+final class BlockEntryDescriptor {
     /** Version int; rises by 2 each time the entry gets another sequence hash. */
     public static final int VERSION_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 

@@ -12,7 +12,7 @@ package io.kvasir.opstreams.alternatives.flat;
  *   block: entry number in the block table
  * </pre>
  */
-public final class FlatNameDescriptor {
+final class FlatNameDescriptor {
     /** Worker slot. */
     public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 

@@ -11,7 +11,7 @@ package io.kvasir.opstreams.alternatives.flat;
  *   block: entry number in the block table
  * </pre>
  */
-public final class PairDescriptor {
+final class PairDescriptor {
     /** Worker slot. */
     public static final int SLOT_OFFSET = ChainedHashEntries.FIELDS_OFFSET;
 

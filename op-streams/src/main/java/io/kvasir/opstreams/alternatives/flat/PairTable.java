@@ -8,7 +8,7 @@ import io.kvasir.core.memory.OffHeap;
  * Counts by (worker slot, block): how many requests of a worker use a block, or how many further
  * names a worker has for it. A count that falls to zero leaves the table. Writer thread only.
  */
-public final class PairTable implements AutoCloseable {
+final class PairTable implements AutoCloseable {
     private final ChainedHashEntries chains;
     private final OffHeap memory;
 
