@@ -37,14 +37,13 @@ class ConstructorsTest {
     static Stream<Arguments> structures() {
         return Stream.of(
                 structure("BuddyArena", 2, () -> new BuddyArena(1 << 20)),
-                structure("ChainedHashEntries", 2, () -> new ChainedHashEntries("it", 100, 64)),
                 structure(
                         "PrefixIndex",
                         2,
                         () -> new PrefixIndex(new PrefixIndexConfig(SLOTS, 1024, 1024))),
                 structure(
                         "ActiveRequests",
-                        7,
+                        6,
                         () ->
                                 new ActiveRequests(
                                         new ActiveRequestsConfig(SLOTS, 64, 1024, 128),
