@@ -10,6 +10,7 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -33,8 +34,6 @@ class DrainTest {
     private static final String WHOLE = "{\"prompt\":[1]}";
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
 
-    private static final int CLOSINGS = 10;
-    private static final int ROUNDS = 150;
     private static final int CLIENTS = 8;
     private static final int SPREAD_NS = 1_000_000;
 
@@ -132,7 +131,17 @@ class DrainTest {
      */
     @Test
     void allWhoHaveConnectedBeforeThePortClosesAreServed() throws Exception {
-        for (int round = 0; round < CLOSINGS; round++) {
+        closePorts(2);
+    }
+
+    @Tag("integration") // each closing takes as long as handshakes may
+    @Test
+    void allWhoHaveConnectedBeforeThePortClosesAreServedEachTime() throws Exception {
+        closePorts(10);
+    }
+
+    private void closePorts(int closings) throws Exception {
+        for (int round = 0; round < closings; round++) {
             start(Duration.ofMillis(20), Duration.ofSeconds(20));
             final int port = gateway.port();
             final Queue<String> lost = new ConcurrentLinkedQueue<>();
@@ -213,6 +222,16 @@ class DrainTest {
     /** Answers begin while the gateway cuts: each client gets one of the two, and whole. */
     @Test
     void anAnswerThatBeginsWhileItsRequestIsCutIsNotMixedWithTheOtherOne() throws Exception {
+        cutAnswers(40);
+    }
+
+    @Tag("integration") // a race: the more rounds, the more is seen
+    @Test
+    void noneOfManyAnswersThatAreCutIsMixedWithTheOtherOne() throws Exception {
+        cutAnswers(150);
+    }
+
+    private void cutAnswers(int rounds) throws Exception {
         final AtomicReference<CountDownLatch> go = new AtomicReference<>();
         engine.script =
                 call -> {
@@ -229,7 +248,7 @@ class DrainTest {
                 };
         start(Duration.ZERO, Duration.ofSeconds(60));
         final int[] statuses = new int[600];
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             go.set(new CountDownLatch(1));
             final List<RawClient> clients = new ArrayList<>();
             for (int i = 0; i < CLIENTS; i++) {
@@ -251,12 +270,12 @@ class DrainTest {
             }
             Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
         }
-        assertEquals(ROUNDS * CLIENTS, statuses[200] + statuses[503]);
+        assertEquals(rounds * CLIENTS, statuses[200] + statuses[503]);
         assertTrue(statuses[503] > 0 && statuses[200] > 0, "the two have met");
         assertEquals(0, gateway.router().activeLeases());
         final String metrics = Gateways.get(gateway, "/metrics").body();
         assertEquals(
-                ROUNDS * CLIENTS,
+                rounds * CLIENTS,
                 metrics.lines()
                         .filter(line -> line.startsWith("kvasir_requests_total{"))
                         .mapToDouble(

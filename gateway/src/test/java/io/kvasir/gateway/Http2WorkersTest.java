@@ -18,6 +18,7 @@ import io.kvasir.router.RoutingMode;
 
 import org.eclipse.jetty.http2.ErrorCode;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -285,6 +286,7 @@ class Http2WorkersTest {
         assertNotBlamed();
     }
 
+    @Tag("integration") // waits for longer than a limit that is no setting
     @Test
     void aSilentAnswerIsWaitedForBeyondTheIdleLimitOfConnections() throws Exception {
         start(config().set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));

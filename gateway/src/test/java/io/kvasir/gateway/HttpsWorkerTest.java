@@ -28,6 +28,7 @@ import org.eclipse.jetty.server.SslConnectionFactory;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -46,7 +47,12 @@ import java.util.concurrent.ConcurrentHashMap;
 class HttpsWorkerTest {
     private static final String PASSWORD = "changeit";
 
-    @TempDir private Path dir;
+    /** Keys and certificates are made once: each takes a process. */
+    @TempDir private static Path dir;
+
+    private static Path pem;
+    private static Path trusted;
+
     private final Server worker = new Server();
     private final ServerConnector connector = tls();
     private final ServerConnector negotiating = alpn();
@@ -70,9 +76,15 @@ class HttpsWorkerTest {
                 new HttpConnectionFactory(http));
     }
 
+    @BeforeAll
+    static void makeKeys() throws Exception {
+        keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=worker", "-ext", "san=dns:localhost");
+        pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
+        trusted = trusted();
+    }
+
     @BeforeEach
     void start() throws Exception {
-        keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=worker", "-ext", "san=dns:localhost");
         for (ServerConnector port : List.of(connector, negotiating)) {
             final SslContextFactory.Server keys =
                     port.getConnectionFactory(SslConnectionFactory.class).getSslContextFactory();
@@ -105,11 +117,11 @@ class HttpsWorkerTest {
         worker.stop();
     }
 
-    private Path store() {
+    private static Path store() {
         return dir.resolve("keys.p12");
     }
 
-    private String keytool(String... args) throws IOException, InterruptedException {
+    private static String keytool(String... args) throws IOException, InterruptedException {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
         command.addAll(List.of(args));
@@ -156,7 +168,6 @@ class HttpsWorkerTest {
 
     @Test
     void speaksHttp2WhereItOffersIt() throws Exception {
-        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
         assertSpoken(HttpVersion.HTTP_2, negotiating, UpstreamHttp2.AUTO, pem);
         assertSpoken(HttpVersion.HTTP_1_1, negotiating, UpstreamHttp2.OFF, pem);
         assertSpoken(HttpVersion.HTTP_1_1, connector, UpstreamHttp2.AUTO, pem);
@@ -170,7 +181,6 @@ class HttpsWorkerTest {
 
     @Test
     void isReachedWithItsAuthorityAsPem() throws Exception {
-        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
         gateway =
                 GatewayServer.start(
                         of("localhost").set(GatewaySettings.WORKER_TRUST_STORE, pem).build());
@@ -182,7 +192,7 @@ class HttpsWorkerTest {
         gateway =
                 GatewayServer.start(
                         of("localhost")
-                                .set(GatewaySettings.WORKER_TRUST_STORE, trusted())
+                                .set(GatewaySettings.WORKER_TRUST_STORE, trusted)
                                 .set(
                                         GatewaySettings.WORKER_TRUST_STORE_PASSWORD,
                                         new Secret(PASSWORD))
@@ -191,8 +201,7 @@ class HttpsWorkerTest {
     }
 
     /** A store with the certificate and without its key. */
-    private Path trusted() throws Exception {
-        final Path cert = Files.writeString(dir.resolve("c.pem"), keytool("-exportcert", "-rfc"));
+    private static Path trusted() throws Exception {
         final Path to = dir.resolve("trust.p12");
         final Process process =
                 new ProcessBuilder(
@@ -201,7 +210,7 @@ class HttpsWorkerTest {
                                 "-importcert",
                                 "-noprompt",
                                 "-file",
-                                cert.toString(),
+                                pem.toString(),
                                 "-alias",
                                 "ca",
                                 "-keystore",
@@ -225,7 +234,6 @@ class HttpsWorkerTest {
 
     @Test
     void isNotUsedUnderAnotherNameThanItsCertificates() throws Exception {
-        final Path pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
         gateway =
                 GatewayServer.start(
                         of("127.0.0.1").set(GatewaySettings.WORKER_TRUST_STORE, pem).build());

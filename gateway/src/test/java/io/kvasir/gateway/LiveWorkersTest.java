@@ -18,6 +18,7 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.ReplacedFile;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -281,6 +282,16 @@ class LiveWorkersTest {
 
     @Test
     void noRequestFailsWhileAllWorkersAreReplacedAgainAndAgain(@TempDir Path dir) throws Exception {
+        replaceWorkers(dir, 12);
+    }
+
+    @Tag("integration") // a race: the more rounds, the more is seen
+    @Test
+    void noRequestFailsHoweverOftenAllWorkersAreReplaced(@TempDir Path dir) throws Exception {
+        replaceWorkers(dir, 60);
+    }
+
+    private void replaceWorkers(Path dir, int rounds) throws Exception {
         final Path file = Files.writeString(dir.resolve("w"), "- " + first.url() + ",name=w0\n");
         start(
                 Gateways.config()
@@ -304,13 +315,13 @@ class LiveWorkersTest {
                                 }));
             }
             try {
-                for (int i = 1; i <= 60; i++) {
+                for (int i = 1; i <= rounds; i++) {
                     final FakeEngine engine = i % 2 == 0 ? first : second;
                     ReplacedFile.write(file, "- " + engine.url() + ",name=w" + i + "\n");
                     gateway.reload();
                     awaitWorkers("w" + i);
                 }
-                for (int i = 0; i < 60; i++) {
+                for (int i = 0; i < rounds; i++) {
                     final String name = "x" + i;
                     admin("POST", "", json(first, name));
                     awaitInUse(name);
@@ -396,7 +407,17 @@ class LiveWorkersTest {
     }
 
     @Test
+    void aThousandRoundsLeakNothing() throws Exception {
+        addAndRemoveAll(1_000);
+    }
+
+    @Tag("integration") // takes seconds
+    @Test
     void tenThousandRoundsLeakNothing() throws Exception {
+        addAndRemoveAll(10_000);
+    }
+
+    private void addAndRemoveAll(int rounds) throws Exception {
         start(Gateways.config(first.worker("one")));
         for (int i = 0; i < 200; i++) {
             addAndRemove(i);
@@ -405,7 +426,7 @@ class LiveWorkersTest {
         final long descriptors = descriptors();
         final int threads = Thread.activeCount();
         final long series = metrics().lines().count();
-        for (int i = 200; i < 10_200; i++) {
+        for (int i = 200; i < 200 + rounds; i++) {
             addAndRemove(i);
         }
         assertEquals(200, complete().statusCode());

@@ -114,7 +114,7 @@ class ConnectionCapTest {
     @Test
     void theLimitHoldsForConnectionsThatSendNothing() throws Exception {
         start(4, 0);
-        for (int i = 0; i < 16; i++) {
+        for (int i = 0; i < 7; i++) {
             client();
         }
         client().send(GET).readUntil("\"object\":\"list\"");
