@@ -8,7 +8,6 @@ import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.opstreams.cliffs.Cliff;
 import io.kvasir.opstreams.kvops.Figure;
-import io.kvasir.opstreams.kvops.Indexes;
 import io.kvasir.opstreams.kvops.KvopsBench;
 import io.kvasir.opstreams.kvops.KvopsResult;
 import io.kvasir.opstreams.kvops.ReplayMode;
@@ -63,6 +62,7 @@ import java.util.stream.Collectors;
         })
 final class BenchCliffsCommand implements Callable<Integer> {
     @Mixin private CommonOptions common;
+    @Mixin private MeasurementOptions measurement;
 
     @Parameters(
             arity = "0..*",
@@ -91,20 +91,6 @@ final class BenchCliffsCommand implements Callable<Integer> {
                     "Room of the index as a share of what the workers hold at most; below 1 answers"
                             + " are not checked. Default: 0.5 for index-limit, 1 for the others.")
     private Double room;
-
-    @Option(
-            names = "--index",
-            paramLabel = "NAME",
-            defaultValue = Indexes.KVASIR,
-            description = "The index to measure; an unknown name lists them. Default: kvasir.")
-    private String index;
-
-    @Option(
-            names = "--forks",
-            paramLabel = "N",
-            defaultValue = "1",
-            description = "Fresh JVMs for each; 0 = inside this one. Default: ${DEFAULT-VALUE}.")
-    private int forks;
 
     @Option(
             names = "--passes",
@@ -137,19 +123,10 @@ final class BenchCliffsCommand implements Callable<Integer> {
             description = "Keep the streams there, as NAME.kvops. Default: they are deleted.")
     private Path keep;
 
-    @Option(
-            names = "--jvm-option",
-            paramLabel = "OPT",
-            description = "Further option of the forks' JVM; repeatable.")
-    private List<String> jvmOptions = new ArrayList<>();
-
-    @Option(names = "--json", description = "Print one JSON object instead of the table.")
-    private boolean json;
-
     @Override
     public Integer call() throws IOException, InterruptedException {
         final List<Cliff> cliffs = cliffs();
-        final KvopsBench bench = BenchKvopsCommand.bench(forks, jvmOptions, common);
+        final KvopsBench bench = measurement.bench(common);
         final Path folder = keep == null ? Files.createTempDirectory("kvasir-cliffs") : keep;
         final List<KvopsResult> results = new ArrayList<>();
         try {
@@ -169,7 +146,7 @@ final class BenchCliffsCommand implements Callable<Integer> {
                 Files.deleteIfExists(folder);
             }
         }
-        if (json) {
+        if (measurement.isJson()) {
             final ObjectNode root = Json.object();
             final ArrayNode all = root.putArray("cliffs");
             results.forEach(result -> all.add(BenchKvopsCommand.json(result)));
@@ -206,7 +183,7 @@ final class BenchCliffsCommand implements Callable<Integer> {
     private ReplayPlan plan(Cliff cliff, Path stream) {
         try {
             return ReplayPlan.of(stream)
-                    .withIndex(index)
+                    .withIndex(measurement.index())
                     .withMode(ReplayMode.EVENTS)
                     .withRoom(room == null ? cliff.room() : room)
                     .withShortPrompts(true)

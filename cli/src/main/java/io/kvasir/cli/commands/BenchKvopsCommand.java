@@ -9,8 +9,6 @@ import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.opstreams.kvops.Figure;
-import io.kvasir.opstreams.kvops.Indexes;
-import io.kvasir.opstreams.kvops.KvopsBench;
 import io.kvasir.opstreams.kvops.KvopsResult;
 import io.kvasir.opstreams.kvops.ReplayMode;
 import io.kvasir.opstreams.kvops.ReplayPlan;
@@ -23,8 +21,6 @@ import picocli.CommandLine.Parameters;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 
@@ -62,18 +58,10 @@ final class BenchKvopsCommand implements Callable<Integer> {
     private static final double ROUNDING = 10_000;
 
     @Mixin private CommonOptions common;
+    @Mixin private MeasurementOptions measurement;
 
     @Parameters(index = "0", paramLabel = "FILE", description = "The stream, KVOPS v1.")
     private Path file;
-
-    @Option(
-            names = "--forks",
-            paramLabel = "N",
-            defaultValue = "1",
-            description =
-                    "Fresh JVMs, one after the other; 0 = inside this one. Default:"
-                            + " ${DEFAULT-VALUE}.")
-    private int forks;
 
     @Option(
             names = "--mode",
@@ -81,13 +69,6 @@ final class BenchKvopsCommand implements Callable<Integer> {
             defaultValue = "inorder",
             description = "inorder, events, beside or openloop. Default: ${DEFAULT-VALUE}.")
     private ReplayMode mode;
-
-    @Option(
-            names = "--index",
-            paramLabel = "NAME",
-            defaultValue = Indexes.KVASIR,
-            description = "The index to measure; an unknown name lists them. Default: kvasir.")
-    private String index;
 
     @Option(
             names = "--warm-up",
@@ -164,19 +145,10 @@ final class BenchKvopsCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private double speedUp;
 
-    @Option(
-            names = "--jvm-option",
-            paramLabel = "OPT",
-            description = "Further option of the forks' JVM; repeatable.")
-    private List<String> jvmOptions = new ArrayList<>();
-
-    @Option(names = "--json", description = "Print one JSON object instead of the table.")
-    private boolean json;
-
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final KvopsResult result = bench(forks, jvmOptions, common).run(plan());
-        if (json) {
+        final KvopsResult result = measurement.bench(common).run(plan());
+        if (measurement.isJson()) {
             Json.print(json(result), common.out());
         } else {
             print(result, common.out());
@@ -184,24 +156,10 @@ final class BenchKvopsCommand implements Callable<Integer> {
         return result.mismatches() == 0 ? ExitCode.OK : ExitCode.NEGATIVE;
     }
 
-    /** A bench that says on standard error what it does. */
-    static KvopsBench bench(int forks, List<String> jvmOptions, CommonOptions common) {
-        if (forks < 0) {
-            throw common.wrong("--forks " + forks + " is negative");
-        }
-        return new KvopsBench(
-                forks,
-                jvmOptions,
-                line -> {
-                    common.err().println(line);
-                    common.err().flush();
-                });
-    }
-
     private ReplayPlan plan() {
         try {
             return ReplayPlan.of(file)
-                    .withIndex(index)
+                    .withIndex(measurement.index())
                     .withMode(mode)
                     .withWarmUp(warmUp == null ? ReplayPlan.WHOLE : warmUp)
                     .withWarmUpSeconds(warmUpSeconds)

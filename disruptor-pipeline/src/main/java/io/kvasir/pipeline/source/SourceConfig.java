@@ -97,154 +97,111 @@ public record SourceConfig(
 
     /** The same source feeding another worker slot. */
     public SourceConfig withSlot(int workerSlot) {
-        return new SourceConfig(
-                name,
-                workerSlot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.slot = workerSlot;
+        return edit.build();
     }
 
     /** The same source for another rank. */
     public SourceConfig withDpRank(int rank) {
-        return new SourceConfig(
-                name,
-                slot,
-                rank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.dpRank = rank;
+        return edit.build();
     }
 
     /** The same source, bound instead of connected or the other way round. */
     public SourceConfig withBind(boolean bound) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bound,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.bind = bound;
+        return edit.build();
     }
 
     /** The same source with an address that answers replay requests; null for none. */
     public SourceConfig withReplayEndpoint(String address) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                address,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.replayEndpoint = address;
+        return edit.build();
     }
 
     /** The same source with a topic filter; empty = all. */
     public SourceConfig withTopic(String prefix) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                prefix,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.topic = prefix;
+        return edit.build();
     }
 
     /** The same source with another meaning of removals. */
     public SourceConfig withRemovals(RemovalRule rule) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                rule,
-                rootStoresRefresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.removals = rule;
+        return edit.build();
     }
 
     /** The same source, root stores of held blocks being reports or copies. */
     public SourceConfig withRootStoresRefresh(boolean refresh) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                refresh,
-                freshness,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.rootStoresRefresh = refresh;
+        return edit.build();
     }
 
     /** The same source with other limits of staleness. */
     public SourceConfig withFreshness(FreshnessLimits limits) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                limits,
-                hashSeed);
+        final Edit edit = new Edit(this);
+        edit.freshness = limits;
+        return edit.build();
     }
 
     /** The same source for an index whose local hashes have another seed. */
     public SourceConfig withHashSeed(long seed) {
-        return new SourceConfig(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                seed);
+        final Edit edit = new Edit(this);
+        edit.hashSeed = seed;
+        return edit.build();
+    }
+
+    /** A copy in which single values can be changed. */
+    private static final class Edit {
+        private final String name;
+        private int slot;
+        private int dpRank;
+        private final int blockSize;
+        private final String endpoint;
+        private boolean bind;
+        private String replayEndpoint;
+        private String topic;
+        private RemovalRule removals;
+        private boolean rootStoresRefresh;
+        private FreshnessLimits freshness;
+        private long hashSeed;
+
+        private Edit(SourceConfig from) {
+            name = from.name;
+            slot = from.slot;
+            dpRank = from.dpRank;
+            blockSize = from.blockSize;
+            endpoint = from.endpoint;
+            bind = from.bind;
+            replayEndpoint = from.replayEndpoint;
+            topic = from.topic;
+            removals = from.removals;
+            rootStoresRefresh = from.rootStoresRefresh;
+            freshness = from.freshness;
+            hashSeed = from.hashSeed;
+        }
+
+        private SourceConfig build() {
+            return new SourceConfig(
+                    name,
+                    slot,
+                    dpRank,
+                    blockSize,
+                    endpoint,
+                    bind,
+                    replayEndpoint,
+                    topic,
+                    removals,
+                    rootStoresRefresh,
+                    freshness,
+                    hashSeed);
+        }
     }
 }
