@@ -28,7 +28,10 @@ import java.util.Arrays;
  */
 final class EngineHashIndex {
     /** No entry. An entry may have any other value. */
-    static final int NONE = -1;
+    static final int NO_ENTRY = -1;
+
+    /** No overflow line; those are numbered from 0. */
+    private static final int NO_OVERFLOW = -1;
 
     /** The engine hash that an entry stands for. */
     interface Names {
@@ -117,7 +120,7 @@ final class EngineHashIndex {
     private int size;
     private int overflowUsed;
     private int freshOverflow;
-    private int freeOverflow = NONE;
+    private int freeOverflow = NO_OVERFLOW;
     private long steps;
 
     /** Entries of a bucket that is being split or merged. */
@@ -164,10 +167,10 @@ final class EngineHashIndex {
         batch.lastTouched = touched;
     }
 
-    /** Entry of an engine hash, or {@link #NONE}. */
+    /** Entry of an engine hash, or {@link #NO_ENTRY}. */
     int find(long name) {
         if (bucketCount == 0) {
-            return NONE;
+            return NO_ENTRY;
         }
         final long hash = hash(name);
         return find(line(hash), tag(hash), name);
@@ -184,8 +187,8 @@ final class EngineHashIndex {
                 }
             }
             final int next = next(line);
-            if (next == NONE) {
-                return NONE;
+            if (next == NO_OVERFLOW) {
+                return NO_ENTRY;
             }
             line = overflow.offset(next);
             steps++;
@@ -241,7 +244,7 @@ final class EngineHashIndex {
         final int meta = (int) (last >>> Integer.SIZE);
         if (same == 0 && meta < ENTRIES_PER_LINE) {
             put(line, meta, tag, entry);
-        } else if (find(line, tag, name) != NONE) {
+        } else if (find(line, tag, name) != NO_ENTRY) {
             return Insertion.KNOWN;
         } else if (!append(line, tag, entry)) {
             return Insertion.NO_MEMORY;
@@ -308,7 +311,7 @@ final class EngineHashIndex {
         size = 0;
         overflowUsed = 0;
         freshOverflow = 0;
-        freeOverflow = NONE;
+        freeOverflow = NO_OVERFLOW;
     }
 
     /** Lines of buckets; for tests. */
@@ -344,7 +347,7 @@ final class EngineHashIndex {
                 }
             }
             final int next = next(line);
-            if (next == NONE) {
+            if (next == NO_OVERFLOW) {
                 throw new IllegalStateException("engine hash is not indexed: entry=" + entry);
             }
             line = overflow.offset(next);
@@ -361,14 +364,14 @@ final class EngineHashIndex {
                 return true;
             }
             final int next = next(line);
-            if (next == NONE) {
+            if (next == NO_OVERFLOW) {
                 break;
             }
             line = overflow.offset(next);
             steps++;
         }
         final int added = takeOverflow();
-        if (added == NONE) {
+        if (added == NO_OVERFLOW) {
             return false;
         }
         final long line = overflow.offset(added);
@@ -391,7 +394,7 @@ final class EngineHashIndex {
                 steps++;
             }
             unlinkIfEmpty(before, next(before));
-        } else if (first == NONE) {
+        } else if (first == NO_OVERFLOW) {
             take(line, entryAt(at), meta(line));
         } else {
             final long source = overflow.offset(first);
@@ -421,13 +424,13 @@ final class EngineHashIndex {
 
     private int takeOverflow() {
         final int taken;
-        if (freeOverflow != NONE) {
+        if (freeOverflow != NO_OVERFLOW) {
             taken = freeOverflow;
             freeOverflow = next(overflow.offset(taken));
         } else if (freshOverflow < overflow.lines() || overflow.grow()) {
             taken = freshOverflow++;
         } else {
-            return NONE;
+            return NO_OVERFLOW;
         }
         overflowUsed++;
         return taken;
@@ -444,7 +447,7 @@ final class EngineHashIndex {
         if (overflowUsed == 0) {
             overflow.release();
             freshOverflow = 0;
-            freeOverflow = NONE;
+            freeOverflow = NO_OVERFLOW;
         }
     }
 
@@ -483,7 +486,7 @@ final class EngineHashIndex {
     private int takeAll(long bucket) {
         int count = 0;
         long line = bucket;
-        int number = NONE;
+        int number = NO_OVERFLOW;
         while (true) {
             if (count + ENTRIES_PER_LINE > movedEntries.length) {
                 movedEntries = Arrays.copyOf(movedEntries, 2 * movedEntries.length);
@@ -495,10 +498,10 @@ final class EngineHashIndex {
                 movedEntries[count++] = entry(line, i);
             }
             final int next = next(line);
-            if (number != NONE) {
+            if (number != NO_OVERFLOW) {
                 freeOverflow(number);
             }
-            if (next == NONE) {
+            if (next == NO_OVERFLOW) {
                 break;
             }
             number = next;
@@ -526,8 +529,8 @@ final class EngineHashIndex {
         final int last = bucketCount - 1;
         final long from = buckets.offset(last);
         final long to = buckets.offset(last - Integer.highestOneBit(last));
-        if (next(from) != NONE
-                || next(to) != NONE
+        if (next(from) != NO_OVERFLOW
+                || next(to) != NO_OVERFLOW
                 || count(meta(from)) + count(meta(to)) > ENTRIES_PER_LINE) {
             return;
         }
@@ -591,7 +594,7 @@ final class EngineHashIndex {
         return meta & COUNT_MASK;
     }
 
-    /** Overflow line after a line, or {@link #NONE}. */
+    /** Overflow line after a line, or {@link #NO_OVERFLOW}. */
     private int next(long line) {
         return (meta(line) >>> LINK_SHIFT) - 1;
     }

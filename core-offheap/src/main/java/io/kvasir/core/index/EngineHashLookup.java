@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
 
 import io.kvasir.core.memory.BuddyArena;
 
@@ -18,8 +18,8 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     private final HeldRuns heldRuns;
     private final EngineHashIndex index;
     private final EngineHashRecords records;
-    private int expected = NONE;
-    private int expectedElse = NONE;
+    private int expected = NO_POSITION;
+    private int expectedElse = NO_POSITION;
     private int aliases;
 
     EngineHashLookup(
@@ -61,27 +61,27 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         return records.used() > 0;
     }
 
-    /** Position of what an engine hash stands for, or {@link HeldRuns#NONE}. */
+    /** Position of what an engine hash stands for, or {@link HeldRunDescriptor#NO_POSITION}. */
     int position(long name) {
         return positionOf(index.find(name));
     }
 
     private int positionOf(int entry) {
-        return entry >= NONE ? entry : records.position(entry & ~RECORD);
+        return entry >= NO_POSITION ? entry : records.position(entry & ~RECORD);
     }
 
     /** Copies of an engine hash that the slot holds. */
     int copies(long name) {
         final int record = record(name);
-        return record == EngineHashRecords.NONE ? 1 : records.copies(record);
+        return record == EngineHashRecords.NO_RECORD ? 1 : records.copies(record);
     }
 
     private int record(long name) {
-        return hasRecords() ? recordOf(index.find(name)) : EngineHashRecords.NONE;
+        return hasRecords() ? recordOf(index.find(name)) : EngineHashRecords.NO_RECORD;
     }
 
     private static int recordOf(int entry) {
-        return entry >= NONE ? EngineHashRecords.NONE : entry & ~RECORD;
+        return entry >= NO_POSITION ? EngineHashRecords.NO_RECORD : entry & ~RECORD;
     }
 
     /** Position of an engine hash, looked for first where {@link #expect} said. */
@@ -93,12 +93,14 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     }
 
     private boolean isAt(int position, long name) {
-        return position != NONE && heldRuns.isHeld(position) && heldRuns.name(position) == name;
+        return position != NO_POSITION
+                && heldRuns.isHeld(position)
+                && heldRuns.name(position) == name;
     }
 
     /** Keeps where the next engine hash to be removed probably is. */
     void expect(int position) {
-        expect(position, NONE);
+        expect(position, NO_POSITION);
     }
 
     /** Keeps where the next engine hash to be removed probably is: at one of two positions. */
@@ -145,11 +147,11 @@ final class EngineHashLookup implements EngineHashIndex.Names {
      */
     boolean addAlias(long name, int position) {
         final int first = addRecord(heldRuns.name(position), position);
-        if (first == EngineHashRecords.NONE) {
+        if (first == EngineHashRecords.NO_RECORD) {
             return false;
         }
         final int alias = records.add(name, position);
-        if (alias != EngineHashRecords.NONE) {
+        if (alias != EngineHashRecords.NO_RECORD) {
             if (index.insert(name, alias | RECORD) == EngineHashIndex.Insertion.DONE) {
                 records.chain(alias, first);
                 aliases++;
@@ -169,7 +171,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     boolean copies(long name, int copies) {
         final int entry = index.find(name);
         final int record = recordOf(entry);
-        if (record != EngineHashRecords.NONE) {
+        if (record != EngineHashRecords.NO_RECORD) {
             records.copies(record, copies);
             dropRecord(record);
             return true;
@@ -178,7 +180,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
             return true;
         }
         final int added = addRecord(name, entry);
-        if (added == EngineHashRecords.NONE) {
+        if (added == EngineHashRecords.NO_RECORD) {
             return false;
         }
         records.copies(added, copies);
@@ -192,7 +194,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
             return recordOf(entry);
         }
         final int added = records.add(name, position);
-        if (added != EngineHashRecords.NONE) {
+        if (added != EngineHashRecords.NO_RECORD) {
             index.replace(name, entry, added | RECORD);
         }
         return added;
@@ -201,8 +203,8 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     /** Drops the record of the first engine hash of a block when it says nothing. */
     private void dropRecord(int record) {
         if (records.copies(record) == 1
-                && records.previous(record) == EngineHashRecords.NONE
-                && records.next(record) == EngineHashRecords.NONE) {
+                && records.previous(record) == EngineHashRecords.NO_RECORD
+                && records.next(record) == EngineHashRecords.NO_RECORD) {
             index.replace(records.engineHash(record), record | RECORD, records.position(record));
             records.remove(record);
         }
@@ -218,7 +220,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         final int entry = index.find(name);
         final int record = recordOf(entry);
         index.remove(name, entry);
-        if (record == EngineHashRecords.NONE) {
+        if (record == EngineHashRecords.NO_RECORD) {
             return false;
         }
         final int previous = records.previous(record);
@@ -226,11 +228,11 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         final int position = records.position(record);
         records.unchain(record);
         records.remove(record);
-        if (previous == EngineHashRecords.NONE && next == EngineHashRecords.NONE) {
+        if (previous == EngineHashRecords.NO_RECORD && next == EngineHashRecords.NO_RECORD) {
             return false;
         }
         aliases--;
-        if (previous == EngineHashRecords.NONE) {
+        if (previous == EngineHashRecords.NO_RECORD) {
             heldRuns.name(position, records.engineHash(next));
             dropRecord(next);
         } else {
@@ -243,10 +245,10 @@ final class EngineHashLookup implements EngineHashIndex.Names {
     void forEachOf(int position, NameVisitor visitor) {
         final long first = heldRuns.name(position);
         int record = record(first);
-        if (record == EngineHashRecords.NONE) {
+        if (record == EngineHashRecords.NO_RECORD) {
             visitor.name(first, 1);
         }
-        for (; record != EngineHashRecords.NONE; record = records.next(record)) {
+        for (; record != EngineHashRecords.NO_RECORD; record = records.next(record)) {
             visitor.name(records.engineHash(record), records.copies(record));
         }
     }
@@ -261,7 +263,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         index.clear();
         records.clear();
         aliases = 0;
-        expect(NONE);
+        expect(NO_POSITION);
     }
 
     /** The table of engine hashes; for tests. */

@@ -16,7 +16,7 @@ import io.kvasir.core.memory.OffHeap;
  */
 final class EngineHashRecords {
     /** No record. */
-    static final int NONE = -1;
+    static final int NO_RECORD = -1;
 
     private static final int PER_SEGMENT =
             SegmentedLines.SEGMENT_LINES
@@ -27,7 +27,7 @@ final class EngineHashRecords {
     private final SegmentedLines lines;
     private int capacity;
     private int fresh;
-    private int free = NONE;
+    private int free = NO_RECORD;
     private int used;
 
     EngineHashRecords(BuddyArena arena) {
@@ -43,17 +43,17 @@ final class EngineHashRecords {
     /**
      * Makes the record of an engine hash with one copy, in no chain.
      *
-     * @return its number, or {@link #NONE} when there is no memory
+     * @return its number, or {@link #NO_RECORD} when there is no memory
      */
     int add(long engineHash, int position) {
         final int record;
-        if (free != NONE) {
+        if (free != NO_RECORD) {
             record = free;
             free = next(record);
         } else if (fresh < capacity || grow()) {
             record = fresh++;
         } else {
-            return NONE;
+            return NO_RECORD;
         }
         final long at = at(record);
         memory.putLong(at + ENGINE_HASH_OFFSET, engineHash);
@@ -93,7 +93,7 @@ final class EngineHashRecords {
         lines.release();
         capacity = 0;
         fresh = 0;
-        free = NONE;
+        free = NO_RECORD;
         used = 0;
     }
 
@@ -103,7 +103,7 @@ final class EngineHashRecords {
         memory.putInt(at(record) + NEXT_OFFSET, next + 1);
         memory.putInt(at(record) + PREVIOUS_OFFSET, before + 1);
         memory.putInt(at(before) + NEXT_OFFSET, record + 1);
-        if (next != NONE) {
+        if (next != NO_RECORD) {
             memory.putInt(at(next) + PREVIOUS_OFFSET, record + 1);
         }
     }
@@ -112,10 +112,10 @@ final class EngineHashRecords {
     void unchain(int record) {
         final int next = next(record);
         final int previous = previous(record);
-        if (previous != NONE) {
+        if (previous != NO_RECORD) {
             memory.putInt(at(previous) + NEXT_OFFSET, next + 1);
         }
-        if (next != NONE) {
+        if (next != NO_RECORD) {
             memory.putInt(at(next) + PREVIOUS_OFFSET, previous + 1);
         }
         memory.putInt(at(record) + NEXT_OFFSET, 0);
@@ -138,12 +138,12 @@ final class EngineHashRecords {
         memory.putInt(at(record) + COPIES_OFFSET, copies);
     }
 
-    /** Record of another engine hash of the block, or {@link #NONE}. */
+    /** Record of another engine hash of the block, or {@link #NO_RECORD}. */
     int next(int record) {
         return memory.getInt(at(record) + NEXT_OFFSET) - 1;
     }
 
-    /** Record before this one in the chain of its block, or {@link #NONE}. */
+    /** Record before this one in the chain of its block, or {@link #NO_RECORD}. */
     int previous(int record) {
         return memory.getInt(at(record) + PREVIOUS_OFFSET) - 1;
     }

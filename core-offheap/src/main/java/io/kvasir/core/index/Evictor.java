@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.radix.RadixTree;
 
@@ -48,7 +48,7 @@ final class Evictor {
         this.slotNames = slotNames;
         this.hands = new int[slots.length];
         this.found = new int[slots.length];
-        Arrays.fill(found, NONE);
+        Arrays.fill(found, NO_HELD_RUN);
     }
 
     /** HeldRuns looked at and engine hashes given up so far; for tests of what an event costs. */
@@ -65,13 +65,13 @@ final class Evictor {
      * Gives up blocks of one held run.
      *
      * @param slot slot to choose from
-     * @param kept its held run that stays, or {@link HeldRuns#NONE}
+     * @param kept its held run that stays, or {@link HeldRuns#NO_HELD_RUN}
      * @param most engine hashes wanted
      * @return how many were given up, at most {@link #MOST}; 0 when none was found
      */
     int evict(int slot, int kept, int most) {
         final int heldRun = choose(slot, kept, most);
-        if (heldRun == NONE) {
+        if (heldRun == NO_HELD_RUN) {
             return 0;
         }
         final HeldRuns mine = slots[slot];
@@ -85,7 +85,7 @@ final class Evictor {
     private int choose(int slot, int kept, int most) {
         final HeldRuns mine = slots[slot];
         final int going = found[slot];
-        if (going != NONE
+        if (going != NO_HELD_RUN
                 && going != kept
                 && mine.isUsed(going)
                 && !mine.isStored(going)
@@ -110,7 +110,7 @@ final class Evictor {
             }
             chances--;
         }
-        return NONE;
+        return NO_HELD_RUN;
     }
 
     /** Places of a held run below this one stay: other held runs go on from there. */

@@ -42,6 +42,9 @@ final class HeldRunDescriptor {
     static final int NAMES_OFFSET = BELOW_OFFSET + Integer.BYTES;
     static final int LENGTH = NAMES_OFFSET + CHUNKS * Integer.BYTES;
 
+    /** No position; a position is 0 or more. */
+    static final int NO_POSITION = -1;
+
     private static final int PLACE_BITS = 9;
     private static final int HELD_RUN_BITS = 22;
 

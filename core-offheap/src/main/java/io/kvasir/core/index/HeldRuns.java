@@ -13,7 +13,7 @@ import io.kvasir.core.memory.OffHeap;
  */
 final class HeldRuns {
     /** No position, no held run. */
-    static final int NONE = -1;
+    static final int NO_HELD_RUN = -1;
 
     private static final int STORED = 1 << 31;
 
@@ -23,18 +23,19 @@ final class HeldRuns {
     private final OffHeap memory;
 
     /**
-     * Line of each held run in use; of a free one, how far below {@link #NONE} the next free is.
+     * Line of each held run in use; of a free one, how far below {@link #NO_HELD_RUN} the next free
+     * is.
      */
     private final SegmentedLines lines;
 
     /** The held run that was asked for last, and where it is: the same is asked for many times. */
-    private int seen = NONE;
+    private int seen = NO_HELD_RUN;
 
     private long seenAt;
 
     private int end;
     private int births;
-    private int firstFree = NONE;
+    private int firstFree = NO_HELD_RUN;
     private int used;
 
     HeldRuns(BuddyArena arena) {
@@ -58,45 +59,45 @@ final class HeldRuns {
         return lines;
     }
 
-    /** Line of a held run; not above {@link BuddyArena#NONE} for one that is not in use. */
+    /** Line of a held run; not above {@link BuddyArena#NO_LINE} for one that is not in use. */
     int line(int heldRun) {
         return memory.getInt(lineOffset(heldRun));
     }
 
     /** Whether a number is that of a held run. */
     boolean isUsed(int heldRun) {
-        return heldRun < end && line(heldRun) > BuddyArena.NONE;
+        return heldRun < end && line(heldRun) > BuddyArena.NO_LINE;
     }
 
     /**
      * Makes a held run of nothing.
      *
      * @param run a segment of the array
-     * @param above the slot's held run that this one goes on from, or {@link #NONE}
-     * @return its number, or {@link #NONE} when there is no memory
+     * @param above the slot's held run that this one goes on from, or {@link #NO_HELD_RUN}
+     * @return its number, or {@link #NO_HELD_RUN} when there is no memory
      */
     int allocate(int run, int above) {
-        if (firstFree == NONE && !hasRoomForOneMore()) {
-            return NONE;
+        if (firstFree == NO_HELD_RUN && !hasRoomForOneMore()) {
+            return NO_HELD_RUN;
         }
         final int line = arena.allocate(0);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             if (used == 0) {
                 release();
             }
-            return NONE;
+            return NO_HELD_RUN;
         }
-        final int heldRun = firstFree == NONE ? end++ : firstFree;
+        final int heldRun = firstFree == NO_HELD_RUN ? end++ : firstFree;
         if (heldRun == firstFree) {
-            firstFree = NONE - line(heldRun);
+            firstFree = NO_HELD_RUN - line(heldRun);
         }
         memory.putInt(lineOffset(heldRun), line);
-        seen = NONE;
+        seen = NO_HELD_RUN;
         final long at = BuddyArena.offset(line);
         memory.zero(at, BuddyArena.LINE_LENGTH);
         memory.putInt(at + HeldRunDescriptor.RUN_OFFSET, run);
         memory.putInt(at + HeldRunDescriptor.BIRTH_OFFSET, births++);
-        if (above != NONE) {
+        if (above != NO_HELD_RUN) {
             memory.putInt(at + HeldRunDescriptor.ABOVE_OFFSET, above + 1);
             memory.putInt(
                     at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET,
@@ -117,13 +118,13 @@ final class HeldRuns {
         final long at = at(heldRun);
         assert held(heldRun) == 0;
         final int above = above(heldRun);
-        if (above != NONE) {
+        if (above != NO_HELD_RUN) {
             addBelow(above, -1);
         }
         freeBits(at);
         freeNames(at, 0);
         arena.free(line(heldRun));
-        memory.putInt(lineOffset(heldRun), NONE - firstFree);
+        memory.putInt(lineOffset(heldRun), NO_HELD_RUN - firstFree);
         firstFree = heldRun;
         used--;
         if (used == 0) {
@@ -134,7 +135,7 @@ final class HeldRuns {
     private void release() {
         lines.release();
         end = 0;
-        firstFree = NONE;
+        firstFree = NO_HELD_RUN;
     }
 
     /** Whether a position is one of a block that is held now. */
@@ -181,20 +182,20 @@ final class HeldRuns {
 
     /**
      * The held run that one goes on from, which is that of its parent array when it was made;
-     * {@link #NONE} where there is none any more.
+     * {@link #NO_HELD_RUN} where there is none any more.
      */
     int above(int heldRun) {
         final long at = at(heldRun);
         final int above = memory.getInt(at + HeldRunDescriptor.ABOVE_OFFSET) - 1;
         final int birth = memory.getInt(at + HeldRunDescriptor.ABOVE_BIRTH_OFFSET);
-        return above != NONE
+        return above != NO_HELD_RUN
                         && isUsed(above)
                         && memory.getInt(
                                         BuddyArena.offset(line(above))
                                                 + HeldRunDescriptor.BIRTH_OFFSET)
                                 == birth
                 ? above
-                : NONE;
+                : NO_HELD_RUN;
     }
 
     /** HeldRuns that go on from one: none of them was made before it. */
@@ -226,7 +227,7 @@ final class HeldRuns {
 
     /** Whether all places between {@link #low} and {@link #high} are held. */
     boolean isSolid(int heldRun) {
-        return memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NONE;
+        return memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NO_LINE;
     }
 
     /** Whether a place is held. */
@@ -235,7 +236,7 @@ final class HeldRuns {
             return false;
         }
         final int bits = memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET);
-        return bits == BuddyArena.NONE || bit(bits, place);
+        return bits == BuddyArena.NO_LINE || bit(bits, place);
     }
 
     /** First place from {@code place} on that is held or not, as asked; at most {@code end}. */
@@ -302,14 +303,14 @@ final class HeldRuns {
         final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
         final int line = memory.getInt(offset);
         final int order = BuddyArena.orderFor((long) names * Long.BYTES);
-        if (line != BuddyArena.NONE && arena.order(line) >= order) {
+        if (line != BuddyArena.NO_LINE && arena.order(line) >= order) {
             return true;
         }
         final int grown = arena.allocate(order);
-        if (grown == BuddyArena.NONE) {
+        if (grown == BuddyArena.NO_LINE) {
             return false;
         }
-        if (line != BuddyArena.NONE) {
+        if (line != BuddyArena.NO_LINE) {
             memory.copy(
                     BuddyArena.offset(line),
                     BuddyArena.offset(grown),
@@ -335,7 +336,7 @@ final class HeldRuns {
 
     private boolean makeSparse(int heldRun) {
         final int bits = arena.allocate(0);
-        if (bits == BuddyArena.NONE) {
+        if (bits == BuddyArena.NO_LINE) {
             return false;
         }
         memory.zero(BuddyArena.offset(bits), BuddyArena.LINE_LENGTH);
@@ -357,7 +358,7 @@ final class HeldRuns {
             putHigh(at, Math.max(high(heldRun), place + count));
         }
         putHeld(at, held + count);
-        if (bits != BuddyArena.NONE) {
+        if (bits != BuddyArena.NO_LINE) {
             setBits(bits, place, place + count);
         }
     }
@@ -455,8 +456,8 @@ final class HeldRuns {
         for (int chunk = fromChunk; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
             final long offset = at + HeldRunDescriptor.chunkOffset(chunk);
             final int line = memory.getInt(offset);
-            if (line != BuddyArena.NONE) {
-                memory.putInt(offset, BuddyArena.NONE);
+            if (line != BuddyArena.NO_LINE) {
+                memory.putInt(offset, BuddyArena.NO_LINE);
                 arena.free(line);
             }
         }
@@ -464,8 +465,8 @@ final class HeldRuns {
 
     private void freeBits(long at) {
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
-        if (bits != BuddyArena.NONE) {
-            memory.putInt(at + HeldRunDescriptor.BITS_OFFSET, BuddyArena.NONE);
+        if (bits != BuddyArena.NO_LINE) {
+            memory.putInt(at + HeldRunDescriptor.BITS_OFFSET, BuddyArena.NO_LINE);
             arena.free(bits);
         }
     }

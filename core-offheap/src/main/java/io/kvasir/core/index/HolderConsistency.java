@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
+import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
@@ -18,6 +19,9 @@ final class HolderConsistency {
     /** Holders of the lower segment of a split that are added one by one. */
     private static final int FEW_HOLDERS = 64;
 
+    /** Stands for no slot where one is to be left out. */
+    private static final int NO_SLOT = -1;
+
     private final RadixTree tree;
     private final HeldRuns[] slots;
     private final HolderCounts holders;
@@ -25,7 +29,7 @@ final class HolderConsistency {
     private final WriterCounter blocks = new WriterCounter();
 
     /** Where a slot was found last: one event asks for the same holder again and again. */
-    private int seenRun = RadixTree.NONE;
+    private int seenRun = RadixTree.NO_RUN;
 
     private int seenHolder;
 
@@ -59,20 +63,22 @@ final class HolderConsistency {
             seenRun = run;
             seenHolder = tree.findHolder(run, slot);
             if (seenHolder == RadixTree.NO_HOLDER) {
-                seenRun = RadixTree.NONE;
+                seenRun = RadixTree.NO_RUN;
             }
         }
         return seenHolder;
     }
 
-    /** Held run of the array of a run by a slot, or {@link HeldRuns#NONE}. */
+    /** Held run of the array of a run by a slot, or {@link HeldRuns#NO_HELD_RUN}. */
     int findHeldRun(int run, int slot) {
         final int holder = holder(run, slot);
         if (holder >= 0) {
             return tree.holderTag(run, holder);
         }
         int first = run;
-        for (int r = tree.previousSegment(run); r != RadixTree.NONE; r = tree.previousSegment(r)) {
+        for (int r = tree.previousSegment(run);
+                r != RadixTree.NO_RUN;
+                r = tree.previousSegment(r)) {
             asked++;
             final int found = holder(r, slot);
             if (found >= 0) {
@@ -81,16 +87,17 @@ final class HolderConsistency {
             first = r;
         }
         if (!tree.isHeadless(first)) {
-            return NONE; // every slot that holds a block of the array holds its first segment
+            return NO_HELD_RUN; // every slot that holds a block of the array holds its first
+            // segment
         }
-        for (int r = tree.nextSegment(run); r != RadixTree.NONE; r = tree.nextSegment(r)) {
+        for (int r = tree.nextSegment(run); r != RadixTree.NO_RUN; r = tree.nextSegment(r)) {
             asked++;
             final int found = holder(r, slot);
             if (found >= 0) {
                 return tree.holderTag(r, found);
             }
         }
-        return NONE;
+        return NO_HELD_RUN;
     }
 
     /**
@@ -104,7 +111,7 @@ final class HolderConsistency {
     }
 
     private boolean addHolder(int run, int slot, int heldRun) {
-        seenRun = RadixTree.NONE;
+        seenRun = RadixTree.NO_RUN;
         if (tree.holders(run) >= HolderCounts.FEW && !holders.has(run) && !count(run)) {
             return false;
         }
@@ -117,7 +124,7 @@ final class HolderConsistency {
         if (tree.first(run) < tree.first(mine.run(heldRun))) {
             mine.run(heldRun, run); // the first one that it holds
         }
-        if (mine.held(heldRun) == 0 && tree.previousSegment(run) != RadixTree.NONE) {
+        if (mine.held(heldRun) == 0 && tree.previousSegment(run) != RadixTree.NO_RUN) {
             tree.markHeadless(tree.segmentAt(run, 0));
         }
         return true;
@@ -160,7 +167,7 @@ final class HolderConsistency {
         if (!holders.make(run)) {
             return false;
         }
-        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NONE; ) {
+        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NO_RUN; ) {
             final int first = tree.first(segment);
             final int end = first + tree.length(segment);
             for (int holder = tree.lastHolder(segment);
@@ -180,13 +187,16 @@ final class HolderConsistency {
         return true;
     }
 
-    /** Last held place of what a slot holds before an array, or {@link HeldRuns#NONE}. */
+    /**
+     * Last held place of what a slot holds before an array, or {@link
+     * HeldRunDescriptor#NO_POSITION}.
+     */
     int lastBefore(int slot, int heldRun) {
         final int first = tree.segmentAt(slots[slot].run(heldRun), 0);
         final int above = tree.parent(first);
         final int holder = holder(above, slot);
         if (holder < 0) {
-            return NONE;
+            return NO_POSITION;
         }
         final int before = tree.holderTag(above, holder);
         return HeldRunDescriptor.position(before, slots[slot].high(before) - 1);
@@ -309,7 +319,7 @@ final class HolderConsistency {
     private void join(int run) {
         joinNext(run);
         final int above = tree.previousSegment(run);
-        if (above != RadixTree.NONE) {
+        if (above != RadixTree.NO_RUN) {
             joinNext(above);
         }
     }
@@ -319,7 +329,7 @@ final class HolderConsistency {
      */
     private void joinNext(int run) {
         final int lower = tree.nextSegment(run);
-        if (lower == RadixTree.NONE
+        if (lower == RadixTree.NO_RUN
                 || tree.childCount(run) != 1
                 || !joined.prepare(run, holders.has(run) ? Integer.MAX_VALUE : HolderCounts.FEW)) {
             return;
@@ -356,7 +366,7 @@ final class HolderConsistency {
 
     /** How many blocks {@code from..to - 1} of a run are held by slots other than one. */
     private int heldByOthers(int run, int from, int to, int slot) {
-        if (slot == NONE && holders.has(run)) {
+        if (slot == NO_SLOT && holders.has(run)) {
             return holders.held(run, from, to, 1);
         }
         final int first = tree.first(run);
@@ -388,7 +398,7 @@ final class HolderConsistency {
         }
         return holders.has(run)
                 ? holders.of(run, offset) > 0
-                : isHeldByOther(run, tree.first(run) + offset, NONE);
+                : isHeldByOther(run, tree.first(run) + offset, NO_SLOT);
     }
 
     private boolean isHeldByOther(int run, int place, int slot) {
@@ -411,7 +421,7 @@ final class HolderConsistency {
      */
     boolean split(int run, int at) {
         final int lower = tree.beginSplit(run, at);
-        if (lower == RadixTree.NONE) {
+        if (lower == RadixTree.NO_RUN) {
             return false;
         }
         if (!holderLower(run, at, lower)) {
@@ -420,7 +430,7 @@ final class HolderConsistency {
         }
         if (tree.unheld(run) > 0) {
             final int length = tree.length(lower);
-            final int unheld = length - heldByOthers(lower, 0, length, NONE);
+            final int unheld = length - heldByOthers(lower, 0, length, NO_SLOT);
             tree.unheld(lower, unheld);
             tree.unheld(run, tree.unheld(run) - unheld);
         }

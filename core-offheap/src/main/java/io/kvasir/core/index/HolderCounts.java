@@ -28,7 +28,7 @@ final class HolderCounts {
 
     /** Whether there are counts for the array of a run. */
     boolean has(int run) {
-        return tree.holderLine(run) != BuddyArena.NONE;
+        return tree.holderLine(run) != BuddyArena.NO_LINE;
     }
 
     /**
@@ -40,11 +40,11 @@ final class HolderCounts {
     boolean make(int run) {
         final long length = (long) tree.arrayCapacity(run) * Integer.BYTES;
         final int line = arena.allocate(BuddyArena.orderFor(length));
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return false;
         }
         memory.zero(BuddyArena.offset(line), length);
-        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NONE; ) {
+        for (int segment = tree.segmentAt(run, 0); segment != RadixTree.NO_RUN; ) {
             tree.holderLine(segment, line);
             segment = tree.nextSegment(segment);
         }
@@ -57,10 +57,10 @@ final class HolderCounts {
     void fit(int run) {
         if (has(run)
                 && tree.holders(run) <= FEW / 2
-                && tree.previousSegment(run) == RadixTree.NONE
-                && tree.nextSegment(run) == RadixTree.NONE) {
+                && tree.previousSegment(run) == RadixTree.NO_RUN
+                && tree.nextSegment(run) == RadixTree.NO_RUN) {
             arena.free(tree.holderLine(run));
-            tree.holderLine(run, BuddyArena.NONE);
+            tree.holderLine(run, BuddyArena.NO_LINE);
         }
     }
 

@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
@@ -86,13 +86,13 @@ final class IndexCapacity {
      * Evicts blocks of one held run of the slot that holds most.
      *
      * @param slot slot that stores: chosen if it holds about as much
-     * @param kept held run of that slot that stays, or {@link HeldRuns#NONE}
+     * @param kept held run of that slot that stays, or {@link HeldRuns#NO_HELD_RUN}
      * @param most engine hashes wanted
      * @return how many were evicted; 0 when none was found
      */
     int evict(int slot, int kept, int most) {
         final int victim = shares.largest(slot);
-        final int evicted = evictor.evict(victim, victim == slot ? kept : NONE, most);
+        final int evicted = evictor.evict(victim, victim == slot ? kept : NO_HELD_RUN, most);
         if (evicted > 0) {
             shares.add(victim, -evicted);
             givenUp(victim, evictor.evicted(), evicted);

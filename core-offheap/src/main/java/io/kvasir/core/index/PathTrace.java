@@ -29,7 +29,7 @@ final class PathTrace {
             if (offset == tree.length(run)) {
                 run = tree.child(run, localHashes[length]);
                 offset = 0;
-                if (run == RadixTree.NONE) {
+                if (run == RadixTree.NO_RUN) {
                     break;
                 }
             }

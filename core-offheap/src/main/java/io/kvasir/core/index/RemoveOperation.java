@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
 
 import io.kvasir.core.memory.WriterCounter;
 
@@ -36,7 +36,7 @@ final class RemoveOperation extends SlotOperation {
         int i = 0;
         while (i < count) {
             final int position = lookup.findExpected(engineHashes[i]);
-            if (position == NONE) {
+            if (position == NO_POSITION) {
                 unknown++;
                 i++;
             } else if (!lookup.hasRecords()) {
@@ -126,7 +126,7 @@ final class RemoveOperation extends SlotOperation {
     void removeTo(int workerSlot, long engineHash, int remainingCopies) {
         begin(workerSlot);
         final int position = lookup.position(engineHash);
-        if (position == NONE) {
+        if (position == NO_POSITION) {
             final int removed = remainingCopies <= 0 ? 1 : 0;
             removed(removed, removed);
         } else if (remainingCopies <= 0) {

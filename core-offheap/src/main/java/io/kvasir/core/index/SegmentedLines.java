@@ -25,7 +25,7 @@ final class SegmentedLines {
 
     private final BuddyArena arena;
     private final OffHeap memory;
-    private int directory = BuddyArena.NONE;
+    private int directory = BuddyArena.NO_LINE;
     private long directoryOffset;
     private int lines;
 
@@ -55,12 +55,12 @@ final class SegmentedLines {
     }
 
     private boolean growFirst() {
-        if (directory == BuddyArena.NONE && !growDirectory(0)) {
+        if (directory == BuddyArena.NO_LINE && !growDirectory(0)) {
             return false;
         }
         final int order = lines == 0 ? 0 : Integer.numberOfTrailingZeros(lines) + 1;
         final int grown = arena.allocate(order);
-        if (grown == BuddyArena.NONE) {
+        if (grown == BuddyArena.NO_LINE) {
             if (lines == 0) {
                 release();
             }
@@ -86,7 +86,7 @@ final class SegmentedLines {
             return false;
         }
         final int added = arena.allocate(SEGMENT_ORDER);
-        if (added == BuddyArena.NONE) {
+        if (added == BuddyArena.NO_LINE) {
             return false;
         }
         segment(segments, added);
@@ -95,11 +95,11 @@ final class SegmentedLines {
     }
 
     private boolean growDirectory(int order) {
-        final int grown = order > BuddyArena.MAX_ORDER ? BuddyArena.NONE : arena.allocate(order);
-        if (grown == BuddyArena.NONE) {
+        final int grown = order > BuddyArena.MAX_ORDER ? BuddyArena.NO_LINE : arena.allocate(order);
+        if (grown == BuddyArena.NO_LINE) {
             return false;
         }
-        if (directory != BuddyArena.NONE) {
+        if (directory != BuddyArena.NO_LINE) {
             memory.copy(
                     directoryOffset,
                     BuddyArena.offset(grown),
@@ -130,18 +130,18 @@ final class SegmentedLines {
 
     /** Gives all memory back. */
     void release() {
-        if (directory == BuddyArena.NONE) {
+        if (directory == BuddyArena.NO_LINE) {
             return;
         }
         for (int first = 0; first < lines; first += SEGMENT_LINES) {
             arena.free(segment(first >>> SEGMENT_ORDER));
         }
         arena.free(directory);
-        directory = BuddyArena.NONE;
+        directory = BuddyArena.NO_LINE;
         lines = 0;
     }
 
-    /** Line of the arena where the directory is, {@link BuddyArena#NONE} = none; for tests. */
+    /** Line of the arena where the directory is, {@link BuddyArena#NO_LINE} = none; for tests. */
     int directory() {
         return directory;
     }

@@ -11,7 +11,7 @@ import java.util.Arrays;
  * is known up to an eighth at no cost. Written by the writer thread.
  */
 final class SlotShares {
-    private static final int NONE = -1;
+    private static final int NO_SLOT = -1;
     private static final int LISTS_PER_DOUBLING = 8;
     private static final int LIST_BITS = Integer.numberOfTrailingZeros(LISTS_PER_DOUBLING);
     private static final int LISTS = LISTS_PER_DOUBLING * Integer.SIZE;
@@ -33,7 +33,7 @@ final class SlotShares {
         this.cells = cells;
         this.next = new int[slotCount];
         this.previous = new int[slotCount];
-        Arrays.fill(first, NONE);
+        Arrays.fill(first, NO_SLOT);
     }
 
     /** Engine hashes that all slots hold; any thread. */
@@ -102,8 +102,8 @@ final class SlotShares {
 
     private void link(int slot, int list) {
         next[slot] = first[list];
-        previous[slot] = NONE;
-        if (first[list] != NONE) {
+        previous[slot] = NO_SLOT;
+        if (first[list] != NO_SLOT) {
             previous[first[list]] = slot;
         }
         first[list] = slot;
@@ -111,14 +111,14 @@ final class SlotShares {
     }
 
     private void unlink(int slot, int list) {
-        if (next[slot] != NONE) {
+        if (next[slot] != NO_SLOT) {
             previous[next[slot]] = previous[slot];
         }
-        if (previous[slot] != NONE) {
+        if (previous[slot] != NO_SLOT) {
             next[previous[slot]] = next[slot];
         } else {
             first[list] = next[slot];
-            if (next[slot] == NONE) {
+            if (next[slot] == NO_SLOT) {
                 occupied[list / Long.SIZE] &= ~(1L << list);
             }
         }

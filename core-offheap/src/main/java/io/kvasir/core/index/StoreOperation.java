@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NONE;
+import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
+import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
@@ -120,14 +121,14 @@ final class StoreOperation extends SlotOperation {
     private int countUnknown() {
         int unknown = 0;
         for (int i = 0; i < count; i++) {
-            unknown += lookup.position(engineHashes[i]) == NONE ? 1 : 0;
+            unknown += lookup.position(engineHashes[i]) == NO_POSITION ? 1 : 0;
         }
         return unknown;
     }
 
     private StoreResult apply() {
         final int parent = findParent();
-        if (!root && parent == NONE) {
+        if (!root && parent == NO_POSITION) {
             if (contradictsItself()) {
                 return StoreResult.INVALID;
             }
@@ -159,9 +160,12 @@ final class StoreOperation extends SlotOperation {
         return tryStore(findParent()) ? StoreResult.STORED : StoreResult.CAPACITY;
     }
 
-    /** Position of the parent; {@link HeldRuns#NONE} for the root, or if it is not held. */
+    /**
+     * Position of the parent; {@link HeldRunDescriptor#NO_POSITION} for the root, or if it is not
+     * held.
+     */
     private int findParent() {
-        return root ? NONE : lookup.position(parentEngineHash);
+        return root ? NO_POSITION : lookup.position(parentEngineHash);
     }
 
     /** Whether an engine hash stands for two blocks of the store, or for one and its parent. */
@@ -194,7 +198,7 @@ final class StoreOperation extends SlotOperation {
         if (!capacity.evicts() || !capacity.couldFit(newHashes, newBlocks)) {
             return newFits();
         }
-        final int kept = root ? NONE : HeldRunDescriptor.heldRun(findParent());
+        final int kept = root ? NO_HELD_RUN : HeldRunDescriptor.heldRun(findParent());
         int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
         while (left > 0 && !(newFits() && capacity.hasFreeLines(count))) {
             final int excess = capacity.excess(newHashes, newBlocks, heldChange);
@@ -214,7 +218,7 @@ final class StoreOperation extends SlotOperation {
         while (left > 0) {
             int round = MOST_EVICTED / 2 + count;
             while (round > 0) {
-                final int kept = root ? NONE : HeldRunDescriptor.heldRun(parent);
+                final int kept = root ? NO_HELD_RUN : HeldRunDescriptor.heldRun(parent);
                 final int evicted = capacity.evict(slot, kept, Math.min(round, Evictor.MOST));
                 if (evicted == 0) {
                     return false;
@@ -253,19 +257,19 @@ final class StoreOperation extends SlotOperation {
 
     /** Whether the slot holds an engine hash, of the block itself or of another one. */
     private boolean isKnown(int i) {
-        final int position = i < trace.length() ? tracedPosition(i) : NONE;
-        if (position != NONE
+        final int position = i < trace.length() ? tracedPosition(i) : NO_POSITION;
+        if (position != NO_POSITION
                 && heldRuns.isHeld(position)
                 && heldRuns.name(position) == engineHashes[i]) {
             return true;
         }
-        return lookup.position(engineHashes[i]) != NONE;
+        return lookup.position(engineHashes[i]) != NO_POSITION;
     }
 
     private int tracedPosition(int i) {
         final int found = holders.findHeldRun(trace.run(i), slot);
-        return found == NONE
-                ? NONE
+        return found == NO_HELD_RUN
+                ? NO_POSITION
                 : HeldRunDescriptor.position(found, tree.first(trace.run(i)) + trace.offset(i));
     }
 
@@ -275,13 +279,13 @@ final class StoreOperation extends SlotOperation {
         for (int i = 0; i < count; i++) {
             final int position = lookup.position(engineHashes[i]);
             final boolean inPlace = i < trace.length() && position == tracedPosition(i);
-            outcomes[i] = position == NONE || inPlace ? KEPT : CONFLICTING;
+            outcomes[i] = position == NO_POSITION || inPlace ? KEPT : CONFLICTING;
         }
         for (int i = 0; i < count; i++) {
             // without memory for a hole a release takes the blocks after it too: ask again
             final int position =
-                    outcomes[i] == CONFLICTING ? lookup.position(engineHashes[i]) : NONE;
-            if (position != NONE) {
+                    outcomes[i] == CONFLICTING ? lookup.position(engineHashes[i]) : NO_POSITION;
+            if (position != NO_POSITION) {
                 release(engineHashes[i], position);
                 conflictingStores.add(1);
             }
@@ -334,8 +338,8 @@ final class StoreOperation extends SlotOperation {
         if (root) {
             run = tree.root();
             offset = 0;
-            heldRun = NONE;
-            above = NONE;
+            heldRun = NO_HELD_RUN;
+            above = NO_HELD_RUN;
             return;
         }
         heldRun = HeldRunDescriptor.heldRun(parent);
@@ -347,7 +351,7 @@ final class StoreOperation extends SlotOperation {
     /** Goes on after the end of a run: to a child, to what is appended, or to a new child. */
     private boolean stepDown(int done) {
         final int child = tree.child(run, localHashes[done]);
-        if (child != RadixTree.NONE) {
+        if (child != RadixTree.NO_RUN) {
             enter(child);
             return true;
         }
@@ -359,9 +363,9 @@ final class StoreOperation extends SlotOperation {
         final int most = RadixTree.longestRun(arena, ARRAYS_PER_RUN);
         final int added =
                 most == 0
-                        ? RadixTree.NONE
+                        ? RadixTree.NO_RUN
                         : tree.addChild(run, localHashes, done, Math.min(most, count - done));
-        if (added == RadixTree.NONE) {
+        if (added == RadixTree.NO_RUN) {
             return false;
         }
         holders.appended(added, tree.length(added));
@@ -370,7 +374,7 @@ final class StoreOperation extends SlotOperation {
     }
 
     private void enter(int child) {
-        if (heldRun == NONE || tree.previousSegment(child) != run) {
+        if (heldRun == NO_HELD_RUN || tree.previousSegment(child) != run) {
             above = heldRun;
             heldRun = holders.findHeldRun(child, slot);
         }
@@ -388,13 +392,14 @@ final class StoreOperation extends SlotOperation {
         while (held < blocks) {
             final int place = tree.first(run) + offset + held;
             final int end = place + blocks - held;
-            if (heldRun != NONE && heldRuns.holds(heldRun, place)) {
+            if (heldRun != NO_HELD_RUN && heldRuns.holds(heldRun, place)) {
                 if (!storeAgain(done + held, HeldRunDescriptor.position(heldRun, place))) {
                     break;
                 }
                 held++;
             } else {
-                final int next = heldRun == NONE ? end : heldRuns.next(heldRun, place, end, true);
+                final int next =
+                        heldRun == NO_HELD_RUN ? end : heldRuns.next(heldRun, place, end, true);
                 final int fresh = holdNew(done + held, offset + held, place, next - place);
                 held += fresh;
                 if (fresh < next - place) {
@@ -410,12 +415,12 @@ final class StoreOperation extends SlotOperation {
 
     /** Holds blocks that the slot does not hold: all of them, or none. */
     private int holdNew(int done, int blockOffset, int place, int blocks) {
-        if (heldRun == NONE) {
+        if (heldRun == NO_HELD_RUN) {
             heldRun = heldRuns.allocate(run, above);
-            if (heldRun == NONE) {
+            if (heldRun == NO_HELD_RUN) {
                 return 0;
             }
-            if (above != NONE) {
+            if (above != NO_HELD_RUN) {
                 heldRuns.stored(above);
             }
         }
@@ -435,7 +440,7 @@ final class StoreOperation extends SlotOperation {
             conflict = added == EngineHashIndex.Insertion.KNOWN;
         }
         if (holders.abandon(run, slot, heldRun)) {
-            heldRun = NONE;
+            heldRun = NO_HELD_RUN;
         }
         return 0;
     }
@@ -455,7 +460,7 @@ final class StoreOperation extends SlotOperation {
         final long engineHash = engineHashes[done];
         final int known =
                 heldRuns.name(position) == engineHash ? position : lookup.position(engineHash);
-        if (known == NONE) {
+        if (known == NO_POSITION) {
             if (!lookup.addAlias(engineHash, position)) {
                 return false;
             }

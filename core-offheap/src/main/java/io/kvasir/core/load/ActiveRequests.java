@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.SlotLists.NONE;
+import static io.kvasir.core.memory.SlotLists.NO_ENTRY;
 
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
@@ -244,7 +244,7 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     private boolean startDecode(int request) {
-        if (request == NONE) {
+        if (request == NO_ENTRY) {
             return false;
         }
         final long tokens = requests.prefillTokens(request);
@@ -271,7 +271,7 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     private boolean addOutputBlocks(int request, int blocks) {
-        if (request == NONE) {
+        if (request == NO_ENTRY) {
             return false;
         }
         if (blocks != 0) {
@@ -296,7 +296,7 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     private boolean endIfRunning(int request) {
-        if (request == NONE) {
+        if (request == NO_ENTRY) {
             return false;
         }
         end(request);
@@ -325,7 +325,7 @@ public final class ActiveRequests implements AutoCloseable {
         try {
             Objects.checkIndex(slot, config.maxWorkerSlots());
             int count = 0;
-            for (int r = requests.firstOf(slot); r != NONE; r = requests.firstOf(slot)) {
+            for (int r = requests.firstOf(slot); r != NO_ENTRY; r = requests.firstOf(slot)) {
                 final long number = requests.number(r);
                 end(r);
                 count++;
@@ -349,7 +349,7 @@ public final class ActiveRequests implements AutoCloseable {
         final int lane = writer.enter();
         try {
             int count = 0;
-            for (int r = requests.due(nowNs); r != NONE; r = requests.due(nowNs)) {
+            for (int r = requests.due(nowNs); r != NO_ENTRY; r = requests.due(nowNs)) {
                 final long number = requests.number(r);
                 end(r);
                 expired.add(1);

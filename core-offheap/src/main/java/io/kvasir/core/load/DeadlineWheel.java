@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.SlotLists.NONE;
+import static io.kvasir.core.memory.SlotLists.NO_ENTRY;
 
 import io.kvasir.core.memory.OffHeap;
 
@@ -59,12 +59,12 @@ final class DeadlineWheel implements AutoCloseable {
         memory.putShort(offset + RequestDescriptor.TIMER_OFFSET, (short) 0);
         final int next = memory.getInt(offset + RequestDescriptor.TIMER_NEXT_OFFSET);
         final int previous = memory.getInt(offset + RequestDescriptor.TIMER_PREVIOUS_OFFSET);
-        if (next != NONE) {
+        if (next != NO_ENTRY) {
             memory.putInt(
                     RequestDescriptor.entryOffset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET,
                     previous);
         }
-        if (previous != NONE) {
+        if (previous != NO_ENTRY) {
             memory.putInt(
                     RequestDescriptor.entryOffset(previous) + RequestDescriptor.TIMER_NEXT_OFFSET,
                     next);
@@ -77,8 +77,8 @@ final class DeadlineWheel implements AutoCloseable {
      * Finds a request whose deadline's tick is over; it stays in. Times before one asked for
      * earlier count as that one.
      *
-     * @return the request, or {@link io.kvasir.core.memory.SlotLists#NONE} when none is due (any
-     *     more)
+     * @return the request, or {@link io.kvasir.core.memory.SlotLists#NO_ENTRY} when none is due
+     *     (any more)
      */
     int due(long nowNs) {
         final long now = tick(nowNs);
@@ -104,7 +104,7 @@ final class DeadlineWheel implements AutoCloseable {
             moveDown(first);
         }
         reached = Math.max(reached, now);
-        return NONE;
+        return NO_ENTRY;
     }
 
     private int lowestOccupied() {
@@ -116,7 +116,7 @@ final class DeadlineWheel implements AutoCloseable {
     }
 
     private void moveDown(int first) {
-        for (int entry = first; entry != NONE; ) {
+        for (int entry = first; entry != NO_ENTRY; ) {
             final int next = next(entry);
             remove(entry);
             hang(entry, deadline(entry));
@@ -135,8 +135,8 @@ final class DeadlineWheel implements AutoCloseable {
         final int next = first(bucket);
         memory.putShort(offset + RequestDescriptor.TIMER_OFFSET, (short) (bucket + 1));
         memory.putInt(offset + RequestDescriptor.TIMER_NEXT_OFFSET, next);
-        memory.putInt(offset + RequestDescriptor.TIMER_PREVIOUS_OFFSET, NONE);
-        if (next != NONE) {
+        memory.putInt(offset + RequestDescriptor.TIMER_PREVIOUS_OFFSET, NO_ENTRY);
+        if (next != NO_ENTRY) {
             memory.putInt(
                     RequestDescriptor.entryOffset(next) + RequestDescriptor.TIMER_PREVIOUS_OFFSET,
                     entry);
@@ -148,7 +148,7 @@ final class DeadlineWheel implements AutoCloseable {
         heads.putInt((long) bucket * Integer.BYTES, entry);
         final long bit = 1L << bucket; // of its wheel: the shift takes the lowest six bits
         final int wheel = bucket >>> WHEEL_BITS;
-        occupied[wheel] = entry == NONE ? occupied[wheel] & ~bit : occupied[wheel] | bit;
+        occupied[wheel] = entry == NO_ENTRY ? occupied[wheel] & ~bit : occupied[wheel] | bit;
     }
 
     private int first(int bucket) {

@@ -43,8 +43,8 @@ final class RefCountedPrefixes implements AutoCloseable {
     private final WriterCounter used = new WriterCounter();
 
     // where the last enter() has come to
-    private int end = RadixTree.NONE;
-    private int endArray = RadixTree.NONE;
+    private int end = RadixTree.NO_RUN;
+    private int endArray = RadixTree.NO_RUN;
     private boolean usesEnd;
     private int firstUses;
 
@@ -66,7 +66,7 @@ final class RefCountedPrefixes implements AutoCloseable {
                 && used.get() + count - shared(slot, hashes, count) > maxBlocks) {
             return FULL;
         }
-        int split = RadixTree.NONE;
+        int split = RadixTree.NO_RUN;
         int done = 0;
         end = tree.root();
         endArray = end;
@@ -74,13 +74,13 @@ final class RefCountedPrefixes implements AutoCloseable {
         firstUses = 0;
         while (done < count) {
             final int run = tree.child(end, hashes[done]);
-            if (run == RadixTree.NONE) {
+            if (run == RadixTree.NO_RUN) {
                 break;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
             if (same < tree.length(run)) {
                 if (!split(run, same)) {
-                    return takeBack(slot, RadixTree.NONE);
+                    return takeBack(slot, RadixTree.NO_RUN);
                 }
                 split = run;
             }
@@ -91,7 +91,7 @@ final class RefCountedPrefixes implements AutoCloseable {
         }
         while (done < count) {
             final int run = tree.addChild(end, hashes, done, count - done);
-            if (run == RadixTree.NONE) {
+            if (run == RadixTree.NO_RUN) {
                 return takeBack(slot, split);
             }
             final boolean first = use(run, slot);
@@ -109,7 +109,7 @@ final class RefCountedPrefixes implements AutoCloseable {
         int done = 0;
         while (done < count) {
             run = tree.child(run, hashes[done]);
-            if (run == RadixTree.NONE || hints.find(run, slot) == RadixTree.NO_HOLDER) {
+            if (run == RadixTree.NO_RUN || hints.find(run, slot) == RadixTree.NO_HOLDER) {
                 return done;
             }
             final int same = tree.matching(run, 0, hashes, done, count - done);
@@ -139,7 +139,7 @@ final class RefCountedPrefixes implements AutoCloseable {
 
     private boolean split(int run, int at) {
         final int lower = tree.beginSplit(run, at);
-        if (lower == RadixTree.NONE) {
+        if (lower == RadixTree.NO_RUN) {
             return false;
         }
         for (int holder = tree.lastHolder(run);
@@ -161,7 +161,7 @@ final class RefCountedPrefixes implements AutoCloseable {
     /** Undoes an {@link #enter} that found no memory. */
     private int takeBack(int slot, int split) {
         leaveUpward(slot, end);
-        if (split != RadixTree.NONE && isNeedlesslySplit(split)) {
+        if (split != RadixTree.NO_RUN && isNeedlesslySplit(split)) {
             tree.join(split);
         }
         return FULL;
@@ -171,7 +171,7 @@ final class RefCountedPrefixes implements AutoCloseable {
     private boolean isNeedlesslySplit(int run) {
         return tree.unheld(run) == 0
                 && tree.childCount(run) == 1
-                && tree.nextSegment(run) != RadixTree.NONE;
+                && tree.nextSegment(run) != RadixTree.NO_RUN;
     }
 
     /** First segment of the array in which the path of the last {@link #enter} ends. */

@@ -1,6 +1,6 @@
 package io.kvasir.core.load;
 
-import static io.kvasir.core.memory.SlotLists.NONE;
+import static io.kvasir.core.memory.SlotLists.NO_ENTRY;
 
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.SlotLists;
@@ -39,7 +39,7 @@ final class RequestTable implements AutoCloseable {
         this.wheel = OffHeap.orClose(memory, () -> new DeadlineWheel(memory));
     }
 
-    /** Entry of a running request, or {@link SlotLists#NONE}. */
+    /** Entry of a running request, or {@link SlotLists#NO_ENTRY}. */
     int find(long number) {
         final int index = (int) number;
         final boolean running =
@@ -47,7 +47,7 @@ final class RequestTable implements AutoCloseable {
                         && index >= 0
                         && index < capacity
                         && number(index + 1) == number;
-        return running ? index + 1 : NONE;
+        return running ? index + 1 : NO_ENTRY;
     }
 
     /** Whether no request runs under a number's index, which is below the capacity. */
@@ -99,7 +99,7 @@ final class RequestTable implements AutoCloseable {
         return lists.first(slot);
     }
 
-    /** A request whose deadline is at or before a time, or {@link SlotLists#NONE}. */
+    /** A request whose deadline is at or before a time, or {@link SlotLists#NO_ENTRY}. */
     int due(long nowNs) {
         return wheel.due(nowNs);
     }

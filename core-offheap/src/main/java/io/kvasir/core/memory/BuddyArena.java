@@ -28,7 +28,7 @@ public final class BuddyArena implements AutoCloseable {
     public static final int LINE_LENGTH = 64;
 
     /** No block. */
-    public static final int NONE = 0;
+    public static final int NO_LINE = 0;
 
     /** Largest order of a block: 2^20 lines, 64 MiB. */
     public static final int MAX_ORDER = 20;
@@ -118,7 +118,7 @@ public final class BuddyArena implements AutoCloseable {
      * Hands out a block with whatever bytes it has.
      *
      * @param order 0..{@link #MAX_ORDER}
-     * @return its first line, or {@link #NONE} when no free block is as large
+     * @return its first line, or {@link #NO_LINE} when no free block is as large
      */
     public int allocate(int order) {
         while ((freeOrders & (-1L << order)) == 0 && untouched < lines) {
@@ -129,7 +129,7 @@ public final class BuddyArena implements AutoCloseable {
         }
         final long larger = freeOrders & (-1L << order);
         if (larger == 0) {
-            return NONE;
+            return NO_LINE;
         }
         int found = Long.numberOfTrailingZeros(larger);
         final int line = firstFree[found];
@@ -169,7 +169,7 @@ public final class BuddyArena implements AutoCloseable {
         int first = line;
         while (order < MAX_ORDER) {
             final int buddy = first ^ (1 << order);
-            if (buddy == NONE
+            if (buddy == NO_LINE
                     || (long) buddy + (1L << order) > lines
                     || (states.getByte(buddy) & 0xFF) != (FREE | order)) {
                 break;
@@ -205,7 +205,7 @@ public final class BuddyArena implements AutoCloseable {
         return line < untouched ? -1 : firstOrder(line);
     }
 
-    /** First free block of an order, or {@link #NONE}; for tests. */
+    /** First free block of an order, or {@link #NO_LINE}; for tests. */
     int firstFree(int order) {
         return firstFree[order];
     }
@@ -220,8 +220,8 @@ public final class BuddyArena implements AutoCloseable {
     private void push(int line, int order) {
         final int next = firstFree[order];
         memory.putInt(offset(line), next);
-        memory.putInt(offset(line) + Integer.BYTES, NONE);
-        if (next != NONE) {
+        memory.putInt(offset(line) + Integer.BYTES, NO_LINE);
+        if (next != NO_LINE) {
             memory.putInt(offset(next) + Integer.BYTES, line);
         }
         firstFree[order] = line;
@@ -234,14 +234,14 @@ public final class BuddyArena implements AutoCloseable {
         freeBlocks[order]--;
         final int next = memory.getInt(offset(line));
         final int previous = memory.getInt(offset(line) + Integer.BYTES);
-        if (next != NONE) {
+        if (next != NO_LINE) {
             memory.putInt(offset(next) + Integer.BYTES, previous);
         }
-        if (previous != NONE) {
+        if (previous != NO_LINE) {
             memory.putInt(offset(previous), next);
         } else {
             firstFree[order] = next;
-            if (next == NONE) {
+            if (next == NO_LINE) {
                 freeOrders &= ~(1L << order);
             }
         }

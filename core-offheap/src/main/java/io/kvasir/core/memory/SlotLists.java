@@ -6,7 +6,7 @@ package io.kvasir.core.memory;
  */
 public final class SlotLists {
     /** Number of no entry. */
-    public static final int NONE = 0;
+    public static final int NO_ENTRY = 0;
 
     private final OffHeap memory;
     private final int entryLength;
@@ -32,12 +32,12 @@ public final class SlotLists {
         this.heads = new int[slots];
     }
 
-    /** First entry of a slot, or {@link #NONE}. */
+    /** First entry of a slot, or {@link #NO_ENTRY}. */
     public int first(int slot) {
         return heads[slot];
     }
 
-    /** Entry after {@code entry} in its slot's list, or {@link #NONE}. */
+    /** Entry after {@code entry} in its slot's list, or {@link #NO_ENTRY}. */
     public int next(int entry) {
         return memory.getInt(offset(entry) + nextOffset);
     }
@@ -47,8 +47,8 @@ public final class SlotLists {
         final long offset = offset(entry);
         final int first = heads[slot];
         memory.putInt(offset + nextOffset, first);
-        memory.putInt(offset + previousOffset, NONE);
-        if (first != NONE) {
+        memory.putInt(offset + previousOffset, NO_ENTRY);
+        if (first != NO_ENTRY) {
             memory.putInt(offset(first) + previousOffset, entry);
         }
         heads[slot] = entry;
@@ -59,13 +59,13 @@ public final class SlotLists {
         final long offset = offset(entry);
         final int next = memory.getInt(offset + nextOffset);
         final int previous = memory.getInt(offset + previousOffset);
-        if (previous == NONE) {
+        if (previous == NO_ENTRY) {
             assert heads[slot] == entry : "entry is not in its slot's list: slot=" + slot;
             heads[slot] = next;
         } else {
             memory.putInt(offset(previous) + nextOffset, next);
         }
-        if (next != NONE) {
+        if (next != NO_ENTRY) {
             memory.putInt(offset(next) + previousOffset, previous);
         }
     }

@@ -9,10 +9,10 @@ package io.kvasir.core.memory;
  */
 public final class WriterLane {
     private static final int PINNED = -2;
-    private static final int NONE = -1;
+    private static final int NO_LANE = -1;
 
     private final MemoryGate gate;
-    private int pinned = NONE;
+    private int pinned = NO_LANE;
 
     /**
      * @param gate whose memory the writer thread changes
@@ -29,7 +29,7 @@ public final class WriterLane {
      * @throws IllegalStateException if it is pinned already: a structure has one writer
      */
     public void pin() {
-        if (pinned != NONE) {
+        if (pinned != NO_LANE) {
             throw new IllegalStateException("there is a writer thread already");
         }
         pinned = gate.enterOrThrow();
@@ -38,8 +38,8 @@ public final class WriterLane {
     /** Ends what {@link #pin} began; the writer thread makes no further call. */
     public void unpin() {
         final int lane = pinned;
-        if (lane != NONE) {
-            pinned = NONE;
+        if (lane != NO_LANE) {
+            pinned = NO_LANE;
             gate.exit(lane);
         }
     }
@@ -51,7 +51,7 @@ public final class WriterLane {
      * @throws ClosedException if the gate is closed, and not pinned
      */
     public int enter() {
-        return pinned == NONE ? gate.enterOrThrow() : PINNED;
+        return pinned == NO_LANE ? gate.enterOrThrow() : PINNED;
     }
 
     /** Ends one call. */

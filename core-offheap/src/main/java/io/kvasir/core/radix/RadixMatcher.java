@@ -39,7 +39,7 @@ class RadixMatcher {
 
     private static final int MAX_TRIES = 64;
     private static final int MAX_RESTARTS = 8;
-    private static final int NONE = 0;
+    private static final int NO_RUN = RadixTree.NO_RUN;
 
     private final OffHeap memory;
     private final int root;
@@ -78,7 +78,7 @@ class RadixMatcher {
         int depth = 0;
         while (depth < count) {
             final int child = findChild(run, version, hashes[depth]);
-            if (child == NONE) {
+            if (child == NO_RUN) {
                 return !changed(run, version);
             }
             at(Step.CHILD_FOUND);
@@ -145,7 +145,9 @@ class RadixMatcher {
         final long holders = memory.getLongAcquire(at + RunDescriptor.HOLDERS_OFFSET);
         final int line = RunDescriptor.line(holders);
         final long first =
-                line == NONE ? at + RunDescriptor.INLINE_HOLDERS_OFFSET : BuddyArena.offset(line);
+                line == BuddyArena.NO_LINE
+                        ? at + RunDescriptor.INLINE_HOLDERS_OFFSET
+                        : BuddyArena.offset(line);
         at(Step.HOLDERS_LOCATED);
         if (!RunDescriptor.isMap(holders)) {
             creditList(first, (int) holders, matched, out);
@@ -229,7 +231,7 @@ class RadixMatcher {
                                 + (long) RunDescriptor.first(extent) * Long.BYTES);
         final int page =
                 RunDescriptor.line(memory.getLongOpaque(at + RunDescriptor.HOLDERS_OFFSET));
-        if (page != NONE) {
+        if (page != BuddyArena.NO_LINE) {
             sum ^= memory.getLong(BuddyArena.offset(page));
         }
         final long children = memory.getLongOpaque(at + RunDescriptor.CHILDREN_OFFSET);
@@ -272,7 +274,7 @@ class RadixMatcher {
             // read after the link (acquire): the same version says that the link was read from the
             // node, and not from what its memory was used for next
             if (versionOpaque(run) != version) {
-                return NONE;
+                return NO_RUN;
             }
             key <<= RunDescriptor.NODE_BITS;
         }
@@ -292,18 +294,18 @@ class RadixMatcher {
             // acquire: the hash of this run was stored before the run was released
             final int child = memory.getIntAcquire(offset + RunDescriptor.ENTRY_RUN_OFFSET);
             final long found = memory.getLongOpaque(offset);
-            if (child == NONE) {
-                return NONE;
+            if (child == NO_RUN) {
+                return NO_RUN;
             }
             if (found == hash) {
                 // entry before version: the same one says that the entry was read from the table,
                 // and not from what its memory was used for next
                 VarHandle.loadLoadFence();
-                return versionOpaque(run) == version ? child : NONE;
+                return versionOpaque(run) == version ? child : NO_RUN;
             }
             entry = (entry + 1) & mask;
         }
-        return NONE;
+        return NO_RUN;
     }
 
     private boolean changed(int run, long version) {

@@ -20,10 +20,10 @@ import java.security.SecureRandom;
  */
 public final class RadixTree {
     /** No run. */
-    public static final int NONE = 0;
+    public static final int NO_RUN = 0;
 
     /** No holder. */
-    public static final int NO_HOLDER = RunHolders.NONE;
+    public static final int NO_HOLDER = RunHolders.NO_HOLDER;
 
     /** Largest number of worker slots of one tree, and of all that is kept for each slot. */
     public static final int MAX_WORKER_SLOTS = 1 << 16;
@@ -47,7 +47,7 @@ public final class RadixTree {
     private final int root;
     private final WriterCounter runs = new WriterCounter();
     private final WriterCounter blocks = new WriterCounter();
-    private int freeRun = NONE;
+    private int freeRun = NO_RUN;
 
     /**
      * Makes an empty tree.
@@ -68,7 +68,7 @@ public final class RadixTree {
         this.holders = new RunHolders(arena, versions, slots);
         this.children = new RunChildren(arena, versions, secret);
         this.root = newRun();
-        if (root == NONE) {
+        if (root == NO_RUN) {
             throw new IllegalArgumentException(
                     "arena is too small for a tree: bytes=" + arena.bytes());
         }
@@ -97,7 +97,7 @@ public final class RadixTree {
         return runs.get() - 1;
     }
 
-    /** First header that is free, or {@link #NONE}; for tests. */
+    /** First header that is free, or {@link #NO_RUN}; for tests. */
     int firstFreeRun() {
         return freeRun;
     }
@@ -146,12 +146,12 @@ public final class RadixTree {
                 Math.min(count, RunDescriptor.length(extent) - block));
     }
 
-    /** Next segment of the same array, deeper; or {@link #NONE}. */
+    /** Next segment of the same array, deeper; or {@link #NO_RUN}. */
     public int nextSegment(int run) {
         return memory.getInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET);
     }
 
-    /** Segment of the same array before this one; or {@link #NONE}. */
+    /** Segment of the same array before this one; or {@link #NO_RUN}. */
     public int previousSegment(int run) {
         return memory.getInt(at(run) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET);
     }
@@ -179,7 +179,7 @@ public final class RadixTree {
         memory.putInt(at(run) + RunDescriptor.UNHELD_OFFSET, blocks);
     }
 
-    /** Line of the counts of holders of a run's array, {@link BuddyArena#NONE} = none. */
+    /** Line of the counts of holders of a run's array, {@link BuddyArena#NO_LINE} = none. */
     public int holderLine(int run) {
         return memory.getInt(at(run) + RunDescriptor.HOLDER_COUNTS_OFFSET);
     }
@@ -211,7 +211,7 @@ public final class RadixTree {
         return children.count(run);
     }
 
-    /** Child of a run that starts with a local hash, or {@link #NONE}. */
+    /** Child of a run that starts with a local hash, or {@link #NO_RUN}. */
     public int child(int run, long hash) {
         return children.find(run, hash);
     }
@@ -358,9 +358,9 @@ public final class RadixTree {
     public int append(int run, long[] hashes, int from, int count, int arrays) {
         final long before = extent(run);
         final int line = RunDescriptor.line(before);
-        if (line == NONE
+        if (line == BuddyArena.NO_LINE
                 || childCount(run) != 0
-                || nextSegment(run) != NONE
+                || nextSegment(run) != NO_RUN
                 || holders.isMap(run)) {
             return 0;
         }
@@ -389,9 +389,9 @@ public final class RadixTree {
     private long grow(int run, long extent, int count, int arrays) {
         final int length = RunDescriptor.length(extent);
         final int line = RunDescriptor.line(extent);
-        if (previousSegment(run) != NONE
+        if (previousSegment(run) != NO_RUN
                 || holders.count(run) > 1
-                || holderLine(run) != BuddyArena.NONE) {
+                || holderLine(run) != BuddyArena.NO_LINE) {
             return extent;
         }
         final int wanted = Math.min(longestRun(arena, arrays), length + count);
@@ -399,7 +399,7 @@ public final class RadixTree {
             return extent;
         }
         final int grown = arena.allocate(BuddyArena.orderFor((long) wanted * Long.BYTES));
-        if (grown == BuddyArena.NONE) {
+        if (grown == BuddyArena.NO_LINE) {
             return extent;
         }
         memory.copy(BuddyArena.offset(line), BuddyArena.offset(grown), (long) length * Long.BYTES);
@@ -414,22 +414,22 @@ public final class RadixTree {
     /**
      * Adds a child with the first of the hashes given, as many as one run takes.
      *
-     * @return the child, or {@link #NONE} when there is no memory for it
+     * @return the child, or {@link #NO_RUN} when there is no memory for it
      */
     public int addChild(int parent, long[] hashes, int from, int count) {
         final int order = arrayOrder(count);
-        int line = BuddyArena.NONE;
+        int line = BuddyArena.NO_LINE;
         int fits = order;
-        while (line == BuddyArena.NONE && fits >= 0) {
+        while (line == BuddyArena.NO_LINE && fits >= 0) {
             line = arena.allocate(fits--); // a fragmented arena gives shorter runs
         }
-        if (line == BuddyArena.NONE) {
-            return NONE;
+        if (line == BuddyArena.NO_LINE) {
+            return NO_RUN;
         }
         final int child = newRun();
-        if (child == NONE) {
+        if (child == NO_RUN) {
             arena.free(line);
-            return NONE;
+            return NO_RUN;
         }
         final int length = Math.min(count, HASHES_PER_LINE << (fits + 1));
         final long extent = RunDescriptor.extent(line, 0, length);
@@ -440,7 +440,7 @@ public final class RadixTree {
         if (!link(parent, child, hashes[from])) {
             freeRun(child);
             arena.free(line);
-            return NONE;
+            return NO_RUN;
         }
         blocks.add(length);
         return child;
@@ -464,12 +464,12 @@ public final class RadixTree {
      * that no reader sees yet.
      *
      * @param at blocks that stay in the run, 1..length - 1
-     * @return the lower segment, to be given to {@link #finishSplit}; {@link #NONE} = no memory
+     * @return the lower segment, to be given to {@link #finishSplit}; {@link #NO_RUN} = no memory
      */
     public int beginSplit(int run, int at) {
         final int lower = newRun();
-        if (lower == NONE) {
-            return NONE;
+        if (lower == NO_RUN) {
+            return NO_RUN;
         }
         final long extent = extent(run);
         memory.putLongOpaque(
@@ -497,7 +497,7 @@ public final class RadixTree {
         final int next = nextSegment(run);
         memory.putInt(at(lower) + RunDescriptor.NEXT_SEGMENT_OFFSET, next);
         memory.putInt(at(lower) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, run);
-        if (next != NONE) {
+        if (next != NO_RUN) {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, lower);
         }
         memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, lower);
@@ -540,11 +540,11 @@ public final class RadixTree {
         // after the end (release): these children name it as their parent
         memory.putLongRelease(at(run) + RunDescriptor.CHILDREN_OFFSET, below);
         memory.putInt(at(run) + RunDescriptor.NEXT_SEGMENT_OFFSET, next);
-        if (next != NONE) {
+        if (next != NO_RUN) {
             memory.putInt(at(next) + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, run);
         }
         unheld(run, unheld(run) + unheld(lower));
-        if (next == NONE && first(run) == 0) {
+        if (next == NO_RUN && first(run) == 0) {
             memory.putInt(at(run) + RunDescriptor.HEADLESS_OFFSET, 0); // the run is the array
         }
         cancelSplit(lower);
@@ -566,7 +566,7 @@ public final class RadixTree {
     public void truncate(int run, int length) {
         final long extent = extent(run);
         final int cut = RunDescriptor.length(extent) - length;
-        assert childCount(run) == 0 && nextSegment(run) == NONE && length > 0;
+        assert childCount(run) == 0 && nextSegment(run) == NO_RUN && length > 0;
         memory.putLongOpaque(at(run) + RunDescriptor.EXTENT_OFFSET, extent - cut);
         versions.structureChanged(run);
         // another end, stored after the version's fence: a matcher that took the old length and the
@@ -578,19 +578,19 @@ public final class RadixTree {
 
     /** Frees a run without children and holders. */
     public void remove(int run) {
-        assert childCount(run) == 0 && holders(run) == 0 && nextSegment(run) == NONE;
+        assert childCount(run) == 0 && holders(run) == 0 && nextSegment(run) == NO_RUN;
         final long extent = extent(run);
         final int above = previousSegment(run);
         children.remove(parent(run), run, hash(run, 0));
         blocks.add(-RunDescriptor.length(extent));
-        if (above != NONE) {
-            memory.putInt(at(above) + RunDescriptor.NEXT_SEGMENT_OFFSET, NONE);
+        if (above != NO_RUN) {
+            memory.putInt(at(above) + RunDescriptor.NEXT_SEGMENT_OFFSET, NO_RUN);
         }
         final int holders = holderLine(run);
         freeRun(run);
-        if (above == NONE) {
+        if (above == NO_RUN) {
             arena.free(RunDescriptor.line(extent));
-            if (holders != BuddyArena.NONE) {
+            if (holders != BuddyArena.NO_LINE) {
                 arena.free(holders);
             }
         } else {
@@ -618,8 +618,8 @@ public final class RadixTree {
 
     /** A header without parent, children and holders; its version goes on from its last life. */
     private int newRun() {
-        if (freeRun == NONE && !newHeaders()) {
-            return NONE;
+        if (freeRun == NO_RUN && !newHeaders()) {
+            return NO_RUN;
         }
         final int run = freeRun;
         final long at = at(run);
@@ -629,10 +629,10 @@ public final class RadixTree {
         memory.putLongOpaque(at + RunDescriptor.HOLDERS_OFFSET, 0);
         memory.putIntOpaque(at + RunDescriptor.DEPTH_OFFSET, 0);
         memory.putInt(at + RunDescriptor.CHILD_COUNT_OFFSET, 0);
-        memory.putInt(at + RunDescriptor.NEXT_SEGMENT_OFFSET, NONE);
-        memory.putInt(at + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, NONE);
+        memory.putInt(at + RunDescriptor.NEXT_SEGMENT_OFFSET, NO_RUN);
+        memory.putInt(at + RunDescriptor.PREVIOUS_SEGMENT_OFFSET, NO_RUN);
         memory.putInt(at + RunDescriptor.UNHELD_OFFSET, 0);
-        memory.putInt(at + RunDescriptor.HOLDER_COUNTS_OFFSET, BuddyArena.NONE);
+        memory.putInt(at + RunDescriptor.HOLDER_COUNTS_OFFSET, BuddyArena.NO_LINE);
         memory.putInt(at + RunDescriptor.HEADLESS_OFFSET, 0);
         runs.add(1);
         return run;
@@ -641,11 +641,11 @@ public final class RadixTree {
     /** Turns a block of the arena into headers, for good. */
     private boolean newHeaders() {
         int order = SLAB_ORDER;
-        int line = BuddyArena.NONE;
-        while (line == BuddyArena.NONE && order >= HEADER_ORDER) {
+        int line = BuddyArena.NO_LINE;
+        while (line == BuddyArena.NO_LINE && order >= HEADER_ORDER) {
             line = arena.allocate(order--);
         }
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return false;
         }
         final int firstRun = line >> HEADER_ORDER;

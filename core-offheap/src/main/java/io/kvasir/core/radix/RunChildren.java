@@ -21,7 +21,7 @@ import java.util.Arrays;
  * changes before the memory of the old ones is given back.
  */
 final class RunChildren {
-    private static final int NONE = RadixTree.NONE;
+    private static final int NO_RUN = RadixTree.NO_RUN;
 
     /** Largest table that still has children when it becomes a node: 64 entries, three quarters. */
     private static final int MAX_TABLE_ORDER = 4;
@@ -84,15 +84,15 @@ final class RunChildren {
         return memory.getInt(RunDescriptor.headerOffset(run) + RunDescriptor.CHILD_COUNT_OFFSET);
     }
 
-    /** Child of a run that starts with a local hash, or {@link RadixTree#NONE}. */
+    /** Child of a run that starts with a local hash, or {@link RadixTree#NO_RUN}. */
     int find(int run, long hash) {
         final int level = descend(run, hash);
         final long link = memory.getLong(path[level]);
         return switch (RunDescriptor.childKind(link)) {
             case RunDescriptor.CHILD_TABLE ->
                     memory.getInt(entry(link, hash, level) + RunDescriptor.ENTRY_RUN_OFFSET);
-            case RunDescriptor.ONE_CHILD -> firstHash((int) link) == hash ? (int) link : NONE;
-            default -> NONE;
+            case RunDescriptor.ONE_CHILD -> firstHash((int) link) == hash ? (int) link : NO_RUN;
+            default -> NO_RUN;
         };
     }
 
@@ -111,7 +111,7 @@ final class RunChildren {
                 for (int i = 0; i < capacity(RunDescriptor.tableOrder(link)); i++) {
                     final int child =
                             memory.getInt(entryOffset(link, i) + RunDescriptor.ENTRY_RUN_OFFSET);
-                    if (child != NONE) {
+                    if (child != NO_RUN) {
                         found[next++] = child;
                     }
                 }
@@ -231,7 +231,7 @@ final class RunChildren {
     /** Shares a table out to the links of a node; false when there is no memory for it. */
     private boolean divide(int run, long table, int level) {
         final int line = arena.allocate(NODE_ORDER);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return false;
         }
         final long node = RunDescriptor.childNode(line);
@@ -252,7 +252,7 @@ final class RunChildren {
         for (int i = 0; i < capacity(RunDescriptor.tableOrder(table)); i++) {
             final long entry = entryOffset(table, i);
             final int child = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
-            if (child != NONE) {
+            if (child != NO_RUN) {
                 final long hash = memory.getLong(entry);
                 final long at = RunDescriptor.nodeLinkOffset(node, nodeLink(hash, level));
                 final long below = memory.getLong(at);
@@ -273,7 +273,7 @@ final class RunChildren {
         Arrays.fill(counts, 0);
         for (int i = 0; i < capacity(RunDescriptor.tableOrder(table)); i++) {
             final long entry = entryOffset(table, i);
-            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) != NONE) {
+            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) != NO_RUN) {
                 counts[nodeLink(memory.getLong(entry), level)]++;
             }
         }
@@ -346,7 +346,7 @@ final class RunChildren {
     private int anyChild(long table) {
         for (int i = 0; ; i++) {
             final int child = memory.getInt(entryOffset(table, i) + RunDescriptor.ENTRY_RUN_OFFSET);
-            if (child != NONE) {
+            if (child != NO_RUN) {
                 return child;
             }
         }
@@ -363,7 +363,7 @@ final class RunChildren {
         for (int i = (hole + 1) & mask; ; i = (i + 1) & mask) {
             final long entry = entryOffset(table, i);
             final int other = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
-            if (other == NONE) {
+            if (other == NO_RUN) {
                 break;
             }
             final long otherHash = memory.getLong(entry);
@@ -377,7 +377,7 @@ final class RunChildren {
                 hole = i;
             }
         }
-        memory.putIntOpaque(entryOffset(table, hole) + RunDescriptor.ENTRY_RUN_OFFSET, NONE);
+        memory.putIntOpaque(entryOffset(table, hole) + RunDescriptor.ENTRY_RUN_OFFSET, NO_RUN);
     }
 
     // -- links, nodes and tables ------------------------------------------------------------
@@ -404,12 +404,12 @@ final class RunChildren {
     /** An empty table, or 0 when there is no memory for it. */
     private long newTable(int order) {
         final int line = arena.allocate(order);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return 0;
         }
         final long table = RunDescriptor.childTable(line, order);
         for (int i = 0; i < capacity(order); i++) {
-            memory.putInt(entryOffset(table, i) + RunDescriptor.ENTRY_RUN_OFFSET, NONE);
+            memory.putInt(entryOffset(table, i) + RunDescriptor.ENTRY_RUN_OFFSET, NO_RUN);
         }
         return table;
     }
@@ -424,7 +424,7 @@ final class RunChildren {
             for (int i = 0; i < capacity(RunDescriptor.tableOrder(link)); i++) {
                 final long entry = entryOffset(link, i);
                 final int child = memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET);
-                if (child != NONE) {
+                if (child != NO_RUN) {
                     put(table, memory.getLong(entry), child, level);
                     moved++;
                 }
@@ -445,7 +445,7 @@ final class RunChildren {
         final int mask = capacity(order) - 1;
         for (int i = home(hash, level, order); ; i = (i + 1) & mask) {
             final long entry = entryOffset(table, i);
-            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) == NONE
+            if (memory.getInt(entry + RunDescriptor.ENTRY_RUN_OFFSET) == NO_RUN
                     || memory.getLong(entry) == hash) {
                 return entry;
             }

@@ -14,7 +14,7 @@ import io.kvasir.core.memory.OffHeap;
  */
 final class RunHolders {
     /** No holder. */
-    static final int NONE = -1;
+    static final int NO_HOLDER = -1;
 
     private static final int HOLDERS_PER_LINE = BuddyArena.LINE_LENGTH / Long.BYTES;
 
@@ -49,11 +49,11 @@ final class RunHolders {
         return RunDescriptor.isMap(holders(run));
     }
 
-    /** The holder of a slot, or {@link #NONE}. */
+    /** The holder of a slot, or {@link #NO_HOLDER}. */
     int find(int run, int slot) {
         final long holders = holders(run);
         if (RunDescriptor.isMap(holders)) {
-            return isSet(holders, slot) ? slot : NONE;
+            return isSet(holders, slot) ? slot : NO_HOLDER;
         }
         final long first = firstOfList(run, holders);
         for (int i = 0; i < (int) holders; i++) {
@@ -61,7 +61,7 @@ final class RunHolders {
                 return i;
             }
         }
-        return NONE;
+        return NO_HOLDER;
     }
 
     /** Whether a slot has the holder of that name. */
@@ -74,7 +74,7 @@ final class RunHolders {
                 && RunDescriptor.slot(memory.getLong(listOffset(run, holders, holder))) == slot;
     }
 
-    /** The last holder of a run, or {@link #NONE}; the others follow by {@link #previous}. */
+    /** The last holder of a run, or {@link #NO_HOLDER}; the others follow by {@link #previous}. */
     int last(int run) {
         final long holders = holders(run);
         return RunDescriptor.isMap(holders)
@@ -82,7 +82,7 @@ final class RunHolders {
                 : (int) holders - 1;
     }
 
-    /** The holder before another, which may have been removed since; or {@link #NONE}. */
+    /** The holder before another, which may have been removed since; or {@link #NO_HOLDER}. */
     int previous(int run, int holder) {
         final long holders = holders(run);
         return RunDescriptor.isMap(holders) ? lastBelow(holders, holder) : holder - 1;
@@ -119,7 +119,7 @@ final class RunHolders {
                         - Long.numberOfLeadingZeros(below);
             }
         }
-        return NONE;
+        return NO_HOLDER;
     }
 
     /** Slot of a holder. */
@@ -203,7 +203,7 @@ final class RunHolders {
     /**
      * Adds a slot that does not hold the run yet.
      *
-     * @return its holder, or {@link #NONE} when there is no memory for one more
+     * @return its holder, or {@link #NO_HOLDER} when there is no memory for one more
      */
     int add(int run, int slot, int leading, int tag) {
         return add(run, slot, leading, tag, length(run));
@@ -222,7 +222,7 @@ final class RunHolders {
             return slot;
         }
         if (isFull(holders)) {
-            return NONE;
+            return NO_HOLDER;
         }
         final int count = (int) holders;
         memory.putLongOpaque(
@@ -245,7 +245,7 @@ final class RunHolders {
                             | partial(otherMap, group);
             final long differing = any & ~(full(map, group) & full(otherMap, group));
             if (found + Long.bitCount(differing) > out.length) {
-                return NONE;
+                return NO_HOLDER;
             }
             for (long rest = differing; rest != 0; rest &= rest - 1) {
                 out[found++] =
@@ -259,7 +259,7 @@ final class RunHolders {
     boolean copyWhole(int run, int lower) {
         final long map = holders(run);
         final int line = arena.allocate(mapOrder);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return false;
         }
         memory.copy(
@@ -281,7 +281,7 @@ final class RunHolders {
     private boolean isFull(long holders) {
         final int line = RunDescriptor.line(holders);
         return (int) holders
-                == (line == BuddyArena.NONE
+                == (line == BuddyArena.NO_LINE
                         ? RunDescriptor.INLINE_HOLDERS
                         : HOLDERS_PER_LINE << arena.order(line));
     }
@@ -289,12 +289,12 @@ final class RunHolders {
     /** Makes room for one more in a full list, if there is memory. */
     private long grow(int run, long holders, int length) {
         final int line = RunDescriptor.line(holders);
-        final int order = line == BuddyArena.NONE ? 1 : arena.order(line) + 1;
+        final int order = line == BuddyArena.NO_LINE ? 1 : arena.order(line) + 1;
         if (order > lastListOrder && toMap(run, holders, length)) {
             return holders(run);
         }
         final int target = arena.allocate(order);
-        if (target == BuddyArena.NONE) {
+        if (target == BuddyArena.NO_LINE) {
             return holders;
         }
         memory.copy(
@@ -307,7 +307,7 @@ final class RunHolders {
 
     private boolean toMap(int run, long list, int length) {
         final int line = arena.allocate(mapOrder);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             return false;
         }
         final long map = RunDescriptor.holderMap(line, (int) list);
@@ -332,7 +332,7 @@ final class RunHolders {
         final int line = RunDescriptor.line(before);
         // the new list or map is complete before this word (release), which credit acquires
         memory.putLongRelease(holdersOffset(run), after);
-        if (line != BuddyArena.NONE) {
+        if (line != BuddyArena.NO_LINE) {
             // the version before the page is free: a matcher still inside it reads the run again
             versions.pagesChanged(run);
             arena.free(line);
@@ -363,11 +363,11 @@ final class RunHolders {
                     listOffset(run, holders, holder),
                     memory.getLong(listOffset(run, holders, last)));
         }
-        if (line == BuddyArena.NONE || last > RunDescriptor.INLINE_HOLDERS - 2) {
+        if (line == BuddyArena.NO_LINE || last > RunDescriptor.INLINE_HOLDERS - 2) {
             // the smaller count (release) after the last holder was moved: a matcher with the old
             // count may read that one twice, which credits it once, and misses none
             memory.putLongRelease(holdersOffset(run), holders - 1);
-            if (line != BuddyArena.NONE && last * 4 <= HOLDERS_PER_LINE << arena.order(line)) {
+            if (line != BuddyArena.NO_LINE && last * 4 <= HOLDERS_PER_LINE << arena.order(line)) {
                 versions.pagesChanged(run);
                 arena.shrink(line, arena.order(line) - 1);
             }
@@ -377,7 +377,7 @@ final class RunHolders {
                 firstOfList(run, holders),
                 RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_HOLDERS_OFFSET,
                 (long) last * Long.BYTES);
-        replace(run, holders, RunDescriptor.holders(BuddyArena.NONE, last));
+        replace(run, holders, RunDescriptor.holders(BuddyArena.NO_LINE, last));
     }
 
     /**
@@ -391,16 +391,16 @@ final class RunHolders {
         if (!RunDescriptor.isMap(map) || count * 2 > HOLDERS_PER_LINE << lastListOrder) {
             return;
         }
-        int line = BuddyArena.NONE;
+        int line = BuddyArena.NO_LINE;
         if (count >= RunDescriptor.INLINE_HOLDERS) {
             line = arena.allocate(BuddyArena.orderFor(2L * count * Long.BYTES));
-            if (line == BuddyArena.NONE) {
+            if (line == BuddyArena.NO_LINE) {
                 return;
             }
         }
         final long list = RunDescriptor.holders(line, count);
         int next = 0;
-        for (int holder = last(run); holder != NONE; holder = previous(run, holder)) {
+        for (int holder = last(run); holder != NO_HOLDER; holder = previous(run, holder)) {
             memory.putLongOpaque(
                     listOffset(run, list, next++),
                     RunDescriptor.holder(
@@ -447,7 +447,7 @@ final class RunHolders {
 
     private static long firstOfList(int run, long holders) {
         final int line = RunDescriptor.line(holders);
-        return line == BuddyArena.NONE
+        return line == BuddyArena.NO_LINE
                 ? RunDescriptor.headerOffset(run) + RunDescriptor.INLINE_HOLDERS_OFFSET
                 : BuddyArena.offset(line);
     }

@@ -99,7 +99,7 @@ class EngineHashIndexTest {
         final Random random = new Random(entries.size());
         for (int i = 0; i < 1_000; i++) {
             final long name = random.nextLong();
-            assertEquals(entries.getOrDefault(name, EngineHashIndex.NONE), index.find(name));
+            assertEquals(entries.getOrDefault(name, EngineHashIndex.NO_ENTRY), index.find(name));
         }
         final int enough = Math.max(1, entries.size() / 2);
         assertTrue(index.bucketCount() <= enough, () -> "buckets=" + index.bucketCount());
@@ -122,7 +122,7 @@ class EngineHashIndexTest {
         index.clear();
         assertEquals(0, arena.usedLines());
         assertEquals(0, index.size());
-        assertEquals(EngineHashIndex.NONE, index.find(5));
+        assertEquals(EngineHashIndex.NO_ENTRY, index.find(5));
     }
 
     @Test
@@ -131,7 +131,7 @@ class EngineHashIndexTest {
         for (long name = 0; name < 1_000; name++) {
             insert(name);
         }
-        for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
+        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
             taken.add(line);
         }
         long name = 1_000;
@@ -159,10 +159,10 @@ class EngineHashIndexTest {
                 insert(name);
             }
         }
-        for (int line = arena.allocate(2); line != BuddyArena.NONE; line = arena.allocate(2)) {
+        for (int line = arena.allocate(2); line != BuddyArena.NO_LINE; line = arena.allocate(2)) {
             taken.add(line);
         }
-        while (arena.allocate(0) != BuddyArena.NONE) {
+        while (arena.allocate(0) != BuddyArena.NO_LINE) {
             // nothing is left
         }
         for (; index.overflowUsed() < 2; name++) {

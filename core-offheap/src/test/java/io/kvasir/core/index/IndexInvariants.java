@@ -70,7 +70,7 @@ public final class IndexInvariants {
     }
 
     private void claim(SegmentedLines lines, String owner) {
-        if (lines.directory() != BuddyArena.NONE) {
+        if (lines.directory() != BuddyArena.NO_LINE) {
             claims.claim(lines.directory(), "directory of " + owner);
             for (int line = 0; line < lines.lines(); line += SegmentedLines.SEGMENT_LINES) {
                 claims.claim((int) (lines.offset(line) / BuddyArena.LINE_LENGTH), owner);
@@ -86,7 +86,7 @@ public final class IndexInvariants {
             if (run != tree.root()) {
                 assertTrue(
                         tree.holders(run) <= HolderCounts.FEW
-                                || tree.holderLine(run) != BuddyArena.NONE,
+                                || tree.holderLine(run) != BuddyArena.NO_LINE,
                         () -> "many holders that are not counted: run " + run);
                 checkHolders(run);
                 heldByAny += checkHolderCounts(run);
@@ -126,10 +126,10 @@ public final class IndexInvariants {
 
     private boolean isSegmentOf(int segment, int run) {
         int top = run;
-        while (tree.previousSegment(top) != RadixTree.NONE) {
+        while (tree.previousSegment(top) != RadixTree.NO_RUN) {
             top = tree.previousSegment(top);
         }
-        for (int p = top; p != RadixTree.NONE; p = tree.nextSegment(p)) {
+        for (int p = top; p != RadixTree.NO_RUN; p = tree.nextSegment(p)) {
             if (p == segment) {
                 return true;
             }
@@ -151,7 +151,7 @@ public final class IndexInvariants {
             }
             lastHeld = holders > 0;
             held += lastHeld ? 1 : 0;
-            if (tree.holderLine(run) != BuddyArena.NONE) {
+            if (tree.holderLine(run) != BuddyArena.NO_LINE) {
                 final long counts = BuddyArena.offset(tree.holderLine(run));
                 assertEquals(holders, memory.getInt(counts + (long) place * Integer.BYTES));
             }
@@ -205,11 +205,11 @@ public final class IndexInvariants {
         claims.claim(held.line(heldRun), owner);
         for (int chunk = 0; chunk < HeldRunDescriptor.CHUNKS; chunk++) {
             final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(chunk));
-            if (names != BuddyArena.NONE) {
+            if (names != BuddyArena.NO_LINE) {
                 claims.claim(names, "names of " + owner);
             }
         }
-        if (bits != BuddyArena.NONE) {
+        if (bits != BuddyArena.NO_LINE) {
             claims.claim(bits, "bits of " + owner);
         }
         assertTrue(reached.contains(held.run(heldRun)), "run of " + owner);

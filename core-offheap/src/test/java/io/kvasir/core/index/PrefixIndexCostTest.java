@@ -122,7 +122,7 @@ class PrefixIndexCostTest {
         assertRemoval(index, names, PROMPT);
         assertCost(index, PROMPT, StoreResult.CAPACITY, true, 0, names, locals);
         final long middle = middles[random.nextInt(middles.length)];
-        if (index.names(0).position(middle) != HeldRuns.NONE) {
+        if (index.names(0).position(middle) != HeldRuns.NO_HELD_RUN) {
             assertCost(index, PROMPT, StoreResult.CAPACITY, false, middle, names, locals);
         }
     }
@@ -143,7 +143,7 @@ class PrefixIndexCostTest {
         one[0] = middles[p];
         final long before = steps(index);
         index.remove(0, one, 1, CopyRule.PHYSICAL);
-        assertEquals(HeldRuns.NONE, index.names(0).position(one[0]));
+        assertEquals(HeldRuns.NO_HELD_RUN, index.names(0).position(one[0]));
         assertBounded(index, before, 1);
     }
 

@@ -22,7 +22,7 @@ public final class ArenaClaims {
 
     /** Claims a block; fails when it has an owner. */
     public void claim(int line, String owner) {
-        assertNotEquals(BuddyArena.NONE, line, owner);
+        assertNotEquals(BuddyArena.NO_LINE, line, owner);
         final String before = owners.put(line, owner);
         assertEquals(null, before, () -> "two owners of line " + line + ", one is " + owner);
     }

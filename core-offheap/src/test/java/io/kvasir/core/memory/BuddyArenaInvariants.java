@@ -73,9 +73,9 @@ public final class BuddyArenaInvariants {
             BuddyArena arena, Map<Integer, Integer> free, Map<Integer, Integer> untouched) {
         int listed = 0;
         for (int order = 0; order <= BuddyArena.MAX_ORDER; order++) {
-            int previous = BuddyArena.NONE;
+            int previous = BuddyArena.NO_LINE;
             int block = arena.firstFree(order);
-            while (block != BuddyArena.NONE) {
+            while (block != BuddyArena.NO_LINE) {
                 assertEquals(order, free.get(block), "in the list of free blocks: line=" + block);
                 final long at = BuddyArena.offset(block);
                 assertEquals(previous, arena.memory().getInt(at + Integer.BYTES));

@@ -44,7 +44,9 @@ class BuddyArenaTest {
             final List<Integer> free = freeBlocks(arena);
             assertEquals(lines - 1, arena.capacityLines());
             final BitSet seen = new BitSet();
-            for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
+            for (int line = arena.allocate(0);
+                    line != BuddyArena.NO_LINE;
+                    line = arena.allocate(0)) {
                 assertTrue(line > 0 && line < lines && !seen.get(line), () -> "lines " + seen);
                 seen.set(line);
             }
@@ -67,7 +69,7 @@ class BuddyArenaTest {
                 assertEquals(0, arena.allocate(order) & ((1 << order) - 1));
             }
             for (int order = 10; order <= BuddyArena.MAX_ORDER; order++) {
-                assertEquals(BuddyArena.NONE, arena.allocate(order));
+                assertEquals(BuddyArena.NO_LINE, arena.allocate(order));
             }
             BuddyArenaInvariants.check(arena);
         }
@@ -98,7 +100,7 @@ class BuddyArenaTest {
         final long length = (long) BuddyArena.LINE_LENGTH << BuddyArena.MAX_ORDER;
         try (BuddyArena arena = new BuddyArena(4 * length)) {
             final List<Integer> free = freeBlocks(arena);
-            assertEquals(BuddyArena.NONE, arena.firstFree(0), "touched");
+            assertEquals(BuddyArena.NO_LINE, arena.firstFree(0), "touched");
             assertEquals(BuddyArena.MAX_ORDER, arena.largestOrder(3));
             BuddyArenaInvariants.check(arena);
             final int first = arena.allocate(BuddyArena.MAX_ORDER);
@@ -106,8 +108,8 @@ class BuddyArenaTest {
             BuddyArenaInvariants.check(arena);
             final int second = arena.allocate(BuddyArena.MAX_ORDER);
             final int third = arena.allocate(BuddyArena.MAX_ORDER);
-            assertNotEquals(BuddyArena.NONE, third);
-            assertEquals(BuddyArena.NONE, arena.allocate(BuddyArena.MAX_ORDER));
+            assertNotEquals(BuddyArena.NO_LINE, third);
+            assertEquals(BuddyArena.NO_LINE, arena.allocate(BuddyArena.MAX_ORDER));
             for (int line : new int[] {second, first, third}) {
                 arena.free(line);
                 BuddyArenaInvariants.check(arena);
@@ -196,7 +198,7 @@ class BuddyArenaTest {
             List<Integer> firsts,
             BitSet used) {
         final int line = arena.allocate(order);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             assertTrue(!hasFree(used, order, lines), "refused though an aligned block is free");
             return;
         }
@@ -225,7 +227,7 @@ class BuddyArenaTest {
         final Map<Integer, Integer> free = new TreeMap<>();
         for (int order = 0; order <= BuddyArena.MAX_ORDER; order++) {
             int line = arena.firstFree(order);
-            while (line != BuddyArena.NONE) {
+            while (line != BuddyArena.NO_LINE) {
                 free.put(line, order);
                 line = arena.memory().getInt(BuddyArena.offset(line));
             }

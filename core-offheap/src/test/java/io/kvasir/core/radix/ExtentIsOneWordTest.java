@@ -100,7 +100,7 @@ class ExtentIsOneWordTest {
     /** Adds a run where all of the memory is in use but the last line. */
     private int addAtTheEnd(int slot, long[] hashes) {
         final Deque<Integer> lines = new ArrayDeque<>();
-        for (int line = arena.allocate(0); line != BuddyArena.NONE; line = arena.allocate(0)) {
+        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
             lines.add(line);
         }
         final int last = lines.stream().mapToInt(Integer::intValue).max().orElseThrow();

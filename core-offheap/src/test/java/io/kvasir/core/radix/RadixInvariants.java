@@ -84,10 +84,10 @@ public final class RadixInvariants {
         final int above = tree.previousSegment(run);
         assertTrue(tree.length(run) > 0, () -> "empty run " + run);
         assertTrue(end <= RadixTree.MAX_RUN, () -> "long run " + run);
-        if (above == RadixTree.NONE) {
+        if (above == RadixTree.NO_RUN) {
             assertEquals(0, first, "offset of the first segment");
             claims.claim(line, "hashes of run " + run);
-            if (tree.holderLine(run) != BuddyArena.NONE) {
+            if (tree.holderLine(run) != BuddyArena.NO_LINE) {
                 claims.claim(tree.holderLine(run), "counts of holders of run " + run);
             }
         } else {
@@ -100,7 +100,7 @@ public final class RadixInvariants {
         assertTrue(end <= LONGS_PER_LINE << arena.order(line), () -> "beyond its array: " + run);
         final int below = tree.nextSegment(run);
         assertTrue(
-                below == RadixTree.NONE || tree.previousSegment(below) == run, "segments linked");
+                below == RadixTree.NO_RUN || tree.previousSegment(below) == run, "segments linked");
     }
 
     private int[] checkChildren(int run) {
@@ -112,7 +112,7 @@ public final class RadixInvariants {
         assertEquals(found.length == 1, kind == RunDescriptor.ONE_CHILD);
         assertEquals(found.length, checkLink(children, "children of run " + run));
         final Set<Long> firsts = new HashSet<>();
-        boolean hasNextSegment = tree.nextSegment(run) == RadixTree.NONE;
+        boolean hasNextSegment = tree.nextSegment(run) == RadixTree.NO_RUN;
         for (int child : found) {
             final long hash = tree.hash(child, 0);
             assertTrue(firsts.add(hash), "two children with one hash");
@@ -142,7 +142,7 @@ public final class RadixInvariants {
                     final long entry =
                             BuddyArena.offset((int) link)
                                     + (long) i * RunDescriptor.TABLE_ENTRY_LENGTH;
-                    count += memory.getInt(entry + Long.BYTES) == RadixTree.NONE ? 0 : 1;
+                    count += memory.getInt(entry + Long.BYTES) == RadixTree.NO_RUN ? 0 : 1;
                 }
                 assertEquals(RunDescriptor.tableCount(link), count, "count of a table");
                 assertTrue(count > 1, "table for one child");
@@ -166,7 +166,7 @@ public final class RadixInvariants {
         final int line = RunDescriptor.line(holders);
         final int count = RunDescriptor.count(holders);
         assertTrue(count > 0 || tree.childCount(run) > 0, () -> "no use for run " + run);
-        if (line == BuddyArena.NONE) {
+        if (line == BuddyArena.NO_LINE) {
             assertTrue(count <= RunDescriptor.INLINE_HOLDERS);
         } else {
             claims.claim(line, "holders of run " + run);
@@ -201,7 +201,7 @@ public final class RadixInvariants {
     private void checkHeaders() {
         final Set<Integer> headers = new HashSet<>(reached);
         int free = tree.firstFreeRun();
-        while (free != RadixTree.NONE) {
+        while (free != RadixTree.NO_RUN) {
             assertTrue(headers.add(free), "free and in use, or twice free: run " + free);
             assertEquals(0, memory.getLong(at(free) + RunDescriptor.PARENT_OFFSET));
             free = memory.getInt(at(free) + RunDescriptor.NEXT_SEGMENT_OFFSET);

@@ -359,7 +359,7 @@ class RadixMatcherInterleavingTest {
                         1,
                         () -> {
                             drop(3, 4, "abcd");
-                            assertEquals(BuddyArena.NONE, holderPage("a"));
+                            assertEquals(BuddyArena.NO_LINE, holderPage("a"));
                             // single lines and the page are all that is left
                             for (int line = arena.allocate(1);
                                     line != 0;
@@ -610,7 +610,7 @@ class RadixMatcherInterleavingTest {
         int depth = 0;
         while (depth < hashes.length) {
             run = tree.child(run, hashes[depth]);
-            assertTrue(run != RadixTree.NONE, prompt);
+            assertTrue(run != RadixTree.NO_RUN, prompt);
             final int matched = tree.matching(run, 0, hashes, depth, hashes.length - depth);
             assertTrue(matched > 0, prompt);
             depth += matched;

@@ -51,7 +51,7 @@ class RadixTreeJoinTest {
         assertEquals(runs - 1, tree.runs());
         assertEquals(8, tree.length(upper));
         assertEquals(2, tree.childCount(upper));
-        assertEquals(RadixTree.NONE, tree.nextSegment(upper));
+        assertEquals(RadixTree.NO_RUN, tree.nextSegment(upper));
         assertEquals(upper, tree.parent(tree.child(upper, PROMPT[8])));
         tree.match(PROMPT, 12, scores);
         assertEquals("{0=8, 1=12}", scores.toString());
@@ -81,7 +81,7 @@ class RadixTreeJoinTest {
         tree.join(upper);
 
         assertEquals(lower, tree.addChild(tree.root(), new long[] {5, 6}, 0, 2));
-        assertEquals(RadixTree.NONE, tree.child(lower, PROMPT[8]));
+        assertEquals(RadixTree.NO_RUN, tree.child(lower, PROMPT[8]));
         tree.addHolder(lower, 1, 2, 5);
         tree.match(new long[] {5, 6, PROMPT[8], PROMPT[9]}, 4, scores);
         assertEquals("{1=2}", scores.toString());
@@ -114,7 +114,7 @@ class RadixTreeJoinTest {
             joined = done[0];
             if (joined) {
                 final int lower = tree.beginSplit(upper, 5);
-                assertNotEquals(RadixTree.NONE, lower);
+                assertNotEquals(RadixTree.NO_RUN, lower);
                 tree.addHolder(lower, 0, 3, 1);
                 tree.addHolder(lower, 1, 3, 2);
                 tree.finishSplit(upper, lower);

@@ -97,7 +97,7 @@ class RunChildrenTest {
                 hashes.set(at, hashes.getLast());
                 hashes.removeLast();
                 remove(model.remove(hash));
-                assertEquals(RadixTree.NONE, tree.child(tree.root(), hash));
+                assertEquals(RadixTree.NO_RUN, tree.child(tree.root(), hash));
             }
             if (i % Math.max(1, most / 16) == 0) {
                 check(model, random);
@@ -113,7 +113,7 @@ class RunChildrenTest {
     private void check(Map<Long, Integer> model, SplittableRandom random) {
         assertEquals(model.size(), tree.childCount(tree.root()));
         model.forEach((hash, child) -> assertEquals(child, tree.child(tree.root(), hash)));
-        assertEquals(RadixTree.NONE, tree.child(tree.root(), random.nextLong() | 1L << 63));
+        assertEquals(RadixTree.NO_RUN, tree.child(tree.root(), random.nextLong() | 1L << 63));
         assertArrayEquals(
                 model.values().stream().mapToInt(c -> c).sorted().toArray(),
                 Arrays.stream(tree.children(tree.root())).sorted().toArray());
@@ -148,7 +148,8 @@ class RunChildrenTest {
             for (int i = 0; i < 30_000; i++) {
                 final long hash = aimed(random.nextLong() >>> 17);
                 assertNotEquals(
-                        RadixTree.NONE, aimedAt.addChild(aimedAt.root(), new long[] {hash}, 0, 1));
+                        RadixTree.NO_RUN,
+                        aimedAt.addChild(aimedAt.root(), new long[] {hash}, 0, 1));
             }
             int most = 0;
             for (int i = 0; i < 30_000; i++) {
@@ -195,7 +196,7 @@ class RunChildrenTest {
             for (int i = 0; i < 5_000; i++) {
                 final long hash = random.nextLong();
                 final int child = tight.addChild(tight.root(), new long[] {hash}, 0, 1);
-                if (child != RadixTree.NONE) {
+                if (child != RadixTree.NO_RUN) {
                     held.put(hash, child);
                 } else if (i % 7 == 0) {
                     final long any = held.keySet().iterator().next();
