@@ -11,6 +11,8 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.SourceConfig;
 
+import org.agrona.CloseHelper;
+
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
@@ -52,7 +54,7 @@ public final class KvRouter implements AutoCloseable {
     private final double temperature;
     private volatile RoutingMode mode;
     private volatile boolean closed;
-    private volatile RouterTicker tickerOrNull; // null where the embedder ticks
+    private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
 
     private KvRouter(RouterConfig config, PartMaker maker) {
         this.config = config;
@@ -170,12 +172,12 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Forgets what a worker is predicted to hold, because its engine was gone and has an empty
+     * Forgets what a worker is predicted to hold, because its engine was away and has an empty
      * cache when it comes back: every prompt that was booked on it before this call, by any thread.
-     * A booking under way at this moment may count as one before or after it; so whoever watches a
-     * worker's health calls this once it is down, to give its room to others, and again before it
-     * becomes {@link Worker#available(boolean) available}, when nothing is under way to it any
-     * more. The worker's bookings stay, and so does what an event source says.
+     * A booking under way at this moment may count as one before or after it; so a caller that
+     * watches a worker's health calls this once it is down, to give its room to others, and again
+     * before it becomes {@link Worker#available(boolean) available}, when nothing is under way to
+     * it any more. The worker's bookings stay, and so does what an event source says.
      *
      * <p>Any thread; never waits and takes no lock. The thread that applies bookings does the work,
      * in time proportional to the prompts that are remembered of all workers; a selection may find
@@ -330,7 +332,7 @@ public final class KvRouter implements AutoCloseable {
      * RouterConfig.Builder#tickedBy} the embedder does.
      *
      * <p>The thread that applies bookings does the work, in time proportional to what ends; a
-     * booking ends at the first tick that is 1.1 ms or more behind its deadline. Never waits. Does
+     * booking ends at the first tick that is 1.1 ms or more after its deadline. Never waits. Does
      * nothing once the router is closed.
      *
      * @param nowNs the time by the clock of the deadlines, which is {@link System#nanoTime} where
@@ -442,7 +444,7 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Refuses requests from now on, stops the sources and the writers, and gives the off-heap
-     * memory back when nobody is inside any more. Any thread, at any time; does not wait for
+     * memory back when no caller is inside any more. Any thread, at any time; does not wait for
      * callers, and for a writer in the middle of an event a second at most. What has not been
      * applied yet is not applied any more. A second call does nothing.
      */
@@ -453,13 +455,7 @@ public final class KvRouter implements AutoCloseable {
         }
         closed = true;
         parts.gate.close();
-        if (tickerOrNull != null) {
-            tickerOrNull.close();
-        }
-        if (countersOrNull != null) {
-            countersOrNull.close();
-        }
-        registry.close();
-        parts.close();
+        // each of them, also when one before it fails: then its error is thrown at the end
+        CloseHelper.closeAll(tickerOrNull, countersOrNull, registry, parts);
     }
 }

@@ -59,7 +59,7 @@ class PartMaker {
     }
 
     /** Starts the thread that ticks. */
-    RouterTicker ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
+    AutoCloseable ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
         final RouterTicker ticker = new RouterTicker(config.clock(), router::tick, errors);
         ticker.start();
         return ticker;

@@ -215,10 +215,13 @@ final class RouterCounters implements AutoCloseable {
     /** Sets the values once more and says in the file that the router has ended. */
     @Override
     public void close() {
-        synchronized (this) {
-            write();
-            closed = true;
+        try {
+            synchronized (this) {
+                write();
+                closed = true;
+            }
+        } finally {
+            file.close();
         }
-        file.close();
     }
 }

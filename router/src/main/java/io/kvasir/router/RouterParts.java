@@ -11,6 +11,7 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 
+import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
 
 import java.time.Clock;
@@ -18,7 +19,7 @@ import java.util.List;
 
 /**
  * Memory and writer threads of one router: made together, or not at all, and given back together.
- * All memory is behind one gate.
+ * One gate guards all memory.
  */
 final class RouterParts implements AutoCloseable {
     static final String NAME = "the router";
@@ -54,12 +55,10 @@ final class RouterParts implements AutoCloseable {
             bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull, errors);
             indexPipeline = started;
         } catch (Throwable t) {
-            gate.close();
-            if (started != null) {
-                started.close();
-            }
-            if (countersOrNull != null) {
-                countersOrNull.close();
+            try {
+                CloseHelper.closeAll(gate, started, countersOrNull);
+            } catch (Throwable again) {
+                t.addSuppressed(again);
             }
             throw t;
         }
@@ -133,8 +132,6 @@ final class RouterParts implements AutoCloseable {
     /** Stops the writers, and gives the memory back once no caller is inside. */
     @Override
     public void close() {
-        gate.close();
-        indexPipeline.close();
-        bookingPipeline.close();
+        CloseHelper.closeAll(gate, indexPipeline, bookingPipeline);
     }
 }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -22,7 +23,10 @@ import io.kvasir.testsupport.Latches;
 
 import org.agrona.ErrorHandler;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -86,6 +90,33 @@ class LifecycleTest {
         builder.build().close();
     }
 
+    @Test
+    void aRouterOneOfWhosePartsCannotBeClosedClosesTheOthers(@TempDir Path folder)
+            throws IOException {
+        final long bytes = OffHeap.allocatedBytes();
+        final Set<Thread> threads = threads();
+        final PartMaker maker =
+                new PartMaker() {
+                    @Override
+                    AutoCloseable ticker(
+                            KvRouter router, RouterConfig config, ErrorHandler errors) {
+                        return () -> {
+                            throw new IOException("on purpose");
+                        };
+                    }
+                };
+        final RouterConfig config = small().set(RouterSettings.COUNTERS_DIR, folder).config();
+        final KvRouter router = KvRouter.start(config, maker);
+        assertThrows(IOException.class, router::close);
+        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        EngineMessages.await(() -> bytes == OffHeap.allocatedBytes(), "memory is left");
+        try (CountersReader counters = CountersReader.open(folder)) {
+            assertTrue(counters.isClosed());
+        }
+        router.close(); // does nothing
+        KvRouter.start(config, new PartMaker()).close(); // the folder is free again
+    }
+
     /** A maker that is out of memory at one of its steps. */
     private static final class FailingMaker extends PartMaker {
         private final int failing;
@@ -133,7 +164,7 @@ class LifecycleTest {
         }
 
         @Override
-        RouterTicker ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
+        AutoCloseable ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
             return made(() -> super.ticker(router, config, errors));
         }
     }

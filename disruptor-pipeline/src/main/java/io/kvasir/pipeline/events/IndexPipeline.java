@@ -97,7 +97,7 @@ public final class IndexPipeline implements AutoCloseable {
      * Opens a source that receives from a ZMQ publisher. Does not wait for a connection: what
      * cannot be reached, or whose name cannot be resolved, is tried again and named in the source's
      * status. Sources with the same address share one connection or one bound address; they are
-     * told apart by topic (the longest prefix that fits) and then by the rank in each batch.
+     * distinguished by topic (the longest prefix that fits) and then by the rank in each batch.
      *
      * @param source where to connect to, or what to bind
      * @return the running source; closed with this pipeline at the latest
@@ -167,9 +167,15 @@ public final class IndexPipeline implements AutoCloseable {
             return false;
         }
         if (batch.eagle() && !eagle) {
-            eagle = true; // before a reader can find one of the blocks
+            // set (volatile) before the batch is published: a reader that finds one of its blocks
+            // in the
+            // index, which the writer stores after the publication, reads true
+            eagle = true;
         }
-        // before the record is claimed: a claimed one has to be published whatever happens
+        // Copied, not decoded in the ring record: a claimed record holds back all later ones of
+        // other
+        // sources until it is published, so nothing that takes long or may fail comes between the
+        // claim and the publication; and a refused message must leave its stream unchanged.
         final KvBatch copy = spares.take();
         copy.copyFrom(batch);
         final long sequence = claim();
@@ -229,7 +235,7 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
-     * Whether any source has announced blocks that are hashed for EAGLE, each with the token behind
+     * Whether any source has announced blocks that are hashed for EAGLE, each with the token after
      * it: prompts match them by hashes of the same windows. Stays true.
      */
     public boolean hasEagleBlocks() {
@@ -286,8 +292,12 @@ public final class IndexPipeline implements AutoCloseable {
         if (closed) {
             return;
         }
-        sources.close();
-        closed = true;
-        thread.stop(disruptor);
+        try {
+            // the sources first: one that offered to a closed ring would count its message as lost
+            sources.close();
+        } finally {
+            closed = true;
+            thread.stop(disruptor);
+        }
     }
 }
