@@ -10,6 +10,6 @@
  *
  * <p>Engine events travel {@code socket → EngineStream → event ring → IndexWriter → PrefixIndex};
  * bookings travel {@code caller → booking ring → BookingWriter → ActiveRequests}. Each ring has one
- * consumer thread, and that thread is the only writer of the structure behind it.
+ * consumer thread, and that thread is the only writer of the structure that it feeds.
  */
 package io.kvasir.pipeline;

@@ -38,7 +38,7 @@ final class FillWatch {
         this.info = info;
     }
 
-    /** Looks, unless that was done less than a second ago. */
+    /** Checks all limits, unless that was done less than a second ago. */
     void look(long nowNs) {
         final long next = nextNs.get();
         if ((next == Long.MIN_VALUE || nowNs - next >= 0)

@@ -6,9 +6,9 @@ import java.lang.ref.Reference;
  * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
  * #close}. Any thread may call it; late and repeated calls do nothing.
  *
- * <p>Caller-owned and reusable: the object may take the next booking once this one has ended, and
- * whoever still holds it for the old one then holds it for the new one. The booking of a lease that
- * is forgotten, collected without having been closed, is released then and counted ({@link
+ * <p>Caller-owned and reusable: the object may take the next booking once this one has ended, and a
+ * caller that kept it for the old one then acts on the new one. The booking of a lease that is
+ * forgotten, collected without having been closed, is released then and counted ({@link
  * RouterStatus#forgottenLeases}).
  */
 public final class Lease implements AutoCloseable {
@@ -62,7 +62,7 @@ public final class Lease implements AutoCloseable {
      * Whether the booking counts as load.
      *
      * @return false before the first booking, after {@link #close}, at the first {@link
-     *     KvRouter#tick} behind its deadline, and once its worker has been removed
+     *     KvRouter#tick} after its deadline, and once its worker has been removed
      */
     public boolean isOpen() {
         return held.bookings != null && held.bookings.isOpen(held.number);

@@ -10,7 +10,7 @@ public final class RouteException extends Exception {
         NO_WORKERS(true),
         /** Workers exist, but the request excludes each of them. */
         ALL_EXCLUDED(true),
-        /** The pinned worker is gone, unavailable or excluded. */
+        /** The pinned worker is removed, unavailable or excluded. */
         PINNED_UNAVAILABLE(true),
         /** The router's own limit of booked requests is reached. */
         OVERLOADED(true),

@@ -328,7 +328,7 @@ public final class RouteRequest {
 
     /**
      * Hashes the prompt's full blocks as engines that draft with EAGLE do: each with the token
-     * behind it, so that the last one counts only if there is such a token. Once.
+     * after it, so that the last one counts only if there is such a token. Once.
      */
     void hashEagle() {
         if (eagleHashed) {

@@ -10,7 +10,8 @@ import java.util.SequencedMap;
  *
  * @param usages every limit that can be reached
  * @param refusals what was not taken, by cause
- * @param pathlessBookings bookings that weigh their own blocks, for want of room for their paths
+ * @param pathlessBookings bookings that weigh their own blocks, because there was no room for their
+ *     paths
  * @param expiredLeases bookings that their deadline has ended
  * @param forgottenLeases bookings whose leases were collected without having been closed
  * @param loadCorrections times that a load was not what is booked, and was corrected

@@ -12,7 +12,7 @@ import java.util.function.Predicate;
 
 /**
  * One knob: its name, type, default, range and meaning. The name is its flag without dashes, its
- * YAML key, and, in capitals behind {@code KVASIR_}, its environment variable.
+ * YAML key, and, in capitals after {@code KVASIR_}, its environment variable.
  *
  * <p>A constant of this type is all that a knob needs: a {@link SettingTable} makes flags, keys,
  * help and documents of it, {@link Settings#get} reads it.

@@ -30,7 +30,7 @@ public final class SettingTable {
         }
     }
 
-    /** A table with these rows behind those of this one. */
+    /** A table with these rows after those of this one. */
     public SettingTable with(List<Setting<?>> more) {
         final List<Setting<?>> all = new ArrayList<>(rows);
         all.addAll(more);

@@ -45,7 +45,7 @@ final class SharedCosts {
     }
 
     /**
-     * Lowest cost of a candidate of a group, all overlaps trusted; looks only for one below a
+     * Lowest cost of a candidate of a group, all overlaps trusted; considers only one below a
      * limit.
      *
      * @return the lowest cost, or the limit when none is below

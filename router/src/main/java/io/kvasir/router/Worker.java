@@ -208,7 +208,7 @@ public final class Worker {
     }
 
     /**
-     * Says whether requests may be sent here; set by whoever watches the worker's health.
+     * Says whether requests may be sent here; set by the owner of its health checks.
      *
      * @return true unless marked unavailable
      */

@@ -16,7 +16,7 @@ final class WorkerSet {
         this.slots = slots;
     }
 
-    /** Copies arrays; looks at no other worker. */
+    /** Copies arrays; reads no other worker. */
     WorkerSet with(Worker worker) {
         final int slot = worker.slot();
         final Worker[] more = Arrays.copyOf(workers, workers.length + 1);

@@ -16,13 +16,13 @@ import java.lang.invoke.VarHandle;
  *   BOOKED   the writer has it in the table of active requests; set and cleared by the writer alone
  *   QUEUED   a ring record for the entry is on its way, which will apply all that is to be done
  *   PREDICTED  the writer has to see the prompt even if the booking ends before
- *   output blocks   filled since the writer looked last
+ *   output blocks   filled since the writer last read the word
  * </pre>
  *
  * <p>Every step is a compare-and-set of the word. The fields are written by the thread that has
- * taken the entry, before it sets OPEN. The writer copies them, and believes its copy if the word
- * has not changed when it sets BOOKED: the end of a booking that is OPEN and not BOOKED changes the
- * word first.
+ * taken the entry, before it sets OPEN. The writer copies them, and uses its copy only if its
+ * compare-and-set to BOOKED succeeds: the end of a booking that is OPEN and not BOOKED changes the
+ * word before the entry is given back, and only after that are the fields written again.
  */
 final class Booking {
     static final long OPEN = 1;
@@ -54,7 +54,7 @@ final class Booking {
     int next; // index + 1 of the next free entry, 0 at the end
 
     int slot;
-    int tenancy;
+    int slotGeneration;
     int hashCount;
     int firstChunk;
     int unknownBlocks; // blocks of the prompt without a hash

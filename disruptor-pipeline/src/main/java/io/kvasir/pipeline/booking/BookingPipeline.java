@@ -14,14 +14,14 @@ import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The way of bookings into the table of active requests: many callers, one ring, one writer thread.
- * From its construction on, that thread is the only one that may write the table, and the prefixes
- * that are predicted from bookings.
+ * Pipeline from bookings to the table of active requests: many callers, one ring, one writer
+ * thread. From its construction on, that thread is the only one that may write the table, and the
+ * prefixes that are predicted from bookings.
  *
  * <p>Steps of a booking stand in its entry of a table, and the ring has one record of an entry at
  * most; so the ring has room for all of them, and a booking that ends before the writer has seen it
  * leaves it nothing to do. Bookings are refused only when as many are open as may be, or when the
- * writer is behind by more than half as many ends.
+ * more than half as many ended ones wait for the writer.
  *
  * <p>All methods may be called by any thread; none waits but {@link #close}, and {@link #book} and
  * the steps of bookings allocate nothing.
@@ -151,12 +151,12 @@ public final class BookingPipeline implements AutoCloseable {
 
     /**
      * Books a request: its load counts when this returns. It ends of itself at a {@link #tick}
-     * after its deadline. One that comes behind the {@link #workerGone} of its worker is not
-     * booked: it ends at once.
+     * after its deadline. One that comes after the {@link #workerGone} of its worker is not booked:
+     * it ends at once.
      *
      * @param slot worker slot
-     * @param tenancy which tenant of the slot the request goes to: the calls of {@link #workerGone}
-     *     for the slot before this worker had it
+     * @param slotGeneration which tenant of the slot the request goes to: the calls of {@link
+     *     #workerGone} for the slot before this worker had it
      * @param localHashes local hashes of the prompt's full blocks, [count]; copied
      * @param count full blocks
      * @param prefillTokens tokens that the worker has to prefill
@@ -171,7 +171,7 @@ public final class BookingPipeline implements AutoCloseable {
      */
     public long book(
             int slot,
-            int tenancy,
+            int slotGeneration,
             long[] localHashes,
             int count,
             long prefillTokens,
@@ -188,7 +188,7 @@ public final class BookingPipeline implements AutoCloseable {
         final int chunk = count == 0 ? HashPool.NONE : pool.take(localHashes, count);
         final Booking booking = bookings.at(index);
         booking.slot = slot;
-        booking.tenancy = tenancy;
+        booking.slotGeneration = slotGeneration;
         booking.firstChunk = chunk;
         booking.hashCount = chunk == HashPool.NONE ? 0 : count;
         booking.unknownBlocks = chunk == HashPool.NONE ? count : 0;
@@ -252,7 +252,7 @@ public final class BookingPipeline implements AutoCloseable {
             case LATE -> {
                 return false;
             }
-            case NOTED -> {}
+            case RECORDED -> {}
             case PUBLISH -> publish(BookingCommand.Kind.BOOKING, (int) number);
             case WITHDRAWN -> withdraw((int) number);
         }
@@ -275,7 +275,7 @@ public final class BookingPipeline implements AutoCloseable {
 
     /**
      * All requests of a worker slot have ended, and nothing is predicted for it any more: its next
-     * tenancy begins.
+     * slot generation begins.
      *
      * @param slot worker slot
      * @param whenGone called on the writer thread once nothing is booked on the slot any more; must

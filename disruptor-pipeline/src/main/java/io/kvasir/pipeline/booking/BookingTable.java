@@ -37,7 +37,7 @@ final class BookingTable {
         /** Nothing: the booking has ended before, or the step was taken already. */
         LATE,
         /** Nothing: a record of the entry is on its way. */
-        NOTED,
+        RECORDED,
         /** Publish a record of the entry. */
         PUBLISH,
         /** The booking ended unseen by the writer: take its load back, then recycle. */
@@ -86,7 +86,8 @@ final class BookingTable {
             if (index < 0) {
                 return index;
             }
-            // may be stale if another thread takes the entry now: then the head has changed
+            // plain read: stale if another thread takes the entry now; then that thread has moved
+            // the head, whose counter makes the compare-and-set below fail
             final int after = bookings[index].next;
             if (head.compareAndSet(top, counted(top) | after)) {
                 return index;
@@ -113,7 +114,7 @@ final class BookingTable {
         while (true) {
             final long word = booking.wordAcquire();
             if (booking.changeWord(word, to)) {
-                return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
+                return Booking.is(word, QUEUED) ? Outcome.RECORDED : Outcome.PUBLISH;
             }
         }
     }
@@ -139,7 +140,7 @@ final class BookingTable {
                 return Outcome.LATE;
             }
             if (booking.changeWord(word, word | DECODE | QUEUED)) {
-                return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
+                return Booking.is(word, QUEUED) ? Outcome.RECORDED : Outcome.PUBLISH;
             }
         }
     }
@@ -155,7 +156,7 @@ final class BookingTable {
             final long sum = Math.min(MAX_OUTPUT, (long) Booking.outputBlocks(word) + blocks);
             final long to = (word & ~OUTPUT_MASK) | sum << OUTPUT_SHIFT | QUEUED;
             if (booking.changeWord(word, to)) {
-                return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
+                return Booking.is(word, QUEUED) ? Outcome.RECORDED : Outcome.PUBLISH;
             }
         }
     }
@@ -171,12 +172,12 @@ final class BookingTable {
             if (Booking.is(word, BOOKED)) {
                 if (booking.changeWord(word, (word & ~OPEN) | QUEUED)) {
                     open.decrementAndGet();
-                    return Booking.is(word, QUEUED) ? Outcome.NOTED : Outcome.PUBLISH;
+                    return Booking.is(word, QUEUED) ? Outcome.RECORDED : Outcome.PUBLISH;
                 }
             } else if (Booking.is(word, PREDICTED)) {
                 if (booking.changeWord(word, word & ~OPEN)) {
                     open.decrementAndGet();
-                    return Outcome.NOTED;
+                    return Outcome.RECORDED;
                 }
             } else if (booking.changeWord(word, word & (GENERATION_MASK | QUEUED))) {
                 open.decrementAndGet();

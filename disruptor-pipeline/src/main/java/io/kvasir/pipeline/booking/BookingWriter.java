@@ -41,7 +41,8 @@ final class BookingWriter
     /** The end of a worker: its slot, and what to run when nothing of it is left. */
     record WorkerEnd(int slot, Runnable after) {}
 
-    // what other threads leave for this one to fetch; a record is published when a flag is raised
+    // left by other threads before they set a flag (full order): the record that the first setter
+    // publishes lets this thread clear the flag, then read all that was left until then
     final Queue<WorkerEnd> workerEnds = new ConcurrentLinkedQueue<>();
     final AtomicBoolean workerEndsQueued = new AtomicBoolean();
     final AtomicInteger forgetsQueued = new AtomicInteger();
@@ -55,7 +56,7 @@ final class BookingWriter
     private final LongConsumer endBooked;
     private final WriterThread thread;
     private final ErrorHandler errors;
-    private final int[] tenancies; // workers that are gone, per slot
+    private final int[] slotGenerations; // workers removed so far, per slot
     private final AtomicLong failures = new AtomicLong();
     private long[] hashes = new long[1_024];
     private boolean ticked;
@@ -76,7 +77,7 @@ final class BookingWriter
         this.endBooked = bookings::endBooked;
         this.thread = thread;
         this.errors = errors;
-        this.tenancies = new int[table.config().maxWorkerSlots()];
+        this.slotGenerations = new int[table.config().maxWorkerSlots()];
     }
 
     @Override
@@ -111,9 +112,10 @@ final class BookingWriter
     }
 
     private boolean book(int index, Booking booking, long word) {
-        // copied before the word is set: a copy of an entry that was withdrawn is not used
+        // copied before the compare-and-set of the word below: if the entry was withdrawn and
+        // filled again meanwhile, the word has changed and the copy is not used
         final int slot = booking.slot;
-        final int tenancy = booking.tenancy;
+        final int slotGeneration = booking.slotGeneration;
         final int count = booking.hashCount;
         final int chunk = booking.firstChunk;
         final int unknownBlocks = booking.unknownBlocks;
@@ -121,7 +123,7 @@ final class BookingWriter
         final long prefillTokens = booking.prefillTokens;
         final long deadlineNs = booking.deadlineNs;
         // one that was decided while another worker was there means nothing for its successor
-        final boolean current = tenancy == tenancies[slot];
+        final boolean current = slotGeneration == slotGenerations[slot];
         copyHashes(chunk, count);
         if (!current || !Booking.is(word, OPEN)) {
             if (!bookings.dismiss(index, word)) {
@@ -190,8 +192,9 @@ final class BookingWriter
     }
 
     private void workersGone() {
-        workerEndsQueued.set(
-                false); // before the queue is read: a later one has a record of its own
+        // cleared (volatile) before the queue is read: an end added after the read finds the flag
+        // clear and publishes a record of its own, so none is left without a record
+        workerEndsQueued.set(false);
         for (WorkerEnd end = workerEnds.poll(); end != null; end = workerEnds.poll()) {
             try {
                 workerGone(end);
@@ -202,7 +205,7 @@ final class BookingWriter
     }
 
     private void workerGone(WorkerEnd end) {
-        tenancies[end.slot]++;
+        slotGenerations[end.slot]++;
         table.workerGone(end.slot, endBooked);
         forgetPredicted(end.slot);
         end.after.run();
@@ -215,7 +218,8 @@ final class BookingWriter
     }
 
     private void tick() {
-        tickQueued.set(false); // before the time is read: a later one has a record of its own
+        // cleared (volatile) before the time is read: a later tick publishes a record of its own
+        tickQueued.set(false);
         final long nowNs = tickNs.get();
         table.expire(nowNs, endBooked);
         table.reconcile(nowNs, SLOTS_PER_TICK);

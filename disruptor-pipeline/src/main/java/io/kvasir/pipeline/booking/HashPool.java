@@ -47,9 +47,11 @@ final class HashPool {
                 if (head.get() == top) {
                     return NONE;
                 }
-                continue; // what was walked has been taken meanwhile
+                continue; // another thread has taken a part of the chain that was walked
             }
-            // may be stale as well: then the head has changed
+            // `next` is read without order and may be stale; then another thread has moved the
+            // head,
+            // its counter differs, and the compare-and-set fails
             if (head.compareAndSet(top, counted(top) | next.getPlain(last - 1))) {
                 final int first = (int) top - 1;
                 fill(first, from, count);
@@ -58,7 +60,7 @@ final class HashPool {
         }
     }
 
-    /** Chunk + 1 that is so many behind another; 0 beyond the end. */
+    /** Chunk + 1 that is so many after another; 0 beyond the end. */
     private int after(int link, int steps) {
         int at = link;
         for (int i = 0; i < steps && at != 0; i++) {
@@ -77,7 +79,8 @@ final class HashPool {
     }
 
     /**
-     * Copies hashes out of a chain. A chain that is given back meanwhile yields anything.
+     * Copies hashes out of a chain. A chain that is given back during the copy yields undefined
+     * values: the caller verifies by the word of the booking, which has changed then.
      *
      * @param out [count]
      */

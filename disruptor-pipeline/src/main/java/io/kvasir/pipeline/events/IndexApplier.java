@@ -47,7 +47,7 @@ public final class IndexApplier implements KvEventSink {
         return index.hasRoom(slot);
     }
 
-    /** Tells nothing about a slot to the listener of its last batch any more. */
+    /** The listener of a slot's last batch is not called about the slot any more. */
     void forget(int slot) {
         listeners[slot] = null;
     }

@@ -30,7 +30,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     private final WriterThread thread;
     private final WriterMailbox mailbox;
     private final ErrorHandler errors;
-    private final int[] generations; // per slot: tenants that are gone
+    private final int[] generations; // per slot: tenants retired so far
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();

@@ -12,9 +12,13 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * Messages to a ring's writer beside the ring: for the few that must get through when the ring is
- * full. The writer runs them between two events, and before it waits for more. Whoever puts one
- * wakes a waiting writer by an empty ring record; where the ring has no room for that, the writer
- * has yet to publish how far it is, and looks here after it has.
+ * full. The writer runs them between two events, and before it waits for more.
+ *
+ * <p>No message is left waiting. A caller puts a message, then publishes an empty ring record,
+ * which wakes the writer. Where the ring has no room for one, the writer has records left to
+ * consume: it publishes its sequence after them, passes a full fence, and runs the messages before
+ * it waits; a caller whose claim was refused has read an older sequence, so its put comes before
+ * that run.
  *
  * <p>{@link #put} is for any thread and never waits, {@link #run} for the writer.
  */
@@ -33,14 +37,17 @@ final class WriterMailbox {
         }
     }
 
-    /** A way to wait that looks into this box first. */
+    /** A way to wait that runs the messages first. */
     WaitStrategy watchedBy(WaitStrategy strategy) {
         return new WaitStrategy() {
             @Override
             public long waitFor(
                     long sequence, Sequence cursor, Sequence dependent, SequenceBarrier barrier)
                     throws AlertException, InterruptedException, TimeoutException {
-                // the writer's own sequence is published before the box is looked at
+                // full fence: the store of the writer's sequence, made by its loop before this
+                // call,
+                // comes before the read of the queue. A caller does the reverse: it adds to the
+                // queue, then reads that sequence to claim a record. One of the two sees the other
                 VarHandle.fullFence();
                 run();
                 return strategy.waitFor(sequence, cursor, dependent, barrier);

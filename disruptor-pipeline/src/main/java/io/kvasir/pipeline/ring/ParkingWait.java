@@ -56,7 +56,9 @@ final class ParkingWait implements WaitStrategy {
             throws AlertException, InterruptedException {
         waiter = Thread.currentThread();
         try {
-            VarHandle.fullFence(); // before the sequence and the alert are read again
+            // full fence: the store of `waiter` above comes before the reads of the alert and the
+            // sequence below; pairs with the fence in signalAllWhenBlocking
+            VarHandle.fullFence();
             barrier.checkAlert();
             if (dependent.get() < sequence) {
                 LockSupport.park(this);
@@ -71,7 +73,9 @@ final class ParkingWait implements WaitStrategy {
 
     @Override
     public void signalAllWhenBlocking() {
-        VarHandle.fullFence(); // after what was published, before the waiter is read
+        // full fence: the publisher's store of the sequence (or of the alert) comes before the read
+        // of `waiter`; if that is null, the waiter reads the new sequence and does not park
+        VarHandle.fullFence();
         final Thread parked = waiter;
         if (parked != null && WAITER.compareAndSet(this, parked, (Thread) null)) {
             LockSupport.unpark(parked);

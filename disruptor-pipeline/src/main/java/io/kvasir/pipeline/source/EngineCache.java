@@ -19,7 +19,7 @@ final class EngineCache {
     /** Blocks that are shown at once at most. */
     static final int PART = 1024;
 
-    /** Shows stores of blocks, each behind one shown before or at the root. */
+    /** Shows stores of blocks, each after one shown before, or at the root. */
     interface Visitor {
         /** The arrays are the visitor's until the next call; [count]. */
         void stored(boolean root, long parent, long[] names, long[] locals, int count);
@@ -124,10 +124,10 @@ final class EngineCache {
     }
 
     /** Takes so many copies away, -1 for all. */
-    private void remove(long name, int gone) {
+    private void remove(long name, int removed) {
         final int entry = (int) entries.get(name);
         if (entry != ABSENT) {
-            removeTo(name, gone < 0 ? 0 : copies[entry] - gone);
+            removeTo(name, removed < 0 ? 0 : copies[entry] - removed);
         }
     }
 
@@ -161,7 +161,7 @@ final class EngineCache {
     }
 
     /**
-     * Shows the next blocks, and those before them on their paths. A block behind a hole is not
+     * Shows the next blocks, and those before them on their paths. A block after a hole is not
      * shown. What is stored between two calls is shown, unless its engine hash has been already.
      *
      * @param blocks so many, and up to {@link #PART} more

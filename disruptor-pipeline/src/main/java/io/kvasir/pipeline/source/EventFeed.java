@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * What arrives at one address, and the sources that share it: told apart by topic and, where their
- * topics are the same, by the rank that a batch names. All methods on the lane's thread.
+ * What arrives at one address, and the sources that share it: distinguished by topic and, where
+ * their topics are the same, by the rank that a batch names. All methods on the lane's thread.
  */
 abstract class EventFeed {
     private static final int FRAMES = 3;

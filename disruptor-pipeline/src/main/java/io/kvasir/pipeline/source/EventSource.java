@@ -31,7 +31,7 @@ public interface EventSource extends AutoCloseable {
     void reportServed();
 
     /**
-     * Empties the slot in the index, in order behind the events already received. For a caller that
+     * Empties the slot in the index, in order after the events already received. For a caller that
      * has just made the engine drop its cache: the engine itself announces that only later.
      */
     void clear();

@@ -11,8 +11,8 @@ import io.kvasir.pipeline.wire.KvEventSink;
  * replay, beside the live messages, which go on; when it has caught up with these, all of it is
  * reported to the index, in parts. What the index holds stays held all the time. Not thread-safe.
  *
- * <p>It is of use only as long as the messages that the index gets are those that it gets: the
- * number of the last one tells.
+ * <p>Valid only while it has followed every message that the index has: it compares the number of
+ * the last one.
  */
 final class Refill implements EngineCache.Visitor {
     private final SourceConfig config;

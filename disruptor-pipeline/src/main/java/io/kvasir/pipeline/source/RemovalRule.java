@@ -13,7 +13,7 @@ public enum RemovalRule {
     LAST_COPY,
     /**
      * Starts as {@link #PHYSICAL} and changes to {@link #LAST_COPY} when the engine's own hits show
-     * again and again that the index believes in blocks that are gone.
+     * again and again that the index holds blocks that the engine does not have.
      */
     AUTO
 }

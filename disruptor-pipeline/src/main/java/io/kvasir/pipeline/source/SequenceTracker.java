@@ -5,7 +5,8 @@ import java.util.zip.CRC32C;
 
 /**
  * Follows the message numbers of one stream and remembers what the last messages held, so that a
- * repeated, a late and a swapped message are told from the first messages of a restarted engine.
+ * repeated, a late and a swapped message are distinguished from the first messages of a restarted
+ * engine.
  *
  * <p>A number that falls back proves a restart if its content is known and differs, if it is 0 and
  * number 0 was never seen, or if it begins a run of {@value #RESTART_RUN} falling-back numbers in a
@@ -118,7 +119,7 @@ final class SequenceTracker {
         last = NONE;
     }
 
-    /** Goes on behind a number, where everything before it is given up. */
+    /** Goes on after a number, where everything before it is given up. */
     void skipTo(long number) {
         last = number;
     }

@@ -8,8 +8,8 @@ import java.util.function.LongSupplier;
  * for which nothing is heard falls to nothing within {@link FreshnessLimits#decayNs}, and is back
  * as soon as the reason has ended.
  *
- * <p>Reasons: there is no connection; it came back, and the engine behind it may be another;
- * prompts with new blocks were served and no message followed.
+ * <p>Reasons: there is no connection; it came back, and its engine may be another one; prompts with
+ * new blocks were served and no message followed.
  *
  * <p>Any thread may call {@link #served}, {@link #isSilent} and {@link #left}; the rest is guarded
  * by the stream's lock.
@@ -35,13 +35,14 @@ final class SourceFreshness {
     void served() {
         final long now = nanoClock.getAsLong();
         if (servedSinceNs == NEVER) {
-            servedSinceNs = now; // of two threads either is right
+            servedSinceNs =
+                    now; // benign race: the later of two threads moves it by less than a call
         }
         servedPrompts.getAndIncrement();
         look(now);
     }
 
-    /** Looks whether the engine has been silent for too long. */
+    /** Checks whether the engine has been silent for too long. */
     void look() {
         look(nanoClock.getAsLong());
     }

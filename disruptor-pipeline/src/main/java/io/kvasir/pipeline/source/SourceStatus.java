@@ -23,11 +23,11 @@ import java.util.Map;
  * @param unknownParents stores refused because the index did not know their parent
  * @param capacityRefusals stores refused because the index was full
  * @param missingParents stores refused because their parent was, or was evicted
- * @param missingBlocks blocks that were announced and are not held now for want of room
+ * @param missingBlocks blocks that were announced and are not held now because the index is full
  * @param evictedBlocks blocks that were given up for others
  * @param invalidStores stores that the index called invalid
  * @param duplicates messages received twice and ignored
- * @param late messages ignored because the stream had gone on without them
+ * @param late messages ignored because the stream had continued without them
  * @param gaps times that message numbers were missing
  * @param lostMessages messages known to be lost for good
  * @param replays replay requests that were answered to the end

@@ -29,14 +29,14 @@ final class StreamCounters implements ApplyListener {
     private volatile long removedWhenFull = NOT_FULL; // blocks removed before the last refusal
 
     /**
-     * Why the index misses blocks that were announced since the last clear, but for want of room;
-     * empty if it does not.
+     * Why the index misses blocks that were announced since the last clear, except because it is
+     * full; empty if it does not.
      */
     String impairment() {
         return impairment;
     }
 
-    /** Blocks that were announced and are not held for want of room. */
+    /** Blocks that were announced and are not held because the index is full. */
     long missing() {
         return missing;
     }
@@ -60,7 +60,7 @@ final class StreamCounters implements ApplyListener {
             case STORED -> blocksStored.getAndAdd(blocks);
             case UNKNOWN_PARENT -> {
                 unknownParents.getAndIncrement();
-                impairment = "stores behind blocks that the index does not know were refused";
+                impairment = "stores after blocks that the index does not know were refused";
             }
             case CAPACITY -> {
                 capacityRefusals.getAndIncrement();

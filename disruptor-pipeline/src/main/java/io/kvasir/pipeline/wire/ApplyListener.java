@@ -3,8 +3,8 @@ package io.kvasir.pipeline.wire;
 import io.kvasir.core.index.StoreResult;
 
 /**
- * Told what became of a batch by the thread that applies it. Calls must be short, must not throw
- * and must not wait.
+ * Notified of what became of a batch by the thread that applies it. Calls must be short, must not
+ * throw and must not wait.
  */
 public interface ApplyListener {
     /** Listens to nothing. */
@@ -22,7 +22,7 @@ public interface ApplyListener {
      * Blocks were removed.
      *
      * @param blocks number of blocks of the removal
-     * @param unknown how many of them the index did not know, and not for want of room
+     * @param unknown how many of them the index did not know, and not because it is full
      */
     default void removed(int blocks, int unknown) {}
 
@@ -34,8 +34,8 @@ public interface ApplyListener {
     default void evicted(int blocks) {}
 
     /**
-     * How many blocks that were announced are not held now for want of room; called when it may
-     * have changed.
+     * How many blocks that were announced are not held now because the index is full; called when
+     * it may have changed.
      *
      * @param blocks missing blocks of the slot
      */

@@ -4,9 +4,9 @@ package io.kvasir.pipeline.wire;
  * Finds the data-parallel rank in the event batches of one publisher without decoding their events.
  * One thread.
  *
- * <p>The rank of an array batch is behind the events, which have to be skipped: a quarter of the
- * time that decoding them takes. So a batch of three elements whose last byte is the rank of the
- * batch before is taken to be of that rank, unless the byte may be the end of a longer number.
+ * <p>The rank of an array batch follows the events, which have to be skipped: a quarter of the time
+ * that decoding them takes. So a batch of three elements whose last byte is the rank of the batch
+ * before is taken to be of that rank, unless the byte may be the end of a longer number.
  */
 public final class BatchRank {
     /** The batch names no rank. */

@@ -79,8 +79,8 @@ public enum DropReason {
     }
 
     /**
-     * Tells whether such a drop means that the index may miss, or wrongly keep, a block that the
-     * index is meant to know. Filtering by design does not.
+     * Whether such a drop means that the index may miss, or wrongly keep, a block that the index is
+     * meant to know. Filtering by design does not.
      */
     public boolean losesBlocks() {
         return losesBlocks;

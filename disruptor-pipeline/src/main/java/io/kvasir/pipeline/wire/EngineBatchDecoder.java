@@ -123,7 +123,7 @@ public final class EngineBatchDecoder {
     }
 
     /**
-     * Tells from its first bytes what a message is.
+     * Recognises by its first bytes what a message is.
      *
      * @param payload holds the message
      * @param offset its first byte
@@ -489,7 +489,7 @@ public final class EngineBatchDecoder {
     }
 
     /**
-     * Reads the tokens, or the pairs that EAGLE writes: (token, the one behind it).
+     * Reads the tokens, or the pairs that EAGLE writes: (token, the one after it).
      *
      * @return number of tokens or pairs, −1 if it is no such list
      */

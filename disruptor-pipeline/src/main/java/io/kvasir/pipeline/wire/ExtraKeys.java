@@ -36,7 +36,7 @@ final class ExtraKeys {
         blocks = blockCount;
     }
 
-    /** Salt of the chain, null if the event tells none. */
+    /** Salt of the chain, null if the event has none. */
     String salt() {
         return salt;
     }
@@ -191,7 +191,7 @@ final class ExtraKeys {
 
     /**
      * Takes explicit multimodal data: per block nil or {@code {mm_objects: [{mm_hash, …}]}}. It
-     * replaces what the extra keys told about objects.
+     * replaces what the extra keys say about objects.
      *
      * @return why the event cannot be used, null if it can
      */

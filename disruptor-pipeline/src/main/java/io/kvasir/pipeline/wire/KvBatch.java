@@ -31,7 +31,7 @@ import java.util.Objects;
 public final class KvBatch {
     /** The operations. */
     public enum Kind {
-        /** Blocks were stored behind a parent, or at the root. */
+        /** Blocks were stored after a parent, or at the root. */
         STORED(0),
         /** One physical copy of each block was removed. */
         REMOVED(1),
@@ -99,7 +99,7 @@ public final class KvBatch {
      * @param messageSequence the engine's number of the message, or {@link #NO_SEQUENCE}
      * @param rule what a removal removes
      * @param refresh whether a root store of blocks already held is only a report of them
-     * @param applyListener told what became of the batch, on the thread that applies it
+     * @param applyListener notified of what became of the batch, on the thread that applies it
      */
     public void reset(
             int workerSlot,
@@ -117,7 +117,7 @@ public final class KvBatch {
         length = 0;
     }
 
-    /** Says that blocks of the batch are hashed for EAGLE: each with the token behind it. */
+    /** Says that blocks of the batch are hashed for EAGLE: each with the token after it. */
     void markEagle() {
         eagle = true;
     }
@@ -181,7 +181,7 @@ public final class KvBatch {
      * Adds a removal that says how many copies of the block are left.
      *
      * @param engineHash hash of the block
-     * @param remainingCopies copies that the engine still holds, 0 = the block is gone
+     * @param remainingCopies copies that the engine still holds, 0 = the block is removed
      */
     public void addRemovedTo(long engineHash, int remainingCopies) {
         final int at = append(Kind.REMOVED_TO, 0, remainingCopies, 1);
@@ -269,7 +269,7 @@ public final class KvBatch {
         return rootStoresRefresh;
     }
 
-    /** Told what became of the batch. */
+    /** Notified of what became of the batch. */
     public ApplyListener listener() {
         return listener;
     }
@@ -290,7 +290,7 @@ public final class KvBatch {
     }
 
     /**
-     * Cursor of the operation behind another, −1 if there is none.
+     * Cursor of the operation after another, −1 if there is none.
      *
      * @param at cursor of an operation
      */

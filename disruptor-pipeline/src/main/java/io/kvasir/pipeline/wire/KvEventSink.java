@@ -17,8 +17,8 @@ public interface KvEventSink {
     }
 
     /**
-     * Whether there is room for what a slot has announced and the index does not hold for want of
-     * it.
+     * Whether there is room for what a slot has announced and the index does not hold because it is
+     * full.
      *
      * @param slot worker slot
      */

@@ -78,7 +78,7 @@ final class MsgpackReader {
         return this;
     }
 
-    /** Tells whether everything read since {@link #wrap} was there and of the kind asked for. */
+    /** Whether everything read since {@link #wrap} was there and of the kind asked for. */
     public boolean ok() {
         return !failed;
     }
@@ -217,7 +217,7 @@ final class MsgpackReader {
     }
 
     /**
-     * Tells whether the bytes of the last {@link #readData()} are these.
+     * Whether the bytes of the last {@link #readData()} are these.
      *
      * @param expected bytes to compare with
      */
@@ -324,7 +324,7 @@ final class MsgpackReader {
         return true;
     }
 
-    /** Moves over a head byte and {@code length} bytes behind it, if they are there. */
+    /** Moves over a head byte and {@code length} bytes after it, if they are there. */
     private boolean take(int length) {
         if (length >= limit - position) {
             failed = true;

@@ -6,7 +6,7 @@ import java.net.SocketAddress;
 import java.util.List;
 
 /**
- * Keeps a connection to one address: looks its name up, connects, and after a loss or failure tries
+ * Keeps a connection to one address: resolves its name, connects, and after a loss or failure tries
  * again with growing delays, each time with a fresh lookup. All methods on the poller's thread.
  */
 public final class Connector implements ZmtpConnection.Listener {

@@ -9,7 +9,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Looks up host names on a few threads that exist only while there is something to look up. Each
+ * Resolves host names on a few threads that exist only while there is a name to resolve. Each
  * lookup asks the system again; what the JVM itself remembers of names is set by {@code
  * networkaddress.cache.ttl}.
  */
@@ -20,7 +20,7 @@ public final class Resolver implements AutoCloseable {
         void resolved(List<InetAddress> addresses);
     }
 
-    /** Looks one name up, and waits for the answer. */
+    /** Resolves one name, and waits for the answer. */
     interface Lookup {
         InetAddress[] addresses(String host) throws UnknownHostException;
     }
@@ -55,7 +55,7 @@ public final class Resolver implements AutoCloseable {
         return thread;
     }
 
-    /** Looks a name up; does nothing after {@link #close}. */
+    /** Resolves a name; does nothing after {@link #close}. */
     void resolve(String host, Listener listener) {
         try {
             threads.execute(() -> listener.resolved(addresses(host)));

@@ -149,7 +149,7 @@ public final class SocketPoller implements AutoCloseable {
         } else {
             selector.selectNow(SocketPoller::handle);
         }
-        runTimers(); // right behind the reads: what is late then has really sent nothing
+        runTimers(); // right after the reads: what has timed out by then has really sent nothing
         runTasks();
     }
 

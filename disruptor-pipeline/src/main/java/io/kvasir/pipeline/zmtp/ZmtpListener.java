@@ -138,7 +138,7 @@ public final class ZmtpListener implements SocketPoller.Handler {
         }
     }
 
-    /** Accepts nothing for a while: for want of descriptors it would fail again at once. */
+    /** Accepts nothing for a while: without descriptors it would fail again at once. */
     @Override
     public void failed(Throwable error) {
         if (!closed) {

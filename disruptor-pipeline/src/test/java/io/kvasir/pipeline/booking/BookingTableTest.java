@@ -66,7 +66,7 @@ class BookingTableTest {
     void lateAndRepeatedStepsOfAnEndedBookingDoNothing() {
         final long old = open();
         assertTrue(table.isOpen(old));
-        assertEquals(Outcome.NOTED, table.startDecode(old));
+        assertEquals(Outcome.RECORDED, table.startDecode(old));
         assertEquals(Outcome.LATE, table.startDecode(old));
         withdraw(table, old);
         assertEquals(Outcome.LATE, table.end(old));
@@ -79,7 +79,7 @@ class BookingTableTest {
         assertEquals(Outcome.LATE, table.end(old));
         table.endBooked(old);
         assertTrue(table.isOpen(next));
-        assertEquals(Outcome.NOTED, table.startDecode(next));
+        assertEquals(Outcome.RECORDED, table.startDecode(next));
     }
 
     @Test
@@ -91,13 +91,13 @@ class BookingTableTest {
         final long second = table.nextNumber(table.take());
         assertEquals((int) first, (int) second);
         assertEquals(
-                Outcome.NOTED, table.open(second, false), "the first one's record is under way");
-        assertEquals(Outcome.NOTED, table.addOutput(second, 2));
-        assertEquals(Outcome.NOTED, table.addOutput(second, 3));
+                Outcome.RECORDED, table.open(second, false), "the first one's record is under way");
+        assertEquals(Outcome.RECORDED, table.addOutput(second, 2));
+        assertEquals(Outcome.RECORDED, table.addOutput(second, 3));
         assertEquals(5, Booking.outputBlocks(table.at((int) second).wordAcquire()));
         book(second);
         assertEquals(Outcome.PUBLISH, table.startDecode(second));
-        assertEquals(Outcome.NOTED, table.end(second));
+        assertEquals(Outcome.RECORDED, table.end(second));
     }
 
     @Test
