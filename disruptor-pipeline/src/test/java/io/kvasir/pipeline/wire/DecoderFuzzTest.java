@@ -11,6 +11,7 @@ import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.source.Captures;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.msgpack.core.MessageBufferPacker;
 import org.msgpack.core.MessagePack;
@@ -106,6 +107,16 @@ class DecoderFuzzTest {
 
     @Test
     void randomValuesInThePlaceOfFieldsNeverThrow() throws IOException {
+        decodeRandomValues(4_000);
+    }
+
+    @Tag("integration") // takes seconds
+    @Test
+    void manyRandomValuesInThePlaceOfFieldsNeverThrow() throws IOException {
+        decodeRandomValues(20_000);
+    }
+
+    private void decodeRandomValues(int rounds) throws IOException {
         final Random random = new Random(Seeds.next("DecoderFuzzTest.fields"));
         final EngineBatchDecoder decoder = new EngineBatchDecoder(4);
         final String[] keys = {
@@ -114,7 +125,7 @@ class DecoderFuzzTest {
             "ownership", "cache_salt", "remaining_copy_counts", "block_mm_infos", "other"
         };
         final String[] types = {"BlockStored", "BlockRemoved", "AllBlocksCleared"};
-        for (int round = 0; round < 20_000; round++) {
+        for (int round = 0; round < rounds; round++) {
             final MessageBufferPacker packer = MessagePack.newDefaultBufferPacker();
             packer.packArrayHeader(2).packDouble(1.5).packArrayHeader(1);
             final List<String> chosen = new ArrayList<>(List.of(keys));
