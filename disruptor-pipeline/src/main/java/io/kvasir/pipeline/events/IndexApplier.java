@@ -17,6 +17,9 @@ public final class IndexApplier implements KvEventSink {
     /** Of each slot, the listener of its last batch; null before the first. */
     private final ApplyListener[] listeners;
 
+    // Copies of the batch's words, because the index reads both lists from 0. They take 1 to 3 ns
+    // a block where a store has 4 or more, of the 100 that the index takes for it; without them
+    // each of its indices into the lists would have an offset beside it.
     private long[] engineHashes = new long[256];
     private long[] localHashes = new long[256];
 

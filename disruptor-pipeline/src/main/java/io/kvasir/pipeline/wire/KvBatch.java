@@ -7,15 +7,7 @@ import java.util.Objects;
 
 /**
  * The index operations of one engine message, in order, in one flat array that grows as needed.
- *
- * <pre>
- *   operation   word 0                                then
- *   STORED      kind:8 | report:7 | root:1 | …:16 | count:32 parent, engine hash × count, local hash × count
- *   REMOVED     kind:8 | spare:24 | count:32          engine hash × count
- *   REMOVED_TO  kind:8 | spare:24 | copies:32         engine hash
- *   CLEARED     kind:8 | spare:56
- *   REFILL      kind:8 | spare:24 | 0 or 1:32
- * </pre>
+ * Layout: {@link BatchDescriptor}.
  *
  * <p>A message is the unit that engines number, so it is also the unit that is handed on: all of a
  * batch reaches the index or nothing does. Operations are read with a cursor:
@@ -49,7 +41,7 @@ public final class KvBatch {
         }
 
         private static Kind of(long word) {
-            return switch ((int) (word >>> KIND_SHIFT)) {
+            return switch ((int) (word >>> BatchDescriptor.KIND_SHIFT)) {
                 case 0 -> STORED;
                 case 1 -> REMOVED;
                 case 2 -> REMOVED_TO;
@@ -63,9 +55,6 @@ public final class KvBatch {
     /** Sequence of a batch that answers no message, such as a clear on restart. */
     public static final long NO_SEQUENCE = -1;
 
-    private static final int KIND_SHIFT = 56;
-    private static final long ROOT_FLAG = 1L << 48;
-    private static final long REPORT_FLAG = 1L << 49;
     private static final int INITIAL_WORDS = 64;
 
     private int slot;
@@ -138,7 +127,7 @@ public final class KvBatch {
      */
     public void addStored(
             boolean root, long parent, long[] engineHashes, long[] localHashes, int count) {
-        addStored(root ? ROOT_FLAG : 0, parent, engineHashes, localHashes, count);
+        addStored(root ? BatchDescriptor.ROOT_FLAG : 0, parent, engineHashes, localHashes, count);
     }
 
     /**
@@ -152,17 +141,23 @@ public final class KvBatch {
      */
     public void addReported(
             boolean root, long parent, long[] engineHashes, long[] localHashes, int count) {
-        addStored(REPORT_FLAG | (root ? ROOT_FLAG : 0), parent, engineHashes, localHashes, count);
+        addStored(
+                BatchDescriptor.REPORT_FLAG | (root ? BatchDescriptor.ROOT_FLAG : 0),
+                parent,
+                engineHashes,
+                localHashes,
+                count);
     }
 
     private void addStored(
             long flags, long parent, long[] engineHashes, long[] localHashes, int count) {
         Objects.checkFromIndexSize(0, count, engineHashes.length);
         Objects.checkFromIndexSize(0, count, localHashes.length);
-        final int at = append(Kind.STORED, flags, count, 1 + 2 * count);
-        words[at + 1] = parent;
-        System.arraycopy(engineHashes, 0, words, at + 2, count);
-        System.arraycopy(localHashes, 0, words, at + 2 + count, count);
+        final int at = append(Kind.STORED, flags, count);
+        words[at + BatchDescriptor.PARENT_OFFSET] = parent;
+        System.arraycopy(engineHashes, 0, words, at + BatchDescriptor.STORED_HASHES_OFFSET, count);
+        System.arraycopy(
+                localHashes, 0, words, at + BatchDescriptor.localHashesOffset(count), count);
     }
 
     /**
@@ -173,8 +168,8 @@ public final class KvBatch {
      */
     public void addRemoved(long[] engineHashes, int count) {
         Objects.checkFromIndexSize(0, count, engineHashes.length);
-        final int at = append(Kind.REMOVED, 0, count, count);
-        System.arraycopy(engineHashes, 0, words, at + 1, count);
+        final int at = append(Kind.REMOVED, 0, count);
+        System.arraycopy(engineHashes, 0, words, at + BatchDescriptor.REMOVED_HASHES_OFFSET, count);
     }
 
     /**
@@ -184,13 +179,13 @@ public final class KvBatch {
      * @param remainingCopies copies that the engine still holds, 0 = the block is removed
      */
     public void addRemovedTo(long engineHash, int remainingCopies) {
-        final int at = append(Kind.REMOVED_TO, 0, remainingCopies, 1);
-        words[at + 1] = engineHash;
+        final int at = append(Kind.REMOVED_TO, 0, remainingCopies);
+        words[at + BatchDescriptor.REMOVED_HASHES_OFFSET] = engineHash;
     }
 
     /** Adds the removal of everything. */
     public void addCleared() {
-        append(Kind.CLEARED, 0, 0, 0);
+        append(Kind.CLEARED, 0, 0);
     }
 
     /**
@@ -200,17 +195,19 @@ public final class KvBatch {
      * @param complete whether it has been
      */
     public void addRefill(boolean complete) {
-        append(Kind.REFILL, 0, complete ? 1 : 0, 0);
+        append(Kind.REFILL, 0, complete ? 1 : 0);
     }
 
-    private int append(Kind kind, long flags, int count, int payloadWords) {
+    private int append(Kind kind, long flags, int count) {
         if (count < 0) {
             throw new IllegalArgumentException("count must not be negative: count=" + count);
         }
         final int at = length;
-        reserve(Math.addExact(at, 1 + payloadWords));
-        words[at] = (kind.code << KIND_SHIFT) | flags | count;
-        length = at + 1 + payloadWords;
+        final int end = Math.addExact(at, BatchDescriptor.length(kind, count));
+        reserve(end);
+        length = end;
+        words[at + BatchDescriptor.HEAD_OFFSET] =
+                (kind.code << BatchDescriptor.KIND_SHIFT) | flags | count;
         operations++;
         return at;
     }
@@ -295,13 +292,7 @@ public final class KvBatch {
      * @param at cursor of an operation
      */
     public int next(int at) {
-        final int next =
-                switch (kind(at)) {
-                    case STORED -> at + 2 + 2 * count(at);
-                    case REMOVED -> at + 1 + count(at);
-                    case REMOVED_TO -> at + 2;
-                    case CLEARED, REFILL -> at + 1;
-                };
+        final int next = at + BatchDescriptor.length(kind(at), count(at));
         return next < length ? next : -1;
     }
 
@@ -311,7 +302,7 @@ public final class KvBatch {
      * @param at cursor of an operation
      */
     public Kind kind(int at) {
-        return Kind.of(words[at]);
+        return Kind.of(words[at + BatchDescriptor.HEAD_OFFSET]);
     }
 
     /**
@@ -320,7 +311,7 @@ public final class KvBatch {
      * @param at cursor of an operation
      */
     public int count(int at) {
-        return (int) words[at];
+        return (int) words[at + BatchDescriptor.HEAD_OFFSET];
     }
 
     /**
@@ -329,7 +320,7 @@ public final class KvBatch {
      * @param at cursor of a store
      */
     public boolean isRoot(int at) {
-        return (words[at] & ROOT_FLAG) != 0;
+        return (words[at + BatchDescriptor.HEAD_OFFSET] & BatchDescriptor.ROOT_FLAG) != 0;
     }
 
     /**
@@ -338,7 +329,8 @@ public final class KvBatch {
      * @param at cursor of a store
      */
     public boolean isReport(int at) {
-        return (words[at] & REPORT_FLAG) != 0 || (rootStoresRefresh && isRoot(at));
+        return (words[at + BatchDescriptor.HEAD_OFFSET] & BatchDescriptor.REPORT_FLAG) != 0
+                || (rootStoresRefresh && isRoot(at));
     }
 
     /**
@@ -347,7 +339,7 @@ public final class KvBatch {
      * @param at cursor of a store
      */
     public long parent(int at) {
-        return words[at + 1];
+        return words[at + BatchDescriptor.PARENT_OFFSET];
     }
 
     /**
@@ -356,7 +348,7 @@ public final class KvBatch {
      * @param at cursor of such an operation
      */
     public long engineHash(int at) {
-        return words[at + 1];
+        return words[at + BatchDescriptor.REMOVED_HASHES_OFFSET];
     }
 
     /**
@@ -366,8 +358,11 @@ public final class KvBatch {
      * @param out receives {@link #count(int)} hashes
      */
     public void engineHashes(int at, long[] out) {
-        final int from = kind(at) == Kind.STORED ? at + 2 : at + 1;
-        System.arraycopy(words, from, out, 0, count(at));
+        final int from =
+                kind(at) == Kind.STORED
+                        ? BatchDescriptor.STORED_HASHES_OFFSET
+                        : BatchDescriptor.REMOVED_HASHES_OFFSET;
+        System.arraycopy(words, at + from, out, 0, count(at));
     }
 
     /**
@@ -378,6 +373,6 @@ public final class KvBatch {
      */
     public void localHashes(int at, long[] out) {
         final int count = count(at);
-        System.arraycopy(words, at + 2 + count, out, 0, count);
+        System.arraycopy(words, at + BatchDescriptor.localHashesOffset(count), out, 0, count);
     }
 }
