@@ -1,5 +1,7 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.memory.FibonacciHash;
+
 import java.util.Arrays;
 
 /**
@@ -8,7 +10,6 @@ import java.util.Arrays;
  */
 final class DuplicateDetector {
     private static final int SHORT_LIST = 8;
-    private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
     private long[] keys = new long[64];
     private int[] rounds = new int[64];
@@ -34,15 +35,15 @@ final class DuplicateDetector {
         final int mask = keys.length - 1;
         for (int i = 0; i < count; i++) {
             final long hash = hashes[i];
-            int place = (int) ((hash * SPREAD) >>> 32) & mask;
-            while (rounds[place] == round) {
-                if (keys[place] == hash) {
+            int index = (int) (FibonacciHash.spread(hash) >>> 32) & mask;
+            while (rounds[index] == round) {
+                if (keys[index] == hash) {
                     return true;
                 }
-                place = (place + 1) & mask;
+                index = (index + 1) & mask;
             }
-            rounds[place] = round;
-            keys[place] = hash;
+            rounds[index] = round;
+            keys[index] = hash;
         }
         return false;
     }

@@ -1,13 +1,14 @@
 package io.kvasir.core.load;
 
+import io.kvasir.core.memory.FibonacciHash;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.radix.RadixTree;
 
 /**
- * Where the holder of a worker slot is among the many of a run that everybody uses: a system prompt
+ * Where the holder of a worker slot is among the many of a run that most slots use: a system prompt
  * of a thousand workers would be searched through at every booking. Writer thread only.
  *
- * <p>A hint is the place where the holder was last; it is believed only if that slot is there. Two
+ * <p>A hint is the index where the holder was last; it is believed only if that slot is there. Two
  * pairs of run and slot may share a hint, and a run's number may be given out again: then it is
  * wrong, and costs the search that it should have saved.
  */
@@ -16,7 +17,6 @@ final class HolderHints implements AutoCloseable {
     private static final int FEW = 32;
 
     private static final int HINTS_PER_SLOT = 4;
-    private static final long SPREAD = 0x9E3779B97F4A7C15L;
 
     private final RadixTree tree;
     private final OffHeap hints;
@@ -58,7 +58,7 @@ final class HolderHints implements AutoCloseable {
     }
 
     private long hint(int run, int slot) {
-        return ((((long) run << Integer.SIZE | slot) * SPREAD) >>> shift) * Integer.BYTES;
+        return (FibonacciHash.spread((long) run << Integer.SIZE | slot) >>> shift) * Integer.BYTES;
     }
 
     long bytes() {

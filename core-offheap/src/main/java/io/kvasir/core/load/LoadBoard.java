@@ -12,10 +12,10 @@ import java.util.Objects;
  *
  * <p>A caller adds what it expects of a request before the request is booked, so that concurrent
  * callers see each other; the {@link ActiveRequests} corrects the difference when it knows. The
- * three values of a slot are exact each by itself, not as a snapshot of all three. Callers who use
- * {@link #addProvisional} let the table find and correct what has gone wrong with a slot. Who looks
- * at many slots keeps a {@link LoadSnapshot}: every change is followed by a new version of its
- * group. Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
+ * three values of a slot are exact each by itself, not as a snapshot of all three. Callers that use
+ * {@link #addProvisional} let the table find and correct what went wrong with a slot. A reader of
+ * many slots keeps a {@link LoadSnapshot}: every change is followed by a new version of its group.
+ * Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
  */
 public final class LoadBoard implements AutoCloseable {
     private final int slots;
@@ -131,6 +131,7 @@ public final class LoadBoard implements AutoCloseable {
         final long group = group(slot);
         final long bit = 1L << slot;
         final long before = memory.getLong(group + LoadBoardDescriptor.OPEN_SLOTS_OFFSET);
+        // one word; a snapshot reads it again because of the version that follows
         memory.putLongRelease(
                 group + LoadBoardDescriptor.OPEN_SLOTS_OFFSET, open ? before | bit : before & ~bit);
         changed(group);
@@ -163,8 +164,8 @@ public final class LoadBoard implements AutoCloseable {
     }
 
     /**
-     * Sets a slot's values to zero, for a new tenant. The caller sees to it that nobody adds to the
-     * slot meanwhile, and that nothing booked on it is freed later.
+     * Sets a slot's values to zero, for a new tenant. The caller sees to it that no thread adds to
+     * the slot meanwhile, and that nothing booked on it is freed later.
      */
     public void reset(int slot) {
         final long group = group(slot);
@@ -243,7 +244,10 @@ public final class LoadBoard implements AutoCloseable {
                 + delta;
     }
 
-    /** Behind the change: who sees the new version sees the change. */
+    /**
+     * A new version of a group, added (volatile) after the values: a {@link LoadSnapshot} acquires
+     * the version before it copies, so a copy under the new version has the change.
+     */
     private void changed(long group) {
         memory.getAndAddLong(group + LoadBoardDescriptor.VERSION_OFFSET, 1);
     }

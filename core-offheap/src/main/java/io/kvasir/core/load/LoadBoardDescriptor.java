@@ -9,12 +9,12 @@ package io.kvasir.core.load;
  *   | version | open  | unused | prefill tokens | active blocks | active requests | provisions |
  *   |         | slots |        | of slots 0..63 | of 0..63      | of 0..63        | of 0..63   |
  *   +---------+-------+- ... --+------ ... -----+----- ... -----+------- ... -----+---- ... ---+
- *   version: +1 behind every change of the group     open slots: one bit a slot, lowest first
+ *   version: +1 after every change of the group     open slots: one bit a slot, lowest first
  *   provisions: [ provisional loads begun:32 | taken back:32 ], modulo 2^32; both only ever rise
  * </pre>
  *
- * <p>A reader who has seen a group's version needs not read its 24 lines again while the version
- * stays. Eight neighbouring slots share a line and 64 a version: callers who book on them at the
+ * <p>A reader that has seen a group's version needs not read its 24 lines again while the version
+ * stays. Eight neighbouring slots share a line and 64 a version: callers that book on them at the
  * same moment wait for each other some tens of nanoseconds, while every decision reads the loads.
  */
 public final class LoadBoardDescriptor {

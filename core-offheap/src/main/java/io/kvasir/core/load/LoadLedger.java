@@ -12,7 +12,7 @@ import io.kvasir.core.memory.WriterCounter;
  * caller counts in the board before it adds ({@link LoadBoard#addProvisional}) and after it takes
  * back; so when the count says before and after a reading of the three values that none is under
  * way, and is the same, the rest is what is wrong, and is taken off by an atomic addition, which a
- * caller who comes at that moment adds to. Loads under way are not read, and need not be.
+ * caller that comes at that moment adds to. Loads under way are not read, and need not be.
  *
  * <p>A caller that dies between its addition and its booking would stop that for ever. So when the
  * number under way was seen again and again and never 0 for {@link #LOST_AFTER_NS}, the smallest

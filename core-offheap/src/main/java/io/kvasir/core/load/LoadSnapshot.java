@@ -186,10 +186,10 @@ public final class LoadSnapshot {
 
     /**
      * Lowest weighted load of many slots, each rounded down and less two numbers of its own; in
-     * whole numbers, so that the processor looks at many slots at once.
+     * whole numbers, so that the processor compares many slots at once.
      *
      * @param from first slot
-     * @param end the slot behind the last one; not beyond the last group
+     * @param end the slot after the last one; not beyond the last group
      * @param less by slot, 0..2<sup>29</sup>
      * @param most what counts of one of {@code less}
      * @param alsoLess by slot, 0..2<sup>29</sup>

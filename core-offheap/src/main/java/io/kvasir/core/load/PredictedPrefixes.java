@@ -21,7 +21,7 @@ import java.util.Objects;
  * it: oldest first, deepest first, in time proportional to the runs that go.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. {@link #match} and the
- * counters are for any thread, wait for nobody and allocate nothing.
+ * counters are for any thread, never wait and allocate nothing.
  *
  * <p>After {@link #close}, {@link #match} and the writer's methods throw {@link
  * io.kvasir.core.memory.ClosedException}; counters keep their last values.
@@ -174,7 +174,7 @@ public final class PredictedPrefixes implements AutoCloseable {
     }
 
     /**
-     * Forgets what a slot was sent: its worker restarted or is gone. Writer thread. Looks at every
+     * Forgets what a slot was sent: its worker restarted or was removed. Writer thread. Reads every
      * visit.
      *
      * @return visits forgotten
@@ -271,8 +271,8 @@ public final class PredictedPrefixes implements AutoCloseable {
     }
 
     /**
-     * Closes the gate, and with it all structures that share it: the memory is given back when
-     * nobody is inside any more. Any thread, at any time; a second call does nothing.
+     * Closes the gate, and with it all structures that share it: the memory is given back when the
+     * last thread inside has left. Any thread, at any time; a second call does nothing.
      */
     @Override
     public void close() {

@@ -18,8 +18,8 @@ import io.kvasir.core.radix.RadixTree;
  *
  * <p>One rule keeps it simple: a run is held as a whole or not at all. So a run that a path leaves
  * or ends in is split there, both segments with the same counts; a run is never appended to,
- * because a path that ends at its end would grow with it; a run that nobody uses has no children
- * and goes at once; and segments between which no path ends or branches any more are joined.
+ * because a path that ends at its end would grow with it; a run that no slot uses has no children
+ * and is freed at once; and segments between which no path ends or branches any more are joined.
  * Neither splits nor joins move a block in its array or change the number of an array's first
  * segment: these two name the end of a path.
  *
@@ -122,7 +122,7 @@ final class RefCountedPrefixes implements AutoCloseable {
     }
 
     private boolean use(int run, int slot) {
-        // who did not use the run above before does not use this one
+        // a slot that did not use the run above before does not use this one
         final int holder = usesEnd ? hints.find(run, slot) : RadixTree.NO_HOLDER;
         usesEnd = holder != RadixTree.NO_HOLDER;
         if (usesEnd) {
@@ -202,7 +202,7 @@ final class RefCountedPrefixes implements AutoCloseable {
     private int leaveUpward(int slot, int bottom) {
         int freed = 0;
         int run = bottom;
-        boolean gone = true;
+        boolean first = true;
         while (run != tree.root()) {
             final int above = tree.parent(run);
             final int holder = hints.find(run, slot);
@@ -218,8 +218,8 @@ final class RefCountedPrefixes implements AutoCloseable {
                     continue;
                 }
             }
-            if (gone) { // what has gone is below: this is where an end or a branch was
-                gone = false;
+            if (first) { // the runs below were freed: here was an end or a branch
+                first = false;
                 if (tree.holders(run) <= MAX_JOINED_HOLDERS && isNeedlesslySplit(run)) {
                     tree.join(run);
                 }

@@ -36,7 +36,6 @@ public final class MemoryGate implements AutoCloseable {
     private static final VarHandle COUNT =
             MethodHandles.arrayElementVarHandle(long[].class).withInvokeExactBehavior();
 
-    private static final long SPREAD = 0x9E3779B97F4A7C15L;
     private static final int LANE_LONGS = 16;
     private static final int MAX_LANES = 64;
     private static final int LANE_BITS =
@@ -128,7 +127,7 @@ public final class MemoryGate implements AutoCloseable {
     }
 
     private static int lane() {
-        final long spread = Thread.currentThread().threadId() * SPREAD;
+        final long spread = FibonacciHash.spread(Thread.currentThread().threadId());
         return LANE_LONGS * (1 + (int) (spread >>> (Long.SIZE - LANE_BITS)));
     }
 

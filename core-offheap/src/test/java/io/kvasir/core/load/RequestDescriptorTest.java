@@ -33,4 +33,12 @@ class RequestDescriptorTest {
         assertEquals(48, BookedLoadDescriptor.WATCHED_SINCE_OFFSET);
         assertEquals(192, BookedLoadDescriptor.cellOffset(3));
     }
+
+    @Test
+    void fieldsOfAVisitFollowEachOther() {
+        assertEquals(8, VisitDescriptor.SLOT_OFFSET);
+        assertEquals(12, VisitDescriptor.ARRAY_OFFSET);
+        assertEquals(16, VisitDescriptor.PLACE_OFFSET);
+        assertEquals(72, VisitDescriptor.offset(3));
+    }
 }
