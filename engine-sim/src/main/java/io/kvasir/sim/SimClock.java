@@ -31,6 +31,21 @@ public interface SimClock extends InstantSource {
      */
     void parkUntil(Object blocker, long timeNs);
 
+    /**
+     * Sleeps until a moment, as an actor; returns at once when it is over.
+     *
+     * @param timeNs by {@link #nanoTime()}
+     * @throws InterruptedException if the calling thread is interrupted meanwhile
+     */
+    default void sleepUntil(long timeNs) throws InterruptedException {
+        do {
+            if (Thread.interrupted()) {
+                throw new InterruptedException();
+            }
+            parkUntil(this, timeNs);
+        } while (nanoTime() < timeNs);
+    }
+
     /** The calling thread waits for something else than time from now on, or ends. */
     void leave();
 

@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.sim.SimClock;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 
@@ -28,9 +29,12 @@ public final class Cluster implements AutoCloseable {
     private static final long POLL_MS = 10;
 
     private final List<SimEngine> engines = new ArrayList<>();
+    private final SimClock clock;
     private GatewayServer gateway;
 
-    private Cluster() {}
+    private Cluster(SimClock clock) {
+        this.clock = clock;
+    }
 
     /**
      * What to start.
@@ -55,7 +59,16 @@ public final class Cluster implements AutoCloseable {
      * @throws CommandFailure when the gateway does not come up in time
      */
     public static Cluster start(Plan plan, RoutingMode mode) throws InterruptedException {
-        final Cluster cluster = new Cluster();
+        return start(plan, mode, SimClock.system());
+    }
+
+    /**
+     * The same with engines that compute in the time of a clock.
+     *
+     * @throws CommandFailure when the gateway does not come up in time
+     */
+    static Cluster start(Plan plan, RoutingMode mode, SimClock clock) throws InterruptedException {
+        final Cluster cluster = new Cluster(clock);
         try {
             cluster.begin(plan, mode);
             cluster.awaitReady();
@@ -71,7 +84,7 @@ public final class Cluster implements AutoCloseable {
         SimConfig engineConfig = null;
         for (int i = 0; i < plan.engines(); i++) {
             engineConfig = plan.engine().get();
-            final SimEngine engine = SimEngine.start(engineConfig);
+            final SimEngine engine = SimEngine.start(engineConfig, clock);
             engines.add(engine);
             // simulated engines announce every copy of a block; nothing is to be guessed
             workers.add(
@@ -135,6 +148,25 @@ public final class Cluster implements AutoCloseable {
 
     int engineCount() {
         return engines.size();
+    }
+
+    /** Requests that have reached an engine. */
+    long arrivals() {
+        return engines.stream()
+                .map(engine -> engine.state(0))
+                .mapToLong(state -> state.admitted() + state.waiting())
+                .sum();
+    }
+
+    /** Whether the gateway has applied every event that its engines have published. */
+    boolean eventsAreApplied() {
+        final List<Worker> workers = gateway.router().workers();
+        for (int i = 0; i < engines.size(); i++) {
+            if (workers.get(i).eventSequence() != engines.get(i).state(0).lastSequence()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Override

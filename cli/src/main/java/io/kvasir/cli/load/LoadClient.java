@@ -1,5 +1,7 @@
 package io.kvasir.cli.load;
 
+import io.kvasir.sim.SimClock;
+
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpHeaders;
@@ -37,6 +39,7 @@ public final class LoadClient implements AutoCloseable {
     private final URI base;
     private final Duration timeout;
     private final Map<String, String> headers;
+    private final SimClock clock;
 
     /**
      * A client of one gateway.
@@ -46,9 +49,25 @@ public final class LoadClient implements AutoCloseable {
      * @param headers sent with every request
      */
     public LoadClient(URI base, Duration timeout, Map<String, String> headers) {
+        this(base, timeout, headers, SimClock.system());
+    }
+
+    /**
+     * A client of a gateway whose engines live in the time of a clock.
+     *
+     * @param timeout in the machine's time
+     * @param clock of all times in outcomes, and of drivers
+     */
+    public LoadClient(URI base, Duration timeout, Map<String, String> headers, SimClock clock) {
         this.base = base;
         this.timeout = timeout;
         this.headers = Map.copyOf(headers);
+        this.clock = clock;
+    }
+
+    /** The clock of its times. */
+    SimClock clock() {
+        return clock;
     }
 
     /**
@@ -61,7 +80,7 @@ public final class LoadClient implements AutoCloseable {
      */
     public CompletableFuture<Outcome> send(
             String path, byte[] body, long scheduledNs, boolean keepText) {
-        final long sentNs = System.nanoTime();
+        final long sentNs = clock.nanoTime();
         final HttpRequest.Builder request =
                 HttpRequest.newBuilder(base.resolve(path))
                         .header("content-type", "application/json")
@@ -77,10 +96,10 @@ public final class LoadClient implements AutoCloseable {
                                                 NO_HEADERS, scheduledNs, sentNs, describe(thrown)));
     }
 
-    private static BodySubscriber<Outcome> reader(
+    private BodySubscriber<Outcome> reader(
             HttpResponse.ResponseInfo info, long scheduledNs, long sentNs, boolean keepText) {
         if (info.statusCode() == OK) {
-            return new StreamReader(info.headers(), scheduledNs, sentNs, keepText);
+            return new StreamReader(info.headers(), clock, scheduledNs, sentNs, keepText);
         }
         return BodySubscribers.mapping(
                 BodySubscribers.ofString(StandardCharsets.UTF_8),
@@ -92,9 +111,8 @@ public final class LoadClient implements AutoCloseable {
                                 "status " + info.statusCode() + ": " + shortened(body)));
     }
 
-    private static Outcome failed(
-            HttpHeaders headers, long scheduledNs, long sentNs, String error) {
-        final long nowNs = System.nanoTime();
+    private Outcome failed(HttpHeaders headers, long scheduledNs, long sentNs, String error) {
+        final long nowNs = clock.nanoTime();
         final String worker = headers.firstValue("x-kvasir-worker").orElse("");
         return new Outcome(
                 error, worker, scheduledNs, sentNs, nowNs, nowNs, 0, 0, 0, -1, -1, -1, "");

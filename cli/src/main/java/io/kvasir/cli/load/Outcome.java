@@ -6,8 +6,8 @@ package io.kvasir.cli.load;
  * @param error what went wrong in one line, or null when the stream ended as it should
  * @param worker name of the server: the gateway's worker name, with {@code /rank} when the rank is
  *     not 0; empty when the answer did not say
- * @param scheduledNs when the request was due ({@link System#nanoTime()}); latencies count from
- *     here, so waiting in the client counts too
+ * @param scheduledNs when the request was due (by the client's clock); latencies count from here,
+ *     so waiting in the client counts too
  * @param sentNs when the client sent it
  * @param firstTokenNs when the first generated text arrived
  * @param doneNs when the stream ended

@@ -3,6 +3,7 @@ package io.kvasir.cli.load;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.Json;
+import io.kvasir.sim.SimClock;
 
 import java.io.IOException;
 import java.net.http.HttpHeaders;
@@ -28,6 +29,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
     private final SseScanner scanner = new SseScanner(this::onData);
     private final StringBuilder text = new StringBuilder();
     private final HttpHeaders headers;
+    private final SimClock clock;
     private final long scheduledNs;
     private final long sentNs;
     private final boolean keepText;
@@ -37,8 +39,10 @@ final class StreamReader implements BodySubscriber<Outcome> {
     private JsonNode usage;
     private String error;
 
-    StreamReader(HttpHeaders headers, long scheduledNs, long sentNs, boolean keepText) {
+    StreamReader(
+            HttpHeaders headers, SimClock clock, long scheduledNs, long sentNs, boolean keepText) {
         this.headers = headers;
+        this.clock = clock;
         this.scheduledNs = scheduledNs;
         this.sentNs = sentNs;
         this.keepText = keepText;
@@ -113,7 +117,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
         if (!piece.isEmpty()) {
             if (!firstTokenSeen) {
                 firstTokenSeen = true;
-                firstTokenNs = System.nanoTime();
+                firstTokenNs = clock.nanoTime();
             }
             if (keepText) {
                 text.append(piece);
@@ -128,7 +132,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
     }
 
     private Outcome outcome() {
-        final long nowNs = System.nanoTime();
+        final long nowNs = clock.nanoTime();
         return new Outcome(
                 error,
                 workerName(headers),

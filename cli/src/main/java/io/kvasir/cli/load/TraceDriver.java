@@ -1,15 +1,16 @@
 package io.kvasir.cli.load;
 
+import io.kvasir.sim.SimClock;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Plays a trace open loop: every request is sent at its own time, whatever became of the others,
- * and its latency counts from that time.
+ * and its latency counts from that time, by the clock of its client.
  */
 public final class TraceDriver {
     private static final String PATH = "/v1/completions";
@@ -17,6 +18,7 @@ public final class TraceDriver {
     private static final int BODIES_AHEAD = 64;
 
     private final LoadClient client;
+    private final SimClock clock;
     private final TracePrompts prompts;
     private final RunStats stats;
     private final double speedUp;
@@ -35,6 +37,7 @@ public final class TraceDriver {
             double speedUp,
             int maxOutput) {
         this.client = client;
+        this.clock = client.clock();
         this.prompts = prompts;
         this.stats = stats;
         this.speedUp = speedUp;
@@ -44,7 +47,7 @@ public final class TraceDriver {
     /**
      * Sends all requests on the calling thread and waits for the last answer.
      *
-     * @return real time from the first arrival to the last answer in ns
+     * @return time from the first arrival to the last answer in ns
      */
     public long play(List<MooncakeTrace.Request> requests) throws InterruptedException {
         final List<CompletableFuture<Void>> running = new ArrayList<>(requests.size());
@@ -53,17 +56,19 @@ public final class TraceDriver {
                 Thread.ofPlatform().name("bodies").start(() -> write(requests, bodies));
         try {
             final long startMs = requests.getFirst().timestampMs();
-            final long startNs = System.nanoTime();
+            final long startNs = clock.nanoTime();
             for (MooncakeTrace.Request request : requests) {
                 final byte[] body = bodies.take();
                 final double dueMs = (request.timestampMs() - startMs) / speedUp;
                 final long dueNs = startNs + Math.round(dueMs * NS_PER_MS);
-                sleepUntil(dueNs);
+                clock.sleepUntil(dueNs);
                 running.add(client.send(PATH, body, dueNs, false).thenAccept(stats::record));
             }
+            clock.leave(); // the answers are made by others
             CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).join();
-            return System.nanoTime() - startNs;
+            return clock.nanoTime() - startNs;
         } finally {
+            clock.leave();
             writer.interrupt();
         }
     }
@@ -76,17 +81,6 @@ public final class TraceDriver {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        }
-    }
-
-    private static void sleepUntil(long dueNs) throws InterruptedException {
-        for (long restNs = dueNs - System.nanoTime();
-                restNs > 0;
-                restNs = dueNs - System.nanoTime()) {
-            if (Thread.interrupted()) {
-                throw new InterruptedException();
-            }
-            LockSupport.parkNanos(restNs);
         }
     }
 }
