@@ -55,7 +55,7 @@ final class CellTransfer implements AutoCloseable {
         final int[] downwards =
                 IntStream.range(0, cell.count()).map(i -> cell.count() - 1 - i).toArray();
         final long request =
-                transfers.make(write, nearList, upwards, farList, downwards, cell.count(), null);
+                transfers.make(write, nearList, upwards, farList, downwards, 0, cell.count(), null);
         return new CellTransfer(
                 transfers,
                 "%s of %d x %d bytes, %s"

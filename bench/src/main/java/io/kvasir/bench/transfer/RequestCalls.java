@@ -115,7 +115,7 @@ interface RequestCalls {
         @Override
         public long make(int count, byte[] notification) {
             return copying
-                    ? transfers.make(false, own, indices, remote, indices, count, notification)
+                    ? transfers.make(false, own, indices, remote, indices, 0, count, notification)
                     : transfers.make(
                             false, own, nativeIndices, remote, nativeIndices, count, notification);
         }

@@ -60,8 +60,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
             List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
     private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
     private final InFlight inFlight;
-    private final int[] localIndices;
-    private final int[] remoteIndices;
     private final EngineTelemetry telemetry = new EngineTelemetry();
     private int waitingCount;
     private long busySinceNs; // if something is in flight
@@ -87,8 +85,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
         this.notifications = notifications;
         submitted = new SubmissionQueue<>(config.queueCapacity());
         inFlight = new InFlight(config.inFlightRequests());
-        localIndices = new int[config.requestDescriptors()];
-        remoteIndices = new int[config.requestDescriptors()];
     }
 
     /**
@@ -504,8 +500,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
             return false;
         }
         transfer.awaitsItself = false;
-        System.arraycopy(transfer.localIndices, transfer.posted, localIndices, 0, count);
-        System.arraycopy(transfer.remoteIndices, transfer.posted, remoteIndices, 0, count);
         try {
             post(transfer, stage, count, bytes, notification);
         } catch (KvTransportException e) {
@@ -525,9 +519,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 transport.request(
                         transfer.operation,
                         transfer.local.list(),
-                        localIndices,
+                        transfer.localIndices,
                         transfer.link.list(),
-                        remoteIndices,
+                        transfer.remoteIndices,
+                        transfer.posted,
                         count,
                         notification);
         if (inFlight.count() == 0) {

@@ -367,6 +367,7 @@ public final class LoopbackTransport implements KvTransport {
             int[] localIndices,
             long remoteList,
             int[] remoteIndices,
+            int first,
             int count,
             byte[] notification) {
         checkOpen();
@@ -375,7 +376,13 @@ public final class LoopbackTransport implements KvTransport {
         RequestCheck.ends(id, local.peer() == null, remote.peer() == null);
         refuseLost(remote.peer().lost(System.nanoTime()));
         RequestCheck.indices(
-                id, local.descriptors(), localIndices, remote.descriptors(), remoteIndices, count);
+                id,
+                local.descriptors(),
+                localIndices,
+                remote.descriptors(),
+                remoteIndices,
+                first,
+                count);
         RequestCheck.message(id, notification);
         final long handle = requestHandles.take();
         if (handle == 0) {
@@ -387,7 +394,7 @@ public final class LoopbackTransport implements KvTransport {
         }
         final CopyRequest request = requests[slot];
         request.start(local, remote, notification);
-        for (int i = 0; i < count; i++) {
+        for (int i = first; i < first + count; i++) {
             request.add(operation, localIndices[i], remoteIndices[i]);
         }
         return handle;

@@ -136,9 +136,10 @@ public interface KvTransport extends AutoCloseable {
      *
      * @param operation which way
      * @param localList list of own memory
-     * @param localIndices indices in it
+     * @param localIndices indices in it; not kept
      * @param remoteList list of a peer's memory
-     * @param remoteIndices indices in it; the i-th is as long as the i-th local one
+     * @param remoteIndices indices in it; the i-th is as long as the i-th local one; not kept
+     * @param first where the used indices begin in both arrays
      * @param count indices used of both arrays, at least 1
      * @param notification sent to the peer after its last byte has arrived, once a post; null for
      *     none; at most {@value #MAX_MESSAGE} bytes, may be empty
@@ -152,8 +153,32 @@ public interface KvTransport extends AutoCloseable {
             int[] localIndices,
             long remoteList,
             int[] remoteIndices,
+            int first,
             int count,
             byte[] notification);
+
+    /**
+     * As {@link #request(Operation, long, int[], long, int[], int, int, byte[])}, of the first
+     * {@code count} indices of both arrays.
+     */
+    default long request(
+            Operation operation,
+            long localList,
+            int[] localIndices,
+            long remoteList,
+            int[] remoteIndices,
+            int count,
+            byte[] notification) {
+        return request(
+                operation,
+                localList,
+                localIndices,
+                remoteList,
+                remoteIndices,
+                0,
+                count,
+                notification);
+    }
 
     /**
      * Starts a request. May take as long as the whole copy: not for event loops.

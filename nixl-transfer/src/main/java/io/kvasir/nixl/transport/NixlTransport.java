@@ -277,6 +277,7 @@ public final class NixlTransport implements KvTransport {
             int[] localIndices,
             long remoteList,
             int[] remoteIndices,
+            int first,
             int count,
             byte[] notification) {
         checkOpen();
@@ -284,7 +285,13 @@ public final class NixlTransport implements KvTransport {
         final Prepared remote = list(remoteList);
         RequestCheck.ends(name(), local.peer == null, remote.peer == null);
         RequestCheck.indices(
-                name(), local.descriptors, localIndices, remote.descriptors, remoteIndices, count);
+                name(),
+                local.descriptors,
+                localIndices,
+                remote.descriptors,
+                remoteIndices,
+                first,
+                count);
         RequestCheck.message(name(), notification);
         final long made;
         try {
@@ -295,6 +302,7 @@ public final class NixlTransport implements KvTransport {
                             localIndices,
                             remote.handle,
                             remoteIndices,
+                            first,
                             count,
                             notification);
         } catch (NixlException e) {

@@ -24,26 +24,33 @@ public final class RequestCheck {
             int[] localIndices,
             Descriptors remote,
             int[] remoteIndices,
+            int first,
             int count) {
-        if (count < 1 || count > localIndices.length || count > remoteIndices.length) {
+        if (count < 1
+                || first < 0
+                || first > localIndices.length - count
+                || first > remoteIndices.length - count) {
             throw invalid(
                     end,
-                    "count="
+                    "first="
+                            + first
+                            + ", count="
                             + count
                             + ", indices given: local="
                             + localIndices.length
                             + ", remote="
                             + remoteIndices.length);
         }
-        if (!areInside(localIndices, count, local.count())
-                || !areInside(remoteIndices, count, remote.count())
-                || !haveSameLengths(local, localIndices, remote, remoteIndices, count)) {
-            refuse(end, local, localIndices, remote, remoteIndices, count);
+        final int to = first + count;
+        if (!areInside(localIndices, first, to, local.count())
+                || !areInside(remoteIndices, first, to, remote.count())
+                || !haveSameLengths(local, localIndices, remote, remoteIndices, first, to)) {
+            refuse(end, local, localIndices, remote, remoteIndices, first, to);
         }
     }
 
-    private static boolean areInside(int[] indices, int count, int end) {
-        for (int i = 0; i < count; i++) {
+    private static boolean areInside(int[] indices, int first, int to, int end) {
+        for (int i = first; i < to; i++) {
             if (Integer.compareUnsigned(indices[i], end) >= 0) { // also one below 0
                 return false;
             }
@@ -56,12 +63,13 @@ public final class RequestCheck {
             int[] localIndices,
             Descriptors remote,
             int[] remoteIndices,
-            int count) {
+            int first,
+            int to) {
         if (local.commonLength() >= 0 && local.commonLength() == remote.commonLength()) {
             return true;
         }
         long differences = 0;
-        for (int i = 0; i < count; i++) {
+        for (int i = first; i < to; i++) {
             differences |= local.length(localIndices[i]) ^ remote.length(remoteIndices[i]);
         }
         return differences == 0;
@@ -74,8 +82,9 @@ public final class RequestCheck {
             int[] localIndices,
             Descriptors remote,
             int[] remoteIndices,
-            int count) {
-        for (int i = 0; i < count; i++) {
+            int first,
+            int to) {
+        for (int i = first; i < to; i++) {
             final int localIndex = localIndices[i];
             final int remoteIndex = remoteIndices[i];
             index(end, "local", local, localIndex, i);

@@ -387,15 +387,19 @@ public abstract class KvTransportContract {
             final int[] from = layout.indices(group, some(random, shape, count), 0, shape.layers());
             final int[] to = layout.indices(group, some(random, shape, count), 0, shape.layers());
             final boolean reads = random.nextBoolean();
-            isDone(
-                    decode.request(
-                            reads ? Operation.READ : Operation.WRITE,
-                            here,
-                            reads ? to : from,
-                            there,
-                            reads ? from : to,
-                            from.length,
-                            null));
+            final int cut = random.nextInt(from.length); // the arrays are used in two parts
+            for (int first = 0; first < from.length; first = first < cut ? cut : from.length) {
+                isDone(
+                        decode.request(
+                                reads ? Operation.READ : Operation.WRITE,
+                                here,
+                                reads ? to : from,
+                                there,
+                                reads ? from : to,
+                                first,
+                                (first < cut ? cut : from.length) - first,
+                                null));
+            }
             for (int i = 0; i < from.length; i++) {
                 (reads ? local : other)[to[i]] = (reads ? other : local)[from[i]];
             }

@@ -44,7 +44,7 @@ class RequestCheckTest {
                         why,
                         () ->
                                 RequestCheck.indices(
-                                        "end", local, localIndices, remote, indices, COUNT));
+                                        "end", local, localIndices, remote, indices, 0, COUNT));
         assertEquals("end: " + why, refusal.getMessage());
     }
 
@@ -96,18 +96,35 @@ class RequestCheckTest {
     }
 
     @Test
-    void indicesBehindTheCountAreNotLookedAt() {
+    void indicesBeforeTheFirstAndAfterTheCountAreNotRead() {
         final int[] indices = indices();
+        indices[0] = COUNT;
         indices[99] = -1;
         assertDoesNotThrow(
-                () -> RequestCheck.indices("end", MIXED, indices, MIXED, indices, COUNT - 1));
+                () -> RequestCheck.indices("end", MIXED, indices, MIXED, indices, 1, COUNT - 2));
+        Loopbacks.refused(
+                Kind.INVALID,
+                "localIndices[99]=-1",
+                () -> RequestCheck.indices("end", MIXED, indices, MIXED, indices, 1, COUNT - 1));
+        Loopbacks.refused(
+                Kind.INVALID,
+                "localIndices[0]=100",
+                () -> RequestCheck.indices("end", MIXED, indices, MIXED, indices, 0, COUNT - 1));
+        Loopbacks.refused(
+                Kind.INVALID,
+                "first=-1, count=1",
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, -1, 1));
+        Loopbacks.refused(
+                Kind.INVALID,
+                "first=99, count=2",
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, 99, 2));
         Loopbacks.refused(
                 Kind.INVALID,
                 "count=101, indices given: local=100, remote=100",
-                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, COUNT + 1));
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, 0, COUNT + 1));
         Loopbacks.refused(
                 Kind.INVALID,
                 "count=0",
-                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, 0));
+                () -> RequestCheck.indices("end", EVEN, indices, EVEN, indices, 0, 0));
     }
 }

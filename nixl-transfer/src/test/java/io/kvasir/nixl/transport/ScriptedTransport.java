@@ -132,6 +132,7 @@ public final class ScriptedTransport implements KvTransport {
             int[] localIndices,
             long remoteList,
             int[] remoteIndices,
+            int first,
             int count,
             byte[] notification) {
         RequestCheck.message(name(), notification);
@@ -139,9 +140,9 @@ public final class ScriptedTransport implements KvTransport {
                 new Made(
                         operation,
                         localList,
-                        Arrays.copyOf(localIndices, count),
+                        Arrays.copyOfRange(localIndices, first, first + count),
                         remoteList,
-                        Arrays.copyOf(remoteIndices, count),
+                        Arrays.copyOfRange(remoteIndices, first, first + count),
                         notification == null ? null : text(notification));
         all.add(made);
         requests.put(next, made);

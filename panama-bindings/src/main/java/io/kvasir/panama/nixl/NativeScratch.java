@@ -26,15 +26,15 @@ final class NativeScratch implements AutoCloseable {
         return memory.address();
     }
 
-    /** Copies numbers, {@code at} bytes from the start. */
-    void put(long at, int[] values, int count) {
+    /** Copies numbers from {@code first} on to {@code at} bytes from the start. */
+    void put(long at, int[] values, int first, int count) {
         if (count <= FEW) {
             for (int i = 0; i < count; i++) {
-                memory.set(ValueLayout.JAVA_INT, at + (long) i * Integer.BYTES, values[i]);
+                memory.set(ValueLayout.JAVA_INT, at + (long) i * Integer.BYTES, values[first + i]);
             }
             return;
         }
-        MemorySegment.copy(values, 0, memory, ValueLayout.JAVA_INT, at, count);
+        MemorySegment.copy(values, first, memory, ValueLayout.JAVA_INT, at, count);
     }
 
     /** Copies bytes to the start. */

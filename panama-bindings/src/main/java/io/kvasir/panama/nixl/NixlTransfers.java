@@ -281,6 +281,7 @@ public final class NixlTransfers implements AutoCloseable {
      * @param localIndices indices in it, from 0
      * @param remoteList list of the peer's memory
      * @param remoteIndices indices in it; the i-th descriptor is as long as the i-th local one
+     * @param first where the used indices begin in both arrays
      * @param count indices used of both arrays
      * @param notification sent to the peer when the last byte has arrived; null for none
      * @return the request's handle
@@ -293,19 +294,20 @@ public final class NixlTransfers implements AutoCloseable {
             int[] localIndices,
             long remoteList,
             int[] remoteIndices,
+            int first,
             int count,
             byte[] notification) {
         checkOpen();
         final long length = (long) count * Integer.BYTES;
         final long local = indices.reserve(2 * length);
-        indices.put(0, localIndices, count);
-        indices.put(length, remoteIndices, count);
+        indices.put(0, localIndices, first, count);
+        indices.put(length, remoteIndices, first, count);
         return make(write, localList, local, remoteList, local + length, count, notification);
     }
 
     /**
-     * Makes a request as {@link #make(boolean, long, int[], long, int[], int, byte[])} does, of
-     * indices that lie in native memory already: they are not copied (copying costs 0.07 ns a
+     * Makes a request as {@link #make(boolean, long, int[], long, int[], int, int, byte[])} does,
+     * of indices that lie in native memory already: they are not copied (copying costs 0.07 ns a
      * index).
      *
      * @param write true to push, false to pull

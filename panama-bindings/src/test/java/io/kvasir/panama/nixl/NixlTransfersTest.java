@@ -101,7 +101,12 @@ class NixlTransfersTest {
         for (int i = 0; i < local.length; i++) {
             expected[local[i]] = 100L + other[i];
         }
-        move(transfers.make(false, own, local, remote, other, local.length, null));
+        move(transfers.make(false, own, local, remote, other, 0, local.length, null));
+        assertArrayEquals(expected, mine.toArray(ValueLayout.JAVA_LONG));
+
+        mine.fill((byte) 0);
+        move(transfers.make(false, own, local, remote, other, 0, 1, null));
+        move(transfers.make(false, own, local, remote, other, 1, local.length - 1, null));
         assertArrayEquals(expected, mine.toArray(ValueLayout.JAVA_LONG));
 
         mine.fill((byte) 0);
@@ -142,7 +147,7 @@ class NixlTransfersTest {
     }
 
     @Test
-    void aPlaceThatIsNotThereIsAnError() {
+    void anIndexBeyondTheListIsAnError() {
         final long indices = inNativeMemory(DESCRIPTORS).address();
         final NixlException e =
                 assertThrows(
@@ -163,6 +168,6 @@ class NixlTransfersTest {
                 () -> closed.make(false, own, indices, remote, indices, 1, null));
         assertThrows(
                 IllegalStateException.class,
-                () -> closed.make(false, own, index, remote, index, 1, null));
+                () -> closed.make(false, own, index, remote, index, 0, 1, null));
     }
 }
