@@ -44,14 +44,14 @@ final class BlockWalk {
     }
 
     private void showHolders(int run, int block, long sequenceHash) {
-        final int place = tree.first(run) + block;
+        final int arrayOffset = tree.first(run) + block;
         for (int holder = tree.lastHolder(run);
                 holder != RadixTree.NO_HOLDER;
                 holder = tree.previousHolder(run, holder)) {
             final int slot = tree.holderSlot(run, holder);
             final int heldRun = tree.holderTag(run, holder);
-            if (heldRuns[slot].holds(heldRun, place)) {
-                final int position = HeldRunDescriptor.position(heldRun, place);
+            if (heldRuns[slot].holds(heldRun, arrayOffset)) {
+                final int position = HeldRunDescriptor.position(heldRun, arrayOffset);
                 lookups[slot].forEachOf(
                         position,
                         (engineHash, copies) ->

@@ -113,7 +113,7 @@ final class Evictor {
         return NO_HELD_RUN;
     }
 
-    /** Places of a held run below this one stay: other held runs go on from there. */
+    /** Blocks of a held run below this one stay: other held runs go on from there. */
     private int keptBelow(int slot, int heldRun) {
         final HeldRuns mine = slots[slot];
         if (mine.below(heldRun) == 0) {

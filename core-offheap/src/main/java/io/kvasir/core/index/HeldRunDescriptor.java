@@ -14,13 +14,13 @@ import io.kvasir.core.radix.RadixTree;
  *              the number by now unless its birth is the one that stands here
  *   run        a segment of the array that the slot holds
  *   low, high  first held offset of the array, and the one after the last
- *   held       held places
+ *   held       held blocks
  *   birth      number of held runs that the slot had had before this one
- *   held bits  line of one bit per place, 0 = all between low and high are held
+ *   held bits  line of one bit per block, 0 = all between low and high are held
  *   below      [ stored since it was last looked at:1 | held runs that go on from this one:31 ]
- *   names n    line of the slot's names of the places 64·n to 64·n + 63, 0 = none needed
+ *   names n    line of the slot's names of the blocks 64·n to 64·n + 63, 0 = none needed
  *
- *   position   [ 0:1 | held run:22 | place:9 ]
+ *   position   [ 0:1 | held run:22 | array offset:9 ]
  * </pre>
  */
 final class HeldRunDescriptor {
@@ -45,7 +45,7 @@ final class HeldRunDescriptor {
     /** No position; a position is 0 or more. */
     static final int NO_POSITION = -1;
 
-    private static final int PLACE_BITS = 9;
+    private static final int ARRAY_OFFSET_BITS = 9;
     private static final int HELD_RUN_BITS = 22;
 
     /** HeldRuns of one slot at most. */
@@ -58,15 +58,15 @@ final class HeldRunDescriptor {
         return NAMES_OFFSET + chunk * Integer.BYTES;
     }
 
-    static int position(int heldRun, int place) {
-        return heldRun << PLACE_BITS | place;
+    static int position(int heldRun, int arrayOffset) {
+        return heldRun << ARRAY_OFFSET_BITS | arrayOffset;
     }
 
     static int heldRun(int position) {
-        return position >>> PLACE_BITS;
+        return position >>> ARRAY_OFFSET_BITS;
     }
 
-    static int place(int position) {
-        return position & ((1 << PLACE_BITS) - 1);
+    static int arrayOffset(int position) {
+        return position & ((1 << ARRAY_OFFSET_BITS) - 1);
     }
 }

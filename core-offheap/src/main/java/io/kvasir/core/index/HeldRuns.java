@@ -141,7 +141,7 @@ final class HeldRuns {
     /** Whether a position is one of a block that is held now. */
     boolean isHeld(int position) {
         final int heldRun = HeldRunDescriptor.heldRun(position);
-        return isUsed(heldRun) && holds(heldRun, HeldRunDescriptor.place(position));
+        return isUsed(heldRun) && holds(heldRun, HeldRunDescriptor.arrayOffset(position));
     }
 
     /** A segment of the array that the slot holds. */
@@ -153,7 +153,7 @@ final class HeldRuns {
         memory.putInt(at(heldRun) + HeldRunDescriptor.RUN_OFFSET, run);
     }
 
-    /** First held place. */
+    /** First held block. */
     int low(int heldRun) {
         return memory.getShort(at(heldRun) + HeldRunDescriptor.LOW_OFFSET);
     }
@@ -163,17 +163,17 @@ final class HeldRuns {
         return memory.getShort(at(heldRun) + HeldRunDescriptor.HIGH_OFFSET);
     }
 
-    /** Held places. */
+    /** Held blocks. */
     int held(int heldRun) {
         return memory.getShort(at(heldRun) + HeldRunDescriptor.HELD_OFFSET);
     }
 
-    private void putLow(long at, int place) {
-        memory.putShort(at + HeldRunDescriptor.LOW_OFFSET, (short) place);
+    private void putLow(long at, int arrayOffset) {
+        memory.putShort(at + HeldRunDescriptor.LOW_OFFSET, (short) arrayOffset);
     }
 
-    private void putHigh(long at, int place) {
-        memory.putShort(at + HeldRunDescriptor.HIGH_OFFSET, (short) place);
+    private void putHigh(long at, int arrayOffset) {
+        memory.putShort(at + HeldRunDescriptor.HIGH_OFFSET, (short) arrayOffset);
     }
 
     private void putHeld(long at, int count) {
@@ -225,23 +225,25 @@ final class HeldRuns {
         memory.putInt(at, memory.getInt(at) & ~STORED);
     }
 
-    /** Whether all places between {@link #low} and {@link #high} are held. */
+    /** Whether all blocks between {@link #low} and {@link #high} are held. */
     boolean isSolid(int heldRun) {
         return memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET) == BuddyArena.NO_LINE;
     }
 
-    /** Whether a place is held. */
-    boolean holds(int heldRun, int place) {
-        if (place < low(heldRun) || place >= high(heldRun)) {
+    /** Whether a block is held. */
+    boolean holds(int heldRun, int arrayOffset) {
+        if (arrayOffset < low(heldRun) || arrayOffset >= high(heldRun)) {
             return false;
         }
         final int bits = memory.getInt(at(heldRun) + HeldRunDescriptor.BITS_OFFSET);
-        return bits == BuddyArena.NO_LINE || bit(bits, place);
+        return bits == BuddyArena.NO_LINE || bit(bits, arrayOffset);
     }
 
-    /** First place from {@code place} on that is held or not, as asked; at most {@code end}. */
-    int next(int heldRun, int place, int end, boolean held) {
-        int p = place;
+    /**
+     * First block from {@code arrayOffset} on that is held or not, as asked; at most {@code end}.
+     */
+    int next(int heldRun, int arrayOffset, int end, boolean held) {
+        int p = arrayOffset;
         if (isSolid(heldRun)) {
             final int low = low(heldRun);
             final int high = high(heldRun);
@@ -262,37 +264,37 @@ final class HeldRuns {
         return end;
     }
 
-    /** The slot's name of a held place. */
-    long name(int heldRun, int place) {
-        return memory.getLong(nameOffset(at(heldRun), place));
+    /** The slot's name of a held block. */
+    long name(int heldRun, int arrayOffset) {
+        return memory.getLong(nameOffset(at(heldRun), arrayOffset));
     }
 
     /** The slot's name of a position. */
     long name(int position) {
-        return name(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.place(position));
+        return name(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.arrayOffset(position));
     }
 
     /** Gives a held position another name. */
     void name(int position, long name) {
         final long at = at(HeldRunDescriptor.heldRun(position));
-        memory.putLong(nameOffset(at, HeldRunDescriptor.place(position)), name);
+        memory.putLong(nameOffset(at, HeldRunDescriptor.arrayOffset(position)), name);
     }
 
     /**
-     * Writes names from a place on; they are not held yet.
+     * Writes names from a block on; they are not held yet.
      *
      * @return false when there is no memory for them
      */
-    boolean putNames(int heldRun, int place, long[] hashes, int from, int count) {
+    boolean putNames(int heldRun, int arrayOffset, long[] hashes, int from, int count) {
         final long at = at(heldRun);
-        int next = place;
+        int next = arrayOffset;
         for (int left = count; left > 0; ) {
             final int inChunk = next % HeldRunDescriptor.NAMES_PER_CHUNK;
             final int put = Math.min(left, HeldRunDescriptor.NAMES_PER_CHUNK - inChunk);
             if (!growChunk(at, next / HeldRunDescriptor.NAMES_PER_CHUNK, inChunk + put)) {
                 return false;
             }
-            memory.putLongs(nameOffset(at, next), hashes, from + next - place, put);
+            memory.putLongs(nameOffset(at, next), hashes, from + next - arrayOffset, put);
             next += put;
             left -= put;
         }
@@ -322,15 +324,15 @@ final class HeldRuns {
     }
 
     /**
-     * Makes ready to {@link #hold} places: a held run with gaps needs bits, and one that grows at
-     * its start too, so that the places can be dropped in any order without more memory.
+     * Makes ready to {@link #hold} blocks: a held run with gaps needs bits, and one that grows at
+     * its start too, so that the blocks can be dropped in any order without more memory.
      *
      * @return false when there is no memory for them
      */
-    boolean prepareBits(int heldRun, int place) {
+    boolean prepareBits(int heldRun, int arrayOffset) {
         return !isSolid(heldRun)
                 || held(heldRun) == 0
-                || place == high(heldRun)
+                || arrayOffset == high(heldRun)
                 || makeSparse(heldRun);
     }
 
@@ -345,21 +347,21 @@ final class HeldRuns {
         return true;
     }
 
-    /** Holds places that are not held; a solid held run needs them to touch what it has. */
-    void hold(int heldRun, int place, int count) {
+    /** Holds blocks that are not held; a solid held run needs them to touch what it has. */
+    void hold(int heldRun, int arrayOffset, int count) {
         final long at = at(heldRun);
         final int held = held(heldRun);
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
         if (held == 0) {
-            putLow(at, place);
-            putHigh(at, place + count);
+            putLow(at, arrayOffset);
+            putHigh(at, arrayOffset + count);
         } else {
-            putLow(at, Math.min(low(heldRun), place));
-            putHigh(at, Math.max(high(heldRun), place + count));
+            putLow(at, Math.min(low(heldRun), arrayOffset));
+            putHigh(at, Math.max(high(heldRun), arrayOffset + count));
         }
         putHeld(at, held + count);
         if (bits != BuddyArena.NO_LINE) {
-            setBits(bits, place, place + count);
+            setBits(bits, arrayOffset, arrayOffset + count);
         }
     }
 
@@ -375,7 +377,7 @@ final class HeldRuns {
         }
     }
 
-    /** Lets go of the last places of a solid held run. */
+    /** Lets go of the last blocks of a solid held run. */
     void dropLast(int heldRun, int count) {
         final long at = at(heldRun);
         final int high = high(heldRun) - count;
@@ -385,21 +387,21 @@ final class HeldRuns {
     }
 
     /**
-     * Lets go of one held place.
+     * Lets go of one held block.
      *
-     * @return false when bits are needed and there is no memory for them; the place and all held
+     * @return false when bits are needed and there is no memory for them; the block and all held
      *     ones after it have to be given up instead
      */
-    boolean drop(int heldRun, int place) {
+    boolean drop(int heldRun, int arrayOffset) {
         final long at = at(heldRun);
         final int low = low(heldRun);
         final int high = high(heldRun);
         if (isSolid(heldRun)) {
-            if (place == high - 1) {
+            if (arrayOffset == high - 1) {
                 dropLast(heldRun, 1);
                 return true;
             }
-            if (place == low) {
+            if (arrayOffset == low) {
                 putLow(at, low + 1);
                 putHeld(at, held(heldRun) - 1);
                 return true;
@@ -409,7 +411,7 @@ final class HeldRuns {
             }
         }
         final int bits = memory.getInt(at + HeldRunDescriptor.BITS_OFFSET);
-        clearBit(bits, place);
+        clearBit(bits, arrayOffset);
         putHeld(at, held(heldRun) - 1);
         trim(at, bits);
         settle(heldRun);
@@ -471,8 +473,8 @@ final class HeldRuns {
         }
     }
 
-    private boolean bit(int bits, int place) {
-        return (memory.getLong(bitWord(bits, place)) & 1L << place) != 0;
+    private boolean bit(int bits, int arrayOffset) {
+        return (memory.getLong(bitWord(bits, arrayOffset)) & 1L << arrayOffset) != 0;
     }
 
     private void setBits(int bits, int from, int to) {
@@ -483,13 +485,13 @@ final class HeldRuns {
         }
     }
 
-    private void clearBit(int bits, int place) {
-        final long word = bitWord(bits, place);
-        memory.putLong(word, memory.getLong(word) & ~(1L << place));
+    private void clearBit(int bits, int arrayOffset) {
+        final long word = bitWord(bits, arrayOffset);
+        memory.putLong(word, memory.getLong(word) & ~(1L << arrayOffset));
     }
 
-    private static long bitWord(int bits, int place) {
-        return BuddyArena.offset(bits) + (place >>> 6 << 3);
+    private static long bitWord(int bits, int arrayOffset) {
+        return BuddyArena.offset(bits) + (arrayOffset >>> 6 << 3);
     }
 
     /** Offset of the line of the held run of a position. */
@@ -499,7 +501,7 @@ final class HeldRuns {
 
     /** Offset of the name of a position, of which the line of the held run is known. */
     long nameOffsetOf(long at, int position) {
-        return nameOffset(at, HeldRunDescriptor.place(position));
+        return nameOffset(at, HeldRunDescriptor.arrayOffset(position));
     }
 
     /** The name at an offset. */
@@ -507,14 +509,14 @@ final class HeldRuns {
         return memory.getLong(offset);
     }
 
-    private long nameOffset(long at, int place) {
+    private long nameOffset(long at, int arrayOffset) {
         final int line =
                 memory.getInt(
                         at
                                 + HeldRunDescriptor.chunkOffset(
-                                        place / HeldRunDescriptor.NAMES_PER_CHUNK));
+                                        arrayOffset / HeldRunDescriptor.NAMES_PER_CHUNK));
         return BuddyArena.offset(line)
-                + (long) (place % HeldRunDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
+                + (long) (arrayOffset % HeldRunDescriptor.NAMES_PER_CHUNK) * Long.BYTES;
     }
 
     private long lineOffset(int heldRun) {

@@ -101,12 +101,12 @@ final class HolderConsistency {
     }
 
     /**
-     * Makes ready to hold places that the slot does not hold.
+     * Makes ready to hold blocks that the slot does not hold.
      *
      * @return false when there is no memory for it; then {@link #abandon} must follow
      */
-    boolean prepare(int run, int slot, int heldRun, int place) {
-        return slots[slot].prepareBits(heldRun, place)
+    boolean prepare(int run, int slot, int heldRun, int arrayOffset) {
+        return slots[slot].prepareBits(heldRun, arrayOffset)
                 && (holder(run, slot) >= 0 || addHolder(run, slot, heldRun));
     }
 
@@ -175,11 +175,11 @@ final class HolderConsistency {
                     holder = tree.previousHolder(segment, holder)) {
                 final HeldRuns held = slots[tree.holderSlot(segment, holder)];
                 final int heldRun = tree.holderTag(segment, holder);
-                int place = held.next(heldRun, first, end, true);
-                while (place < end) {
-                    final int next = held.next(heldRun, place, end, false);
-                    holders.add(segment, place - first, next - first);
-                    place = held.next(heldRun, next, end, true);
+                int arrayOffset = held.next(heldRun, first, end, true);
+                while (arrayOffset < end) {
+                    final int next = held.next(heldRun, arrayOffset, end, false);
+                    holders.add(segment, arrayOffset - first, next - first);
+                    arrayOffset = held.next(heldRun, next, end, true);
                 }
             }
             segment = tree.nextSegment(segment);
@@ -188,7 +188,7 @@ final class HolderConsistency {
     }
 
     /**
-     * Last held place of what a slot holds before an array, or {@link
+     * Last held block of what a slot holds before an array, or {@link
      * HeldRunDescriptor#NO_POSITION}.
      */
     int lastBefore(int slot, int heldRun) {
@@ -228,17 +228,17 @@ final class HolderConsistency {
     }
 
     /**
-     * Lets a slot go of one held place. Frees the held run with its last.
+     * Lets a slot go of one held block. Frees the held run with its last.
      *
      * @return false when there is no memory to record the hole; nothing has changed then
      */
-    boolean letGoOne(int slot, int heldRun, int place) {
+    boolean letGoOne(int slot, int heldRun, int arrayOffset) {
         final HeldRuns mine = slots[slot];
-        final int run = tree.segmentAt(mine.run(heldRun), place);
-        if (!mine.drop(heldRun, place)) {
+        final int run = tree.segmentAt(mine.run(heldRun), arrayOffset);
+        if (!mine.drop(heldRun, arrayOffset)) {
             return false;
         }
-        final int offset = place - tree.first(run);
+        final int offset = arrayOffset - tree.first(run);
         final int lost = letGo(run, offset, offset + 1, slot, heldRun);
         freeIfEmpty(mine, heldRun);
         if (lost > 0) {
@@ -401,13 +401,13 @@ final class HolderConsistency {
                 : isHeldByOther(run, tree.first(run) + offset, NO_SLOT);
     }
 
-    private boolean isHeldByOther(int run, int place, int slot) {
+    private boolean isHeldByOther(int run, int arrayOffset, int slot) {
         for (int holder = tree.lastHolder(run);
                 holder != RadixTree.NO_HOLDER;
                 holder = tree.previousHolder(run, holder)) {
             final int other = tree.holderSlot(run, holder);
             asked++;
-            if (other != slot && slots[other].holds(tree.holderTag(run, holder), place)) {
+            if (other != slot && slots[other].holds(tree.holderTag(run, holder), arrayOffset)) {
                 return true;
             }
         }

@@ -9,7 +9,7 @@ import io.kvasir.core.radix.RadixTree;
  * of every one of them at each event costs the event's own blocks. A run that more than {@link
  * #FEW} slots hold has counts. Writer thread only.
  *
- * <p>The counts are one int per place of the array, in lines that all segments of the array name
+ * <p>The counts are one int per block of the array, in lines that all segments of the array name
  * ({@link RadixTree#holderLine}).
  */
 final class HolderCounts {

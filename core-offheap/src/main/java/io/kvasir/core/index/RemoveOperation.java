@@ -62,21 +62,21 @@ final class RemoveOperation extends SlotOperation {
     /** Removes an engine hash and those after it that go on from it; returns how many. */
     private int removeFrom(int first, int position) {
         final int heldRun = HeldRunDescriptor.heldRun(position);
-        final int place = HeldRunDescriptor.place(position);
-        int removed = heldRuns.isSolid(heldRun) ? countLast(first, heldRun, place) : 0;
+        final int arrayOffset = HeldRunDescriptor.arrayOffset(position);
+        int removed = heldRuns.isSolid(heldRun) ? countLast(first, heldRun, arrayOffset) : 0;
         if (removed > 0) {
             final boolean all = removed == heldRuns.held(heldRun);
             final int high = heldRuns.high(heldRun);
             final int last = HeldRunDescriptor.position(heldRun, high - 1);
             final int next = all ? holders.lastBefore(slot, heldRun) : last - removed;
-            final int step = place == high - 1 ? -1 : 1;
+            final int step = arrayOffset == high - 1 ? -1 : 1;
             lookup.remove(engineHashes, first, removed, position, step);
             holders.letGoLast(slot, heldRun, removed);
             lookup.expect(next);
         } else {
             removed = 1;
             lookup.remove(engineHashes, first, 1, position, 1);
-            letGo(heldRun, place);
+            letGo(heldRun, arrayOffset);
             lookup.expect(position - 1, position + 1);
         }
         heldChange -= removed;
@@ -87,23 +87,24 @@ final class RemoveOperation extends SlotOperation {
      * How many of the next engine hashes are the last of a solid held run, in the order of its
      * blocks or against it; 0 = none or not all up to the last.
      */
-    private int countLast(int first, int heldRun, int place) {
+    private int countLast(int first, int heldRun, int arrayOffset) {
         final int low = heldRuns.low(heldRun);
         final int high = heldRuns.high(heldRun);
         int same = 1;
-        if (place == high - 1) {
+        if (arrayOffset == high - 1) {
             final int most = Math.min(count - first, high - low);
             while (same < most
-                    && heldRuns.name(heldRun, place - same) == engineHashes[first + same]) {
+                    && heldRuns.name(heldRun, arrayOffset - same) == engineHashes[first + same]) {
                 same++;
             }
             return same;
         }
-        final int most = high - place;
+        final int most = high - arrayOffset;
         if (most > count - first || first < notLastBefore) {
             return 0;
         }
-        while (same < most && heldRuns.name(heldRun, place + same) == engineHashes[first + same]) {
+        while (same < most
+                && heldRuns.name(heldRun, arrayOffset + same) == engineHashes[first + same]) {
             same++;
         }
         if (same < most) {

@@ -63,16 +63,16 @@ abstract class SlotOperation {
     final void release(long engineHash, int position) {
         heldChange--;
         if (!lookup.remove(engineHash)) {
-            letGo(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.place(position));
+            letGo(HeldRunDescriptor.heldRun(position), HeldRunDescriptor.arrayOffset(position));
         }
     }
 
     /** Releases a block; without memory to record the hole, all blocks of the held run after it. */
-    final void letGo(int heldRun, int place) {
-        if (holders.letGoOne(slot, heldRun, place)) {
+    final void letGo(int heldRun, int arrayOffset) {
+        if (holders.letGoOne(slot, heldRun, arrayOffset)) {
             return;
         }
-        for (int p = heldRuns.high(heldRun) - 1; p > place; p--) {
+        for (int p = heldRuns.high(heldRun) - 1; p > arrayOffset; p--) {
             while (heldRuns.holds(heldRun, p)) {
                 final long engineHash = heldRuns.name(heldRun, p);
                 release(engineHash, HeldRunDescriptor.position(heldRun, p));

@@ -343,9 +343,9 @@ final class StoreOperation extends SlotOperation {
             return;
         }
         heldRun = HeldRunDescriptor.heldRun(parent);
-        final int place = HeldRunDescriptor.place(parent);
-        run = tree.segmentAt(heldRuns.run(heldRun), place);
-        offset = place - tree.first(run) + 1;
+        final int arrayOffset = HeldRunDescriptor.arrayOffset(parent);
+        run = tree.segmentAt(heldRuns.run(heldRun), arrayOffset);
+        offset = arrayOffset - tree.first(run) + 1;
     }
 
     /** Goes on after the end of a run: to a child, to what is appended, or to a new child. */
@@ -390,19 +390,22 @@ final class StoreOperation extends SlotOperation {
     private int hold(int done, int blocks) {
         int held = 0;
         while (held < blocks) {
-            final int place = tree.first(run) + offset + held;
-            final int end = place + blocks - held;
-            if (heldRun != NO_HELD_RUN && heldRuns.holds(heldRun, place)) {
-                if (!storeAgain(done + held, HeldRunDescriptor.position(heldRun, place))) {
+            final int arrayOffset = tree.first(run) + offset + held;
+            final int end = arrayOffset + blocks - held;
+            if (heldRun != NO_HELD_RUN && heldRuns.holds(heldRun, arrayOffset)) {
+                if (!storeAgain(done + held, HeldRunDescriptor.position(heldRun, arrayOffset))) {
                     break;
                 }
                 held++;
             } else {
                 final int next =
-                        heldRun == NO_HELD_RUN ? end : heldRuns.next(heldRun, place, end, true);
-                final int fresh = holdNew(done + held, offset + held, place, next - place);
+                        heldRun == NO_HELD_RUN
+                                ? end
+                                : heldRuns.next(heldRun, arrayOffset, end, true);
+                final int fresh =
+                        holdNew(done + held, offset + held, arrayOffset, next - arrayOffset);
                 held += fresh;
-                if (fresh < next - place) {
+                if (fresh < next - arrayOffset) {
                     break;
                 }
             }
@@ -414,7 +417,7 @@ final class StoreOperation extends SlotOperation {
     }
 
     /** Holds blocks that the slot does not hold: all of them, or none. */
-    private int holdNew(int done, int blockOffset, int place, int blocks) {
+    private int holdNew(int done, int blockOffset, int arrayOffset, int blocks) {
         if (heldRun == NO_HELD_RUN) {
             heldRun = heldRuns.allocate(run, above);
             if (heldRun == NO_HELD_RUN) {
@@ -424,13 +427,13 @@ final class StoreOperation extends SlotOperation {
                 heldRuns.stored(above);
             }
         }
-        if (holders.prepare(run, slot, heldRun, place)
-                && heldRuns.putNames(heldRun, place, engineHashes, done, blocks)) {
-            final int position = HeldRunDescriptor.position(heldRun, place);
+        if (holders.prepare(run, slot, heldRun, arrayOffset)
+                && heldRuns.putNames(heldRun, arrayOffset, engineHashes, done, blocks)) {
+            final int position = HeldRunDescriptor.position(heldRun, arrayOffset);
             final EngineHashIndex.Insertion added =
                     lookup.add(engineHashes, done, blocks, position);
             if (added == EngineHashIndex.Insertion.DONE) {
-                heldRuns.hold(heldRun, place, blocks);
+                heldRuns.hold(heldRun, arrayOffset, blocks);
                 rememberUnsettled();
                 holders.held(run, blockOffset, blocks, slot, heldRun);
                 Arrays.fill(outcomes, done, done + blocks, STORED);

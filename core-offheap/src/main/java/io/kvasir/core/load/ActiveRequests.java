@@ -178,7 +178,7 @@ public final class ActiveRequests implements AutoCloseable {
         }
         final int ownBlocks = count - followed + unknownBlocks;
         final int request = requests.insert(number, slot, prefillTokens, deadlineNs);
-        requests.path(request, active.endArray(), active.endPlace(), ownBlocks);
+        requests.path(request, active.endArray(), active.endOffset(), ownBlocks);
         final int added = used + ownBlocks;
         booked.book(slot, prefillTokens, added, provisionalBlocks);
         return added;

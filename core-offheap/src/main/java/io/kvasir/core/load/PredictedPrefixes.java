@@ -100,11 +100,11 @@ public final class PredictedPrefixes implements AutoCloseable {
                 dropOldest();
                 pruned.add(1);
             }
-            final long at = VisitDescriptor.offset(place((int) remembered.get()));
+            final long at = VisitDescriptor.offset(visitIndex((int) remembered.get()));
             visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
             visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
             visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
-            visits.putInt(at + VisitDescriptor.PLACE_OFFSET, paths.endPlace());
+            visits.putInt(at + VisitDescriptor.END_OFFSET, paths.endOffset());
             remembered.add(1);
             if (paths.used() > config.maxBlocks()) {
                 prune((long) (config.pruneTargetRatio() * config.maxBlocks()));
@@ -157,7 +157,7 @@ public final class PredictedPrefixes implements AutoCloseable {
 
     private void dropOldest() {
         takeBack(oldest);
-        oldest = place(1);
+        oldest = visitIndex(1);
         remembered.add(-1);
     }
 
@@ -169,7 +169,7 @@ public final class PredictedPrefixes implements AutoCloseable {
             paths.leave(
                     slot,
                     visits.getInt(at + VisitDescriptor.ARRAY_OFFSET),
-                    visits.getInt(at + VisitDescriptor.PLACE_OFFSET));
+                    visits.getInt(at + VisitDescriptor.END_OFFSET));
         }
     }
 
@@ -186,7 +186,7 @@ public final class PredictedPrefixes implements AutoCloseable {
             Objects.checkIndex(slot, config.maxWorkerSlots());
             int forgotten = 0;
             for (int i = 0; i < remembered.get(); i++) {
-                final int visit = place(i);
+                final int visit = visitIndex(i);
                 if (visits.getInt(VisitDescriptor.offset(visit) + VisitDescriptor.SLOT_OFFSET)
                         == slot) {
                     takeBack(visit);
@@ -280,8 +280,8 @@ public final class PredictedPrefixes implements AutoCloseable {
     }
 
     /** Number of the visit that came {@code after} the oldest, in the ring. */
-    private int place(int after) {
-        final int place = oldest + after;
-        return place < config.maxVisits() ? place : place - config.maxVisits();
+    private int visitIndex(int after) {
+        final int visit = oldest + after;
+        return visit < config.maxVisits() ? visit : visit - config.maxVisits();
     }
 }

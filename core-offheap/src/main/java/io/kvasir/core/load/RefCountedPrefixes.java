@@ -179,8 +179,8 @@ final class RefCountedPrefixes implements AutoCloseable {
         return endArray;
     }
 
-    /** Place in the array of the last block of that path; 0 when it has none. */
-    int endPlace() {
+    /** Offset in the array of the last block of that path; 0 when it has none. */
+    int endOffset() {
         return end == tree.root() ? 0 : tree.first(end) + tree.length(end) - 1;
     }
 
@@ -188,11 +188,11 @@ final class RefCountedPrefixes implements AutoCloseable {
      * Takes one request of a slot from every run of a path.
      *
      * @param array what {@link #endArray} said when it entered
-     * @param place what {@link #endPlace} said when it entered
+     * @param offset what {@link #endOffset} said when it entered
      * @return how many blocks the slot does not use any more
      */
-    int leave(int slot, int array, int place) {
-        final int run = array == tree.root() ? array : tree.segmentAt(array, place);
+    int leave(int slot, int array, int offset) {
+        final int run = array == tree.root() ? array : tree.segmentAt(array, offset);
         tree.unheld(run, tree.unheld(run) - 1);
         final int freed = leaveUpward(slot, run);
         used.add(-freed);

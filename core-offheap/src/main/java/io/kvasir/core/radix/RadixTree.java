@@ -157,12 +157,12 @@ public final class RadixTree {
     }
 
     /** Segment of the array of {@code run} that contains an offset of the array. */
-    public int segmentAt(int run, int place) {
+    public int segmentAt(int run, int arrayOffset) {
         int segment = run;
-        while (place < first(segment)) {
+        while (arrayOffset < first(segment)) {
             segment = previousSegment(segment);
         }
-        while (place
+        while (arrayOffset
                 >= RunDescriptor.first(extent(segment)) + RunDescriptor.length(extent(segment))) {
             segment = nextSegment(segment);
         }

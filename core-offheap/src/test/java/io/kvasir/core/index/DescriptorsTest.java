@@ -9,10 +9,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 class DescriptorsTest {
     @ParameterizedTest
     @CsvSource({"0, 0", "4194303, 511", "7, 100"})
-    void aPositionNamesHeldRunAndPlace(int heldRun, int place) {
-        final int position = HeldRunDescriptor.position(heldRun, place);
+    void aPositionNamesHeldRunAndArrayOffset(int heldRun, int arrayOffset) {
+        final int position = HeldRunDescriptor.position(heldRun, arrayOffset);
         assertEquals(heldRun, HeldRunDescriptor.heldRun(position));
-        assertEquals(place, HeldRunDescriptor.place(position));
+        assertEquals(arrayOffset, HeldRunDescriptor.arrayOffset(position));
     }
 
     @Test

@@ -113,9 +113,10 @@ public final class IndexInvariants {
                     isSegmentOf(held.run(heldRun), run), "holder of a held run of another array");
             int leading = 0;
             int blocks = 0;
-            for (int place = first; place < end; place++) {
-                blocks += held.holds(heldRun, place) ? 1 : 0;
-                leading += leading == place - first && held.holds(heldRun, place) ? 1 : 0;
+            for (int arrayOffset = first; arrayOffset < end; arrayOffset++) {
+                blocks += held.holds(heldRun, arrayOffset) ? 1 : 0;
+                leading +=
+                        leading == arrayOffset - first && held.holds(heldRun, arrayOffset) ? 1 : 0;
             }
             assertTrue(blocks > 0, "holder without a block");
             assertEquals(leading, tree.holderLeading(run, holder), "leading blocks of a holder");
@@ -141,19 +142,21 @@ public final class IndexInvariants {
     private int checkHolderCounts(int run) {
         int held = 0;
         boolean lastHeld = false;
-        for (int place = tree.first(run); place < tree.first(run) + tree.length(run); place++) {
+        for (int arrayOffset = tree.first(run);
+                arrayOffset < tree.first(run) + tree.length(run);
+                arrayOffset++) {
             int holders = 0;
             for (int holder = tree.lastHolder(run);
                     holder != RadixTree.NO_HOLDER;
                     holder = tree.previousHolder(run, holder)) {
                 final HeldRuns mine = index.heldRuns(tree.holderSlot(run, holder));
-                holders += mine.holds(tree.holderTag(run, holder), place) ? 1 : 0;
+                holders += mine.holds(tree.holderTag(run, holder), arrayOffset) ? 1 : 0;
             }
             lastHeld = holders > 0;
             held += lastHeld ? 1 : 0;
             if (tree.holderLine(run) != BuddyArena.NO_LINE) {
                 final long counts = BuddyArena.offset(tree.holderLine(run));
-                assertEquals(holders, memory.getInt(counts + (long) place * Integer.BYTES));
+                assertEquals(holders, memory.getInt(counts + (long) arrayOffset * Integer.BYTES));
             }
         }
         assertEquals(tree.length(run) - held, tree.unheld(run), () -> "unheld of run " + run);
@@ -222,36 +225,36 @@ public final class IndexInvariants {
                 tree.first(held.run(heldRun)) == 0
                         || tree.isHeadless(tree.segmentAt(held.run(heldRun), 0)),
                 () -> "not known to hold no first segment: " + owner);
-        checkPlaces(slot, held, heldRun, at, owner);
+        checkBlocks(slot, held, heldRun, at, owner);
         assertEquals(
                 held.held(heldRun),
                 heldBlocksOf.remove(List.of(slot, heldRun)),
                 "blocks under holders of " + owner);
     }
 
-    private boolean namesReach(long at, int place) {
+    private boolean namesReach(long at, int arrayOffset) {
         final int perChunk = HeldRunDescriptor.NAMES_PER_CHUNK;
-        final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(place / perChunk));
-        return place % perChunk < LONGS_PER_LINE << arena.order(names);
+        final int names = memory.getInt(at + HeldRunDescriptor.chunkOffset(arrayOffset / perChunk));
+        return arrayOffset % perChunk < LONGS_PER_LINE << arena.order(names);
     }
 
-    private void checkPlaces(int slot, HeldRuns held, int heldRun, long at, String owner) {
+    private void checkBlocks(int slot, HeldRuns held, int heldRun, long at, String owner) {
         int count = 0;
         final int high = held.high(heldRun);
-        for (int place = held.low(heldRun); place < high; place++) {
-            if (held.holds(heldRun, place)) {
+        for (int arrayOffset = held.low(heldRun); arrayOffset < high; arrayOffset++) {
+            if (held.holds(heldRun, arrayOffset)) {
                 count++;
-                final long name = held.name(heldRun, place);
-                assertTrue(namesReach(at, place), () -> "no memory of names of " + owner);
+                final long name = held.name(heldRun, arrayOffset);
+                assertTrue(namesReach(at, arrayOffset), () -> "no memory of names of " + owner);
                 assertEquals(
-                        HeldRunDescriptor.position(heldRun, place),
+                        HeldRunDescriptor.position(heldRun, arrayOffset),
                         index.names(slot).position(name),
                         () -> "position of an engine hash of " + owner);
             }
         }
-        assertEquals(held.held(heldRun), count, "held places of " + owner);
-        assertTrue(held.holds(heldRun, held.low(heldRun)), "first place of " + owner);
-        assertTrue(held.holds(heldRun, high - 1), "last place of " + owner);
+        assertEquals(held.held(heldRun), count, "held blocks of " + owner);
+        assertTrue(held.holds(heldRun, held.low(heldRun)), "first block of " + owner);
+        assertTrue(held.holds(heldRun, high - 1), "last block of " + owner);
         assertFalse(
                 held.isSolid(heldRun) && count < high - held.low(heldRun),
                 "gap in the solid " + owner);

@@ -174,7 +174,7 @@ class PredictedPrefixesTest {
                 if (random.nextInt(50) == 0) {
                     prefixes.clear(slot);
                     visits.removeIf(v -> v.slot == slot);
-                    // a cleared visit keeps its place in the ring; start afresh to compare places
+                    // a cleared visit keeps its entry in the ring; start afresh to compare offsets
                     prefixes.expire(now + 2 * TTL);
                     visits.clear();
                 }

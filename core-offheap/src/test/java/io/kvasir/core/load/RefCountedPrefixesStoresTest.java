@@ -29,7 +29,7 @@ class RefCountedPrefixesStoresTest {
     private static final int DEPTH = 12;
 
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    private record Path(int slot, long[] hashes, int array, int place) {}
+    private record Path(int slot, long[] hashes, int array, int offset) {}
 
     private final RefCountedPrefixes paths = new RefCountedPrefixes(SLOTS, 1 << 16, 96 << 10);
     private final List<Path> open = new ArrayList<>();
@@ -117,7 +117,7 @@ class RefCountedPrefixesStoresTest {
     private void operate(Random random) {
         if (!open.isEmpty() && random.nextInt(open.size() + 20) > 20) {
             final Path path = open.remove(random.nextInt(open.size()));
-            paths.leave(path.slot, path.array, path.place);
+            paths.leave(path.slot, path.array, path.offset);
             return;
         }
         final long[] hashes = random(random, 1 + random.nextInt(DEPTH));
@@ -126,7 +126,7 @@ class RefCountedPrefixesStoresTest {
             use(new Path(slot, hashes, 0, 0)); // seen until it is taken back
             return;
         }
-        final Path path = new Path(slot, hashes, paths.endArray(), paths.endPlace());
+        final Path path = new Path(slot, hashes, paths.endArray(), paths.endOffset());
         open.add(path);
         use(path);
     }

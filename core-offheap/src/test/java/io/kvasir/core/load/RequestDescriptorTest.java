@@ -38,7 +38,7 @@ class RequestDescriptorTest {
     void fieldsOfAVisitFollowEachOther() {
         assertEquals(8, VisitDescriptor.SLOT_OFFSET);
         assertEquals(12, VisitDescriptor.ARRAY_OFFSET);
-        assertEquals(16, VisitDescriptor.PLACE_OFFSET);
+        assertEquals(16, VisitDescriptor.END_OFFSET);
         assertEquals(72, VisitDescriptor.offset(3));
     }
 }

@@ -17,10 +17,10 @@ import java.util.stream.LongStream;
 /**
  * Where a run's hashes begin and how many they are is read as one word. The version tells a reader
  * afterwards that it has put together two lives of a run; but by then it has compared hashes, and
- * the place of one life with the length of the other can lie outside of the memory.
+ * the extent of one life with the length of the other can lie outside of the memory.
  *
  * <p>Splitting, cutting and growing a run change the length only, so each half of the word then is
- * as good as the other one; the place changes when a header is used again for another array.
+ * as good as the other one; the extent changes when a header is used again for another array.
  */
 class ExtentIsOneWordTest {
     private static final int SLOTS = 2;
@@ -38,7 +38,7 @@ class ExtentIsOneWordTest {
     }
 
     @Test
-    void theLengthOfALongRunIsNotPutToThePlaceOfAShortOneAtTheEndOfTheMemory() {
+    void theLengthOfALongRunIsNotPutToTheExtentOfAShortOneAtTheEndOfTheMemory() {
         for (Step step : AROUND_THE_EXTENT) {
             final int run = add(0, LONG);
             final long before = extent(run);
@@ -50,13 +50,13 @@ class ExtentIsOneWordTest {
                     });
             assertEquals("{1=8}", scores.toString());
             final long after = extent(run);
-            assertTrue(beyondTheEnd(after, before), "the new place, the old length");
+            assertTrue(beyondTheEnd(after, before), "the new extent, the old length");
             remove(run);
         }
     }
 
     @Test
-    void theLengthOfANewRunIsNotPutToThePlaceOfAShortOneAtTheEndOfTheMemory() {
+    void theLengthOfANewRunIsNotPutToTheExtentOfAShortOneAtTheEndOfTheMemory() {
         for (Step step : AROUND_THE_EXTENT) {
             final int run = addAtTheEnd(1, SHORT);
             final long before = extent(run);
@@ -68,7 +68,7 @@ class ExtentIsOneWordTest {
                     });
             assertEquals("{0=128}", scores.toString());
             final long after = extent(run);
-            assertTrue(beyondTheEnd(before, after), "the old place, the new length");
+            assertTrue(beyondTheEnd(before, after), "the old extent, the new length");
             remove(run);
         }
     }
@@ -121,9 +121,9 @@ class ExtentIsOneWordTest {
                 .getLong(RunDescriptor.headerOffset(run) + RunDescriptor.EXTENT_OFFSET);
     }
 
-    private boolean beyondTheEnd(long place, long length) {
-        return BuddyArena.offset(RunDescriptor.line(place))
-                        + (long) (RunDescriptor.first(place) + RunDescriptor.length(length))
+    private boolean beyondTheEnd(long extent, long length) {
+        return BuddyArena.offset(RunDescriptor.line(extent))
+                        + (long) (RunDescriptor.first(extent) + RunDescriptor.length(length))
                                 * Long.BYTES
                 > BuddyArena.offset(arena.capacityLines() + 1);
     }

@@ -119,7 +119,7 @@ class RadixMatcherExplorerTest {
             this.prompts = new long[20][];
             for (int i = 0; i < prompts.length; i++) {
                 final long[] base = i == 0 ? new long[0] : prompts[random.nextInt(i)];
-                // the same blocks again at other places, and prompts that differ in one block only
+                // the same blocks again at other offsets, and prompts that differ in one block only
                 final int shared = base.length == 0 ? 0 : random.nextInt(base.length);
                 prompts[i] = Arrays.copyOf(base, Math.max(shared + 1, random.nextInt(depth) + 1));
                 for (int j = Math.min(shared, base.length); j < prompts[i].length; j++) {
