@@ -290,7 +290,7 @@ class Http2ClientsTest {
             Eventually.holds("all run", () -> engine.calls.size() == 10);
             assertNothingIsLeft();
             assertTrue(written.get() < 64 << 20, "written: " + written);
-            client.setSoTimeout(15_000);
+            client.setSoTimeout(60_000);
             try {
                 client.getInputStream().skip(Long.MAX_VALUE);
             } catch (SocketException e) {
@@ -331,7 +331,7 @@ class Http2ClientsTest {
                         config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(1))
                                 .build());
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), gateway.port())) {
-            client.setSoTimeout(15_000);
+            client.setSoTimeout(60_000);
             client.getOutputStream().write(RawFrames.preface());
             client.getOutputStream().write(nonsense);
             try {

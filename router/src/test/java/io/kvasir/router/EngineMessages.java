@@ -14,7 +14,7 @@ import java.util.function.Supplier;
 
 /** Event messages as an engine writes them, and waiting for what they cause. */
 final class EngineMessages {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private EngineMessages() {}
 

@@ -55,7 +55,7 @@ class IndexPipelineTest {
     }
 
     private static void await(BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, "gave up waiting");
             LockSupport.parkNanos(1_000_000);

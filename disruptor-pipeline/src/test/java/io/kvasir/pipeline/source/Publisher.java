@@ -76,7 +76,7 @@ final class Publisher implements AutoCloseable {
 
     /** Waits until a subscription has arrived: from then on nothing sent is missed. */
     void awaitSubscriber() {
-        events.setReceiveTimeOut(10_000);
+        events.setReceiveTimeOut(60_000);
         final byte[] subscription = events.recv();
         if (subscription == null || subscription.length == 0 || subscription[0] != 1) {
             throw new IllegalStateException("no subscription within 10 s");

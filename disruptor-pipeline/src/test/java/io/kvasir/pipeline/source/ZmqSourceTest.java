@@ -75,7 +75,7 @@ class ZmqSourceTest {
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
-        final long deadline = System.nanoTime() + Duration.ofSeconds(10).toNanos();
+        final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
             assertTrue(System.nanoTime() < deadline, () -> "gave up: " + source.status());
             LockSupport.parkNanos(5_000_000);

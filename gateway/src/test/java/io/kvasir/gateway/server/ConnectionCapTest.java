@@ -135,7 +135,7 @@ class ConnectionCapTest {
                         gateway.port(),
                         InetAddress.getByName("127.0.0.2"),
                         0)) {
-            other.setSoTimeout(15_000);
+            other.setSoTimeout(60_000);
             other.getOutputStream().write(GET.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
             assertEquals('H', other.getInputStream().read());
         }

@@ -272,7 +272,7 @@ public final class FrameClient implements AutoCloseable {
 
         private void awaitUntil(BooleanSupplier condition, String what)
                 throws InterruptedException {
-            final long deadline = System.nanoTime() + 15_000_000_000L;
+            final long deadline = System.nanoTime() + 60_000_000_000L;
             while (!condition.getAsBoolean()) {
                 final long leftMs = (deadline - System.nanoTime()) / 1_000_000;
                 if (leftMs <= 0 || (failure != null && !what.equals("a failure"))) {

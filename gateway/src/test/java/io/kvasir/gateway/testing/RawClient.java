@@ -15,7 +15,7 @@ public final class RawClient implements AutoCloseable {
     public RawClient(int port) throws IOException {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
-        socket.setSoTimeout(15_000);
+        socket.setSoTimeout(60_000);
     }
 
     public RawClient post(String path, String body, String... headers) throws IOException {
