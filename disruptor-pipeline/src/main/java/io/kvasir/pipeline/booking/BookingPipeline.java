@@ -1,11 +1,8 @@
 package io.kvasir.pipeline.booking;
 
-import com.lmax.disruptor.RingBuffer;
-import com.lmax.disruptor.dsl.Disruptor;
-import com.lmax.disruptor.dsl.ProducerType;
-
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.pipeline.ring.WriterRing;
 import io.kvasir.pipeline.ring.WriterThread;
 
 import org.agrona.ErrorHandler;
@@ -35,12 +32,9 @@ public final class BookingPipeline implements AutoCloseable {
     private final boolean predicts;
     private final BookingTable bookings;
     private final HashPool pool;
-    private final WriterThread thread;
     private final BookingWriter writer;
-    private final Disruptor<BookingCommand> disruptor;
-    private final RingBuffer<BookingCommand> ring;
+    private final WriterRing<BookingCommand> ring;
     private final AtomicLong refused = new AtomicLong();
-    private volatile boolean closed;
 
     /**
      * Starts the writer thread; nothing is predicted.
@@ -98,21 +92,18 @@ public final class BookingPipeline implements AutoCloseable {
         this.config = config;
         this.table = table;
         this.predicts = routed != null;
-        this.thread = newWriterThread(table, routed);
+        final WriterThread thread = newWriterThread(table, routed);
         try {
             this.bookings = new BookingTable(config.maxRequests(), config.entries());
             this.pool = new HashPool(config.pendingHashes());
             this.writer = new BookingWriter(table, routed, bookings, pool, thread, errors);
-            this.disruptor =
-                    new Disruptor<>(
+            this.ring =
+                    new WriterRing<>(
+                            thread,
                             BookingCommand::new,
                             config.ringSize(),
-                            thread,
-                            ProducerType.MULTI,
-                            config.waitMode().strategy());
-            disruptor.setDefaultExceptionHandler(writer);
-            disruptor.handleEventsWith(writer);
-            this.ring = disruptor.start();
+                            config.waitMode().strategy(),
+                            writer);
         } catch (Throwable t) {
             thread.abandon();
             throw t;
@@ -180,7 +171,7 @@ public final class BookingPipeline implements AutoCloseable {
             boolean predicted) {
         Objects.checkIndex(slot, table.config().maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
-        final int index = closed ? -1 : bookings.take();
+        final int index = ring.isClosed() ? -1 : bookings.take();
         if (index < 0) {
             refused.getAndIncrement();
             return NONE;
@@ -268,8 +259,8 @@ public final class BookingPipeline implements AutoCloseable {
 
     /** Publishes a record, for which there is always room: see {@link BookingPipelineConfig}. */
     private void publish(BookingCommand.Kind kind, int index) {
-        final long sequence = ring.next();
-        ring.get(sequence).set(kind, index);
+        final long sequence = ring.claim();
+        ring.record(sequence).set(kind, index);
         ring.publish(sequence);
     }
 
@@ -285,7 +276,7 @@ public final class BookingPipeline implements AutoCloseable {
     public boolean workerGone(int slot, Runnable whenGone) {
         Objects.requireNonNull(whenGone, "whenGone");
         Objects.checkIndex(slot, table.config().maxWorkerSlots());
-        if (closed) {
+        if (ring.isClosed()) {
             return false;
         }
         writer.workerEnds.add(new BookingWriter.WorkerEnd(slot, whenGone));
@@ -304,8 +295,8 @@ public final class BookingPipeline implements AutoCloseable {
      */
     public boolean forgetPredicted(int slot) {
         Objects.checkIndex(slot, table.config().maxWorkerSlots());
-        if (closed || writer.forgetsQueued.incrementAndGet() > config.maxForgets()) {
-            if (!closed) {
+        if (ring.isClosed() || writer.forgetsQueued.incrementAndGet() > config.maxForgets()) {
+            if (!ring.isClosed()) {
                 writer.forgetsQueued.decrementAndGet();
             }
             return false;
@@ -324,7 +315,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @return false if the pipeline is closed
      */
     public boolean tick(long nowNs) {
-        if (closed) {
+        if (ring.isClosed()) {
             return false;
         }
         writer.tickNs.accumulateAndGet(nowNs, Math::max);
@@ -361,12 +352,12 @@ public final class BookingPipeline implements AutoCloseable {
 
     /** Records that fit into the ring. */
     public int ringSize() {
-        return ring.getBufferSize();
+        return ring.size();
     }
 
     /** Records waiting in the ring. */
     public long backlog() {
-        return ring.getBufferSize() - ring.remainingCapacity();
+        return ring.backlog();
     }
 
     /**
@@ -375,10 +366,7 @@ public final class BookingPipeline implements AutoCloseable {
      * its memory until then.
      */
     @Override
-    public synchronized void close() {
-        if (!closed) {
-            closed = true;
-            thread.stop(disruptor);
-        }
+    public void close() {
+        ring.close();
     }
 }

@@ -1,12 +1,8 @@
 package io.kvasir.pipeline.events;
 
-import com.lmax.disruptor.InsufficientCapacityException;
-import com.lmax.disruptor.RingBuffer;
-import com.lmax.disruptor.dsl.Disruptor;
-import com.lmax.disruptor.dsl.ProducerType;
-
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.ring.WriterRing;
 import io.kvasir.pipeline.ring.WriterThread;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventSource;
@@ -38,12 +34,10 @@ public final class IndexPipeline implements AutoCloseable {
     private final WriterMailbox mailbox = new WriterMailbox();
     private final AtomicIntegerArray generations; // of the streams that are opened now
     private final IndexWriter writer;
-    private final Disruptor<IndexCommand> disruptor;
-    private final RingBuffer<IndexCommand> ring;
+    private final WriterRing<IndexCommand> ring;
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong refused = new AtomicLong();
     private final EventSources sources;
-    private volatile boolean closed;
     private volatile boolean eagle;
 
     /**
@@ -77,16 +71,13 @@ public final class IndexPipeline implements AutoCloseable {
         try {
             this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
             this.writer = new IndexWriter(index, spares, thread, mailbox, errors);
-            this.disruptor =
-                    new Disruptor<>(
+            this.ring =
+                    new WriterRing<>(
+                            thread,
                             IndexCommand::new,
                             config.ringSize(),
-                            thread,
-                            ProducerType.MULTI,
-                            mailbox.watchedBy(config.waitMode().strategy()));
-            disruptor.setDefaultExceptionHandler(writer);
-            disruptor.handleEventsWith(writer);
-            this.ring = disruptor.start();
+                            mailbox.watchedBy(config.waitMode().strategy()),
+                            writer);
         } catch (Throwable t) {
             thread.abandon();
             throw t;
@@ -122,7 +113,7 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     private void checkOpen() {
-        if (closed) {
+        if (ring.isClosed()) {
             throw new ClosedException("the event pipeline");
         }
     }
@@ -162,44 +153,32 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     private boolean offer(KvBatch batch, int generation) {
-        if (!ring.hasAvailableCapacity(1)) {
+        if (!ring.hasRoom()) {
             refused.getAndIncrement();
             return false;
         }
         if (batch.eagle() && !eagle) {
             // set (volatile) before the batch is published: a reader that finds one of its blocks
-            // in the
-            // index, which the writer stores after the publication, reads true
+            // in the index, which the writer stores after the publication, reads true
             eagle = true;
         }
         // Copied, not decoded in the ring record: a claimed record holds back all later ones of
-        // other
-        // sources until it is published, so nothing that takes long or may fail comes between the
-        // claim and the publication; and a refused message must leave its stream unchanged.
+        // other sources until it is published, so nothing that takes long or may fail comes
+        // between the claim and the publication; and a refused message must leave its stream
+        // unchanged.
         final KvBatch copy = spares.take();
         copy.copyFrom(batch);
-        final long sequence = claim();
-        if (sequence < 0) {
+        final long sequence = ring.tryClaim();
+        if (sequence == WriterRing.NONE) {
             refused.getAndIncrement();
             return false;
         }
-        final IndexCommand event = ring.get(sequence);
+        final IndexCommand event = ring.record(sequence);
         event.generation = generation;
         event.batch = copy;
         ring.publish(sequence);
         published.getAndIncrement();
         return true;
-    }
-
-    private long claim() {
-        if (closed) {
-            return -1;
-        }
-        try {
-            return ring.tryNext();
-        } catch (InsufficientCapacityException e) {
-            return -1; // the exception is a constant without a trace
-        }
     }
 
     /**
@@ -221,8 +200,8 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     private void wakeWriter() {
-        final long sequence = claim();
-        if (sequence >= 0) {
+        final long sequence = ring.tryClaim();
+        if (sequence != WriterRing.NONE) {
             ring.publish(sequence); // without a batch
         }
     }
@@ -274,12 +253,12 @@ public final class IndexPipeline implements AutoCloseable {
 
     /** Messages waiting in the ring. */
     public long backlog() {
-        return ring.getBufferSize() - ring.remainingCapacity();
+        return ring.backlog();
     }
 
     /** Messages that fit into the ring. */
     public int ringSize() {
-        return ring.getBufferSize();
+        return ring.size();
     }
 
     /**
@@ -289,15 +268,11 @@ public final class IndexPipeline implements AutoCloseable {
      */
     @Override
     public synchronized void close() {
-        if (closed) {
-            return;
-        }
         try {
             // the sources first: one that offered to a closed ring would count its message as lost
             sources.close();
         } finally {
-            closed = true;
-            thread.stop(disruptor);
+            ring.close();
         }
     }
 }
