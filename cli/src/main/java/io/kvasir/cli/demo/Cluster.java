@@ -12,6 +12,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.sim.SimClock;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.SimState;
 
 import java.net.URI;
 import java.time.Duration;
@@ -158,11 +159,17 @@ public final class Cluster implements AutoCloseable {
                 .sum();
     }
 
-    /** Whether the gateway has applied every event that its engines have published. */
-    boolean eventsAreApplied() {
+    /**
+     * Whether the gateway knows all that its engines have done: every event is applied, and the
+     * bookings of requests that have ended are released.
+     */
+    boolean isSettled() {
         final List<Worker> workers = gateway.router().workers();
         for (int i = 0; i < engines.size(); i++) {
-            if (workers.get(i).eventSequence() != engines.get(i).state(0).lastSequence()) {
+            final SimState engine = engines.get(i).state(0);
+            final Worker worker = workers.get(i);
+            if (worker.eventSequence() != engine.lastSequence()
+                    || worker.activeRequests() != engine.running() + engine.waiting()) {
                 return false;
             }
         }
