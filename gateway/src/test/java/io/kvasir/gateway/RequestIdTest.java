@@ -132,6 +132,7 @@ class RequestIdTest {
 
     @Test
     void everyAnswerHasTheIdAndErrorsNameIt() throws Exception {
+        Gateways.awaitContact(gateway); // else /ready is a 503 whose one word is no error
         for (HttpRequest.Builder request :
                 List.of(
                         to("/v1/models"),
