@@ -7,7 +7,7 @@ public interface Deadlines {
      *
      * @param delayNs nanoseconds, not negative
      * @param action quick; must not block
-     * @return what cancels it; does nothing once the action has run
+     * @return what cancels it; does nothing once the action has run, throws nothing
      */
     Runnable after(long delayNs, Runnable action);
 }

@@ -15,6 +15,7 @@ public final class PrefillBlocks {
         void free();
     }
 
+    private boolean answered; // guarded by this
     private Held held; // guarded by this; null before the answer and once the blocks' end is known
     private Boolean wanted; // guarded by this; null while it is open whether they are fetched
 
@@ -24,11 +25,16 @@ public final class PrefillBlocks {
     /**
      * The prefill worker has answered, and holds blocks from now on.
      *
-     * @param blocks frees them; called once for each prefill
+     * @param blocks frees them
+     * @throws IllegalStateException if it has answered before
      */
     public void answered(Held blocks) {
         final Boolean end;
         synchronized (this) {
+            if (answered) {
+                throw new IllegalStateException("a prefill answers once: " + blocks);
+            }
+            answered = true;
             end = wanted;
             held = end == null ? blocks : null;
         }

@@ -9,11 +9,24 @@ import java.util.Queue;
  * SplitLegs} do what the table says. Events are worked off one at a time, in the order in which
  * they came, by one of the threads that reported them; no lock is held meanwhile.
  *
- * <p>Whatever happens, the flow ends after a bounded number of steps: each failure either ends it
- * or uses up one of the prefills that it may try, and what is waited for has a deadline. Until its
- * end it sees to it that a prefill worker's blocks are fetched or freed.
+ * <p>Whatever happens, the flow ends after a bounded number of steps, as long as the legs do not
+ * report decode workers without end that have not got the request: each failure either ends it or
+ * uses up one of the prefills that it may try. Until its end it sees to it that a prefill worker's
+ * blocks are fetched or freed.
+ *
+ * <p>An event that names another prefill than the current one is late and ignored, and so is one
+ * that the state has no row for: what it is about was given up.
+ *
+ * <p>What a method of the legs throws fails that leg, with the kind {@link #INTERNAL}; the other
+ * actions of the row are done, and the thread that worked the event off gets the exception.
  */
 public final class SplitFlow {
+    /** Kind of failure: a leg's method has thrown something. */
+    public static final String INTERNAL = "internal";
+
+    /** Kind of failure: a prefill took longer than it may. */
+    public static final String TIMEOUT = "timeout";
+
     /**
      * What is set of it.
      *
@@ -50,14 +63,16 @@ public final class SplitFlow {
     private boolean working; // guarded by this
 
     // of the thread that works events off; volatile for those that ask
+    private boolean begun;
     private volatile SplitState state = SplitState.SELECT_PREFILL;
     private volatile int attempt = 1;
     private volatile boolean split = true;
     private Path path = Path.COMPLETED;
-    private boolean prefillDone; // of a rendezvous
+    private boolean prefillDone;
     private boolean started; // the decode worker answers
     private LegFailure failure;
-    private Runnable deadline = () -> {};
+    private Runnable deadline; // cancels it; null while none runs
+    private int deadlineNumber; // of the one that runs: another one that fires is late
 
     /**
      * Prepares a flow; nothing happens before {@link #start}.
@@ -72,9 +87,15 @@ public final class SplitFlow {
         this.deadlines = deadlines;
     }
 
-    /** Begins. Once. */
+    /** Begins, unless the client has left already. A second call does nothing. */
     public void start() {
-        post(() -> legs.choosePrefill(attempt));
+        post(
+                () -> {
+                    if (!begun && !state.isEnd()) {
+                        begun = true;
+                        act(SplitAction.CHOOSE_PREFILL, attempt);
+                    }
+                });
     }
 
     /**
@@ -86,9 +107,8 @@ public final class SplitFlow {
     public void prefillChosen(int of, Path how) {
         post(
                 () -> {
-                    if (of == attempt) {
+                    if (of == attempt && state == SplitState.SELECT_PREFILL) {
                         path = how;
-                        prefillDone = false;
                         take(
                                 how == Path.COMPLETED
                                         ? SplitEvent.PREFILL_CHOSEN
@@ -99,7 +119,12 @@ public final class SplitFlow {
 
     /** The request is not to be split: one worker does all of it. */
     public void notSplit() {
-        post(() -> take(SplitEvent.DECODE_ALONE));
+        post(
+                () -> {
+                    if (prefillCounts()) {
+                        take(SplitEvent.DECODE_ALONE);
+                    }
+                });
     }
 
     /**
@@ -110,7 +135,7 @@ public final class SplitFlow {
     public void prefillAnswered(int of) {
         post(
                 () -> {
-                    if (of == attempt) {
+                    if (of == attempt && prefillCounts()) {
                         prefillDone = true;
                         endDeadline();
                         take(SplitEvent.PREFILL_ANSWERED);
@@ -119,20 +144,30 @@ public final class SplitFlow {
     }
 
     /**
-     * A prefill failed: none can be booked, its worker failed, or its answer cannot be used.
+     * A prefill failed: none can be booked, its worker failed, or its answer cannot be used. Means
+     * nothing once the request of the decode worker is made of its answer: the decode worker will
+     * say whether it can fetch the blocks.
      *
      * @param of which attempt
      * @param kind what happened, as metrics write it
      */
     public void prefillFailed(int of, String kind) {
-        post(() -> lost(of, kind));
+        post(
+                () -> {
+                    if (of == attempt && prefillCounts()) {
+                        recover(new LegFailure(Leg.PREFILL, kind, true));
+                    }
+                });
     }
 
-    private void lost(int of, String kind) {
-        if (of != attempt || !split || started || (path == Path.RENDEZVOUS && prefillDone)) {
-            return; // late, or of no consequence: the blocks are where they are needed
-        }
-        recover(new LegFailure(Leg.PREFILL, kind, true));
+    /** Whether it still matters how the prefill goes. */
+    private boolean prefillCounts() {
+        return switch (state) {
+            case SELECT_PREFILL, PREFILLING, HANDOFF -> true;
+            case SELECT_DECODE, DECODING ->
+                    split && path == Path.RENDEZVOUS && !prefillDone && !started;
+            case DONE, FAILED -> false;
+        };
     }
 
     /**
@@ -151,12 +186,15 @@ public final class SplitFlow {
 
     /** A decode worker is booked. */
     public void decodeChosen() {
-        post(() -> take(SplitEvent.DECODE_CHOSEN));
+        postOfDecode(() -> take(SplitEvent.DECODE_CHOSEN));
     }
 
-    /** The client is about to get the first bytes of the decode worker's answer. */
+    /**
+     * The client is about to get the first bytes of the decode worker's answer. Those of its body:
+     * an engine may send the head before it has fetched the blocks.
+     */
     public void decodeStarted() {
-        post(
+        postOfDecode(
                 () -> {
                     if (state == SplitState.DECODING && !started) {
                         started = true;
@@ -167,12 +205,19 @@ public final class SplitFlow {
 
     /** The decode worker's answer is complete. */
     public void decodeDone() {
-        post(() -> take(SplitEvent.DECODE_DONE));
+        postOfDecode(() -> take(SplitEvent.DECODE_DONE));
     }
 
     /** No byte of the request has reached the decode worker, or it has not looked at it. */
     public void decodeUnsent() {
-        post(() -> take(SplitEvent.DECODE_UNSENT));
+        postOfDecode(
+                () -> {
+                    if (started) {
+                        lost(new LegFailure(Leg.DECODE, INTERNAL, false)); // it cannot be both
+                    } else {
+                        take(SplitEvent.DECODE_UNSENT);
+                    }
+                });
     }
 
     /**
@@ -183,13 +228,22 @@ public final class SplitFlow {
      * @param how what happened
      */
     public void decodeFailed(LegFailure how) {
+        postOfDecode(() -> lost(how));
+    }
+
+    private void lost(LegFailure how) {
+        if (started) {
+            take(SplitEvent.ABANDONED); // the client has a part of the answer already
+        } else {
+            recover(how);
+        }
+    }
+
+    private void postOfDecode(Runnable event) {
         post(
                 () -> {
-                    if (started) {
-                        failure = how;
-                        take(SplitEvent.ABANDONED); // the client has a part of the answer already
-                    } else {
-                        recover(how);
+                    if (state == SplitState.SELECT_DECODE || state == SplitState.DECODING) {
+                        event.run();
                     }
                 });
     }
@@ -227,9 +281,6 @@ public final class SplitFlow {
     }
 
     private void recover(LegFailure how) {
-        if (state.isEnd()) {
-            return;
-        }
         failure = how;
         if (!split || !how.retryable()) {
             take(SplitEvent.GIVE_UP); // one worker was to do all of it, which is the last resort
@@ -255,7 +306,7 @@ public final class SplitFlow {
         if (event == SplitEvent.PREFILL_AGAIN) {
             attempt = leaving + 1;
         }
-        if (row.next().isEnd() || event == SplitEvent.DECODE_STARTED) {
+        if (state.isEnd() || event == SplitEvent.DECODE_STARTED) {
             endDeadline();
         }
         Throwable first = null;
@@ -265,22 +316,40 @@ public final class SplitFlow {
         rethrow(first);
     }
 
+    /** Does it; what a leg that is waited for from here on throws is its failure. */
     private void act(SplitAction action, int leaving) {
+        try {
+            work(action, leaving);
+        } catch (RuntimeException | Error e) {
+            failed(action);
+            throw e;
+        }
+    }
+
+    private void work(SplitAction action, int leaving) {
         switch (action) {
-            case CHOOSE_PREFILL -> legs.choosePrefill(attempt);
+            case CHOOSE_PREFILL -> {
+                path = Path.COMPLETED;
+                prefillDone = false;
+                legs.choosePrefill(attempt);
+            }
             case SEND_PREFILL -> {
-                beginDeadline();
+                beginPrefillDeadline();
                 legs.sendPrefill(attempt);
             }
             case HAND_OVER -> legs.handOver(attempt);
             case CHOOSE_DECODE -> legs.chooseDecode(split);
             case SEND_DECODE -> {
-                if (split && path == Path.RENDEZVOUS && !prefillDone) {
-                    beginDeadline();
+                if (split && path == Path.RENDEZVOUS && !prefillDone && deadline == null) {
+                    beginPrefillDeadline();
                 }
                 legs.sendDecode();
             }
-            case BLOCKS_FETCHED -> legs.blocksFetched();
+            case BLOCKS_FETCHED -> {
+                if (split) {
+                    legs.blocksFetched();
+                }
+            }
             case ABORT_DECODE -> legs.abortDecode();
             case FREE_PREFILL -> {
                 endDeadline();
@@ -290,15 +359,47 @@ public final class SplitFlow {
         }
     }
 
-    private void beginDeadline() {
-        endDeadline();
-        final int of = attempt;
-        deadline = deadlines.after(rules.prefillTimeoutNs(), () -> prefillFailed(of, "timeout"));
+    private void failed(SplitAction action) {
+        switch (action) {
+            case CHOOSE_PREFILL, SEND_PREFILL, HAND_OVER -> prefillFailed(attempt, INTERNAL);
+            case CHOOSE_DECODE, SEND_DECODE ->
+                    decodeFailed(new LegFailure(Leg.DECODE, INTERNAL, true));
+            case BLOCKS_FETCHED, ABORT_DECODE, FREE_PREFILL, REPORT -> {} // nothing waits for them
+        }
     }
 
+    private void beginPrefillDeadline() {
+        beginDeadline(
+                rules.prefillTimeoutNs(),
+                () -> recover(new LegFailure(Leg.PREFILL, TIMEOUT, true)));
+    }
+
+    private void beginDeadline(long delayNs, Runnable late) {
+        endDeadline();
+        final int number = deadlineNumber;
+        deadline =
+                deadlines.after(
+                        delayNs,
+                        () ->
+                                post(
+                                        () -> {
+                                            if (number == deadlineNumber) {
+                                                endDeadline();
+                                                late.run();
+                                            }
+                                        }));
+    }
+
+    /**
+     * What was waited for is there, or given up: the deadline does nothing, should it have fired.
+     */
     private void endDeadline() {
-        deadline.run();
-        deadline = () -> {};
+        deadlineNumber++;
+        final Runnable cancel = deadline;
+        deadline = null;
+        if (cancel != null) {
+            cancel.run();
+        }
     }
 
     /** Works it off, after what came before; on this thread unless another one is at it. */

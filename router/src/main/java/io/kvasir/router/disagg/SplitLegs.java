@@ -5,14 +5,20 @@ package io.kvasir.router.disagg;
  * of its events; none may block, and each may report to the flow before it returns.
  *
  * <p>{@code attempt} numbers the prefills of one request from 1. An event that names another
- * attempt than the current one is late and ignored by the flow.
+ * attempt than the current one is late and ignored by the flow. So {@link #freePrefill} is about
+ * all that there is of an attempt and all that comes of it later: a booking that is made after it
+ * is released by the legs, an answer that comes after it is thrown away and its blocks are freed.
+ * {@link #abortDecode} likewise; nothing is reported of a decode after it.
+ *
+ * <p>What is begun is reported on in a time of its own that the legs see to; only a prefill has a
+ * deadline of the flow.
  */
 public interface SplitLegs {
     /**
      * Decides whether to split, and books a prefill worker. Reports {@link
      * SplitFlow#prefillChosen}, {@link SplitFlow#notSplit} or {@link SplitFlow#prefillFailed}.
      *
-     * @param attempt its number
+     * @param attempt of the prefill that may begin
      */
     void choosePrefill(int attempt);
 
@@ -48,7 +54,10 @@ public interface SplitLegs {
      */
     void sendDecode();
 
-    /** The decode worker has fetched the blocks of the current prefill. */
+    /**
+     * The decode worker has fetched the blocks, which need not be freed any more. The prefill's
+     * request in a rendezvous may not have ended yet: the legs see to it that it does.
+     */
     void blocksFetched();
 
     /** Ends the decode worker's request and its booking, if there are any. */

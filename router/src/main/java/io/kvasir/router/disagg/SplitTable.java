@@ -54,7 +54,7 @@ public final class SplitTable {
         failures(SplitState.HANDOFF, FREE_PREFILL);
 
         row(SplitState.SELECT_DECODE, SplitEvent.DECODE_CHOSEN, SplitState.DECODING, SEND_DECODE);
-        failures(SplitState.SELECT_DECODE, FREE_PREFILL);
+        failures(SplitState.SELECT_DECODE, ABORT_DECODE, FREE_PREFILL);
 
         row(SplitState.DECODING, SplitEvent.DECODE_STARTED, SplitState.DECODING, BLOCKS_FETCHED);
         row(SplitState.DECODING, SplitEvent.DECODE_UNSENT, SplitState.SELECT_DECODE, CHOOSE_DECODE);

@@ -1,0 +1,82 @@
+package io.kvasir.router.disagg;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+
+/** Records what a flow does, each call as its name and number, and lets a test react. */
+final class RecordedLegs implements SplitLegs {
+    /** What was called, in order. */
+    final List<String> calls = new ArrayList<>();
+
+    /** Runs inside each call, with its name and number. */
+    Consumer<String> reaction = _ -> {};
+
+    private int attempt;
+    private int decode;
+    private final AtomicBoolean inside = new AtomicBoolean();
+
+    @Override
+    public void choosePrefill(int attempt) {
+        this.attempt = attempt;
+        called("choosePrefill " + attempt);
+    }
+
+    @Override
+    public void sendPrefill(int attempt) {
+        called("sendPrefill " + attempt);
+    }
+
+    @Override
+    public void handOver(int attempt) {
+        called("handOver " + attempt);
+    }
+
+    @Override
+    public void chooseDecode(boolean split) {
+        called("chooseDecode " + ++decode + (split ? "" : " alone"));
+    }
+
+    @Override
+    public void sendDecode() {
+        called("sendDecode " + decode);
+    }
+
+    @Override
+    public void blocksFetched() {
+        called("blocksFetched " + attempt);
+    }
+
+    @Override
+    public void abortDecode() {
+        called("abortDecode " + decode);
+    }
+
+    @Override
+    public void freePrefill(int attempt) {
+        called("freePrefill " + attempt);
+    }
+
+    @Override
+    public void report(LegFailure failure) {
+        called("report " + failure);
+    }
+
+    void clear() {
+        calls.clear();
+        decode = 0;
+    }
+
+    private void called(String call) {
+        if (!inside.compareAndSet(false, true)) {
+            throw new AssertionError(call + " within another call");
+        }
+        calls.add(call);
+        try {
+            reaction.accept(call);
+        } finally {
+            inside.set(false);
+        }
+    }
+}
