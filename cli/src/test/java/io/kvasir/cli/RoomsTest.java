@@ -42,7 +42,7 @@ class RoomsTest {
                     entry("nats", "nixl"),
                     entry("sim"),
                     entry("prompt"),
-                    entry("gateway", "core", "pipeline", "router", "prompt"),
+                    entry("gateway", "core", "pipeline", "router", "prompt", "protocol"),
                     entry("opstreams", "core"),
                     entry("bench", "core", "pipeline", "router", "nixl", "panama", "opstreams"),
                     entry(
@@ -73,6 +73,7 @@ class RoomsTest {
                     "pipeline.ring",
                     "pipeline.source",
                     "router",
+                    "router.disagg",
                     "panama.cuda",
                     "panama.libc",
                     "panama.nixl",

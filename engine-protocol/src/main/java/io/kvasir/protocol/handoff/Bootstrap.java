@@ -17,9 +17,9 @@ import java.util.stream.Collectors;
  * @param room number of the meeting, 0..2^63−1, unique among running requests
  */
 public record Bootstrap(String host, int port, long room) {
-    private static final String HOST = "bootstrap_host";
-    private static final String PORT = "bootstrap_port";
-    private static final String ROOM = "bootstrap_room";
+    static final String HOST = "bootstrap_host";
+    static final String PORT = "bootstrap_port";
+    static final String ROOM = "bootstrap_room";
 
     /** Checks the values. */
     public Bootstrap {

@@ -2,12 +2,15 @@ package io.kvasir.protocol.handoff;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.Base64;
 import java.util.Optional;
@@ -41,6 +44,40 @@ class DisaggregatedParamsTest {
                 DisaggregatedParams.contextOnly()
                         .spliceInto(VerbatimJson.parse("{\"model\":\"m\"}"))
                         .toString());
+    }
+
+    @Test
+    void bothPhasesGetTheClientsBodyWithNothingElseChanged() {
+        final VerbatimJson client =
+                VerbatimJson.parse(
+                        "{ \"prompt\":\"a\\u0041\", \"max_tokens\":9,\"stream\":true,"
+                                + "\"stream_options\":{\"include_usage\":true},\"x\":1.50}");
+        assertEquals(
+                "{ \"prompt\":\"a\\u0041\", \"max_tokens\":1,\"stream\":false,\"x\":1.50,"
+                        + "\"disaggregated_params\":{\"request_type\":\"context_only\"}}",
+                TrtLlmHandoff.prefillBody(client).toString());
+        final DisaggregatedParams answered =
+                DisaggregatedParams.in(VerbatimJson.parse(CONTEXT_ANSWER)).orElseThrow();
+        final String decode = TrtLlmHandoff.decodeBody(client, answered).toString();
+        assertEquals(
+                client.toString().replace("1.50}", "1.50,\"disaggregated_params\":")
+                        + answered.generationOnly()
+                        + "}",
+                decode);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "kv_transfer_params",
+                "disaggregated_params",
+                "bootstrap_host",
+                "bootstrap_port",
+                "bootstrap_room"
+            })
+    void theMembersThatNameBlocksAreKnown(String name) {
+        assertTrue(HandoffMembers.contains(name));
+        assertFalse(HandoffMembers.contains(name + "_"));
     }
 
     @Test

@@ -550,6 +550,16 @@ public final class GatewaySettings {
                             "Longest time of an answer that is not streamed, from the request to"
                                     + " its last byte."));
 
+    /** How long a prefill worker holds the blocks of a finished prefill. */
+    public static final Setting<Duration> PREFILL_LEASE =
+            row(
+                    Setting.duration(
+                            "prefill-lease-ms",
+                            30_000,
+                            6_000,
+                            "How long prefill workers hold the blocks of a finished prefill for a"
+                                    + " decode worker: vLLM's kv_lease_duration."));
+
     /** Longest silence of a client while its request is read or its answer is written. */
     public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =
             row(

@@ -1,6 +1,8 @@
 package io.kvasir.gateway.metrics;
 
 import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.gateway.disagg.BlockRelease;
+import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.upstream.Upstream;
@@ -73,6 +75,7 @@ public final class GatewayMetrics {
     private Runnable take = () -> {};
     private volatile Snapshot snapshot;
     private volatile GatewayActivity activity;
+    private volatile BlockReleaseCounts prefills;
     private final Counter requests;
     private final Counter attempts;
     private final Counter disconnects;
@@ -364,6 +367,42 @@ public final class GatewayMetrics {
                 "kvasir_access_log_dropped_total",
                 "Lines of the access log that were not written",
                 out -> out.call((double) activity.droppedLogLines()));
+    }
+
+    /**
+     * Adds what becomes of the blocks that prefill workers hold.
+     *
+     * @param release asked once for each page
+     */
+    public void watch(BlockRelease release) {
+        final Runnable before = take;
+        take =
+                () -> {
+                    before.run();
+                    prefills = release.counts();
+                };
+        take.run();
+        gauge(
+                "kvasir_prefills_held",
+                "Finished prefills whose blocks a prefill worker still holds",
+                out -> out.call((double) prefills.held()));
+        count(
+                "kvasir_prefills_fetched_total",
+                "Finished prefills whose blocks a decode worker has fetched",
+                out -> out.call((double) prefills.fetched()));
+        count(
+                "kvasir_prefills_released_total",
+                "Finished prefills without a decode whose worker was notified to free the blocks",
+                out -> out.call((double) prefills.released()));
+        count(
+                "kvasir_prefills_left_total",
+                "Finished prefills without a decode whose blocks are left to the worker's lease",
+                out -> prefills.left().forEach((why, n) -> out.call((double) n, why.spelling())),
+                "reason");
+        count(
+                "kvasir_prefill_heartbeats_total",
+                "Leases of prefills that were prolonged",
+                out -> out.call((double) prefills.heartbeats()));
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */

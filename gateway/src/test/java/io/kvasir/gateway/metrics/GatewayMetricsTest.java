@@ -6,10 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.VerbatimJson;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 
@@ -38,6 +41,7 @@ class GatewayMetricsTest {
                     .set(RouterSettings.APPROXIMATE, true)
                     .build();
     private final KvRouter router = KvRouter.builder().settings(config.settings()).build();
+    private final BlockRelease release = BlockRelease.open(config);
     private final GatewayMetrics metrics = new GatewayMetrics();
 
     GatewayMetricsTest() {
@@ -47,10 +51,12 @@ class GatewayMetricsTest {
                 registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
         metrics.watch(router, registry);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
+        metrics.watch(release);
     }
 
     @AfterEach
     void close() {
+        release.close();
         router.close();
     }
 
@@ -117,6 +123,15 @@ class GatewayMetricsTest {
     void theAgeOfEventsIsAbsentBeforeTheFirst() throws IOException {
         assertFalse(page().contains("kvasir_worker_event_age_seconds{"), page());
         assertFalse(page().contains("NaN"), page());
+    }
+
+    @Test
+    void prefillsAreShownWithWhatBecameOfThem() throws IOException {
+        release.hold(new KvTransferParams(VerbatimJson.parse("{}"))).free();
+        final String page = page();
+        assertTrue(page.contains("kvasir_prefills_held 1.0"), page);
+        assertTrue(page.contains("kvasir_prefills_left_total{reason=\"no-library\"} 1.0"), page);
+        assertTrue(page.contains("kvasir_prefills_left_total{reason=\"too-many\"} 0.0"), page);
     }
 
     @Test

@@ -1,0 +1,101 @@
+package io.kvasir.gateway.disagg;
+
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.router.disagg.PrefillBlocks;
+
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.function.LongSupplier;
+
+/**
+ * Notifies no engine: counts what is left to the engines' leases and when they end. A lease is
+ * counted from here, a little after its engine began to; nothing prolongs it.
+ */
+final class LeaseOnly implements BlockRelease {
+    /** Prefills of a lease's time that are told apart; those beyond are counted by their end. */
+    static final int MOST_HELD = 1 << 17;
+
+    private final long leaseNs;
+    private final LongSupplier clockNs;
+    private final ReleaseCounters counters = new ReleaseCounters();
+    private final Set<Lease> held = new LinkedHashSet<>(); // guarded by itself; in order of ends
+
+    /** One prefill. */
+    private final class Lease implements PrefillBlocks.Held {
+        private final long endNs;
+        private boolean ended; // guarded by held
+
+        private Lease(long endNs) {
+            this.endNs = endNs;
+        }
+
+        @Override
+        public void fetched() {
+            synchronized (held) {
+                if (!ended) {
+                    ended = true;
+                    held.remove(this);
+                    counters.fetched.increment();
+                }
+            }
+        }
+
+        @Override
+        public void free() {
+            synchronized (held) {
+                if (!ended) {
+                    ended = true;
+                    counters.leave(LeaseReason.NO_LIBRARY);
+                }
+            }
+        }
+    }
+
+    /**
+     * Makes one.
+     *
+     * @param leaseNs how long engines hold blocks
+     * @param clockNs the time; any thread
+     */
+    LeaseOnly(long leaseNs, LongSupplier clockNs) {
+        this.leaseNs = leaseNs;
+        this.clockNs = clockNs;
+    }
+
+    @Override
+    public PrefillBlocks.Held hold(KvTransferParams params) {
+        final long nowNs = clockNs.getAsLong();
+        final Lease lease = new Lease(nowNs + leaseNs);
+        synchronized (held) {
+            forgetEnded(nowNs);
+            if (held.size() < MOST_HELD) {
+                held.add(lease);
+            }
+        }
+        return lease;
+    }
+
+    /** Each lease is as long as the others, so those that end first are first. */
+    private void forgetEnded(long nowNs) {
+        final Iterator<Lease> first = held.iterator();
+        while (first.hasNext() && first.next().endNs - nowNs <= 0) {
+            first.remove();
+        }
+    }
+
+    @Override
+    public BlockReleaseCounts counts() {
+        synchronized (held) {
+            forgetEnded(clockNs.getAsLong());
+            return counters.with(held.size());
+        }
+    }
+
+    @Override
+    public void close() {
+        synchronized (held) {
+            held.clear();
+        }
+    }
+}

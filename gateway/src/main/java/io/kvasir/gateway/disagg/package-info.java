@@ -1,0 +1,7 @@
+/**
+ * What a gateway does for the hand-off between prefill and decode workers beside passing requests
+ * on: it ends what a prefill engine holds for a decode that never comes.
+ *
+ * <p>Knows {@code config}, the router's {@code disagg}, engine-protocol.
+ */
+package io.kvasir.gateway.disagg;
