@@ -6,13 +6,22 @@ import java.util.List;
 /** Deadlines that a test lets fire, also those that were cancelled a moment too late. */
 final class ManualDeadlines implements Deadlines {
     /** One deadline that was set. */
-    record Set(long delayNs, Runnable action, boolean[] cancelled) {
-        boolean open() {
-            return !cancelled[0];
+    static final class Set {
+        private final long delayNs;
+        private final Runnable action;
+        private boolean open = true;
+
+        private Set(long delayNs, Runnable action) {
+            this.delayNs = delayNs;
+            this.action = action;
+        }
+
+        long delayNs() {
+            return delayNs;
         }
 
         void fire() {
-            cancelled[0] = true;
+            open = false;
             action.run();
         }
     }
@@ -22,21 +31,21 @@ final class ManualDeadlines implements Deadlines {
 
     @Override
     public Runnable after(long delayNs, Runnable action) {
-        final Set set = new Set(delayNs, action, new boolean[1]);
+        final Set set = new Set(delayNs, action);
         all.add(set);
-        return () -> set.cancelled[0] = true;
+        return () -> set.open = false;
     }
 
     /** The only one that runs. */
     Set open() {
-        final List<Set> open = all.stream().filter(Set::open).toList();
+        final List<Set> open = all.stream().filter(set -> set.open).toList();
         if (open.size() != 1) {
-            throw new AssertionError(open.size() + " deadlines run: " + open);
+            throw new AssertionError(open.size() + " deadlines run");
         }
         return open.getFirst();
     }
 
     boolean noneOpen() {
-        return all.stream().noneMatch(Set::open);
+        return all.stream().noneMatch(set -> set.open);
     }
 }
