@@ -355,8 +355,7 @@ class GatewayFaultsTest {
                             FakeEngine.event(
                                     "{\"index\":0,\"text\":\"" + "x".repeat(60_000) + "\"}");
                     for (int i = 0; i < 10_000; i++) {
-                        call.chunk(big); // ends with an exception when the gateway closes the
-                        // connection
+                        call.chunk(big); // throws once the gateway has closed the connection
                     }
                 };
         start(
