@@ -16,18 +16,31 @@ final class Answers {
     private final String id;
     private final long created = Instant.now().getEpochSecond();
     private final List<SimRequest> parts;
+    private final Handoff handoff;
 
     /**
      * Prepares answers.
      *
      * @param parts all sequences of the request, {@code api.n} per prompt
      */
-    Answers(boolean chat, ApiRequest api, String model, String id, List<SimRequest> parts) {
+    Answers(
+            boolean chat,
+            ApiRequest api,
+            String model,
+            String id,
+            List<SimRequest> parts,
+            Handoff handoff) {
+        this.handoff = handoff;
         this.chat = chat;
         this.api = api;
         this.model = model;
-        this.id = (chat ? "chatcmpl-" : "cmpl-") + id;
+        this.id = name(chat, id);
         this.parts = parts;
+    }
+
+    /** What an answer is called in the API. */
+    static String name(boolean chat, String id) {
+        return (chat ? "chatcmpl-" : "cmpl-") + id;
     }
 
     String whole() {
@@ -57,6 +70,10 @@ final class Answers {
                 out.append(",\"prompt_logprobs\":null,\"prompt_token_ids\":");
                 Json.array(out, api.returnTokenIds ? promptIds(part) : null);
             }
+            final String parameters = handoff.choiceParameters(part);
+            if (parameters != null) {
+                out.append(",\"disaggregated_params\":").append(parameters);
+            }
             out.append('}');
         }
         out.append("],\"service_tier\":null,\"system_fingerprint\":\"").append(FINGERPRINT);
@@ -66,7 +83,8 @@ final class Answers {
             out.append(",\"prompt_logprobs\":null,\"prompt_token_ids\":");
             Json.array(out, api.returnTokenIds ? promptIds(parts.getFirst()) : null);
         }
-        return out.append(",\"kv_transfer_params\":null}").toString();
+        out.append(",\"kv_transfer_params\":").append(handoff.parameters(parts.getFirst()));
+        return out.append('}').toString();
     }
 
     /** Appends the chunk that opens a choice; only chats have one. */

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -20,7 +22,7 @@ final class ApiRequest {
     /** One message of a conversation; text parts are joined by newlines. */
     record Message(String role, String content) {}
 
-    private static final JsonFactory JSON = new JsonFactory();
+    private static final JsonFactory JSON = new ObjectMapper().getFactory();
 
     String model;
     final List<Object> prompts = new ArrayList<>(); // each a String or an int[]
@@ -45,6 +47,11 @@ final class ApiRequest {
     String salt;
     String session;
     boolean announceHits;
+    JsonNode kvTransfer;
+    JsonNode disaggregated;
+    JsonNode bootstrapHost;
+    JsonNode bootstrapPort;
+    JsonNode bootstrapRoom;
 
     /**
      * Reads a body to its end, also when it is refused.
@@ -103,6 +110,11 @@ final class ApiRequest {
             case "cache_salt" -> salt = string(field, json);
             case "session_id" -> session = string(field, json);
             case "vllm_xargs" -> extraArguments(json);
+            case "kv_transfer_params" -> kvTransfer = object(field, json);
+            case "disaggregated_params" -> disaggregated = object(field, json);
+            case "bootstrap_host" -> bootstrapHost = json.readValueAsTree();
+            case "bootstrap_port" -> bootstrapPort = json.readValueAsTree();
+            case "bootstrap_room" -> bootstrapRoom = json.readValueAsTree();
             default -> json.skipChildren();
         }
     }
@@ -252,6 +264,11 @@ final class ApiRequest {
         if (stops.contains("")) {
             throw ApiException.badRequest("stop cannot contain an empty string.", "stop");
         }
+    }
+
+    private static JsonNode object(String field, JsonParser json) throws IOException {
+        expect(field, json, JsonToken.START_OBJECT);
+        return json.readValueAsTree();
     }
 
     private static String string(String field, JsonParser json) throws IOException {

@@ -155,7 +155,7 @@ final class Completion {
         return (int) (((state >>> 40) * LETTERS.length()) >>> 24);
     }
 
-    private static long mix(long value) {
+    static long mix(long value) {
         long z = value + 0x9E3779B97F4A7C15L;
         z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
         z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;

@@ -6,6 +6,8 @@ import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -18,6 +20,7 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /** Answers {@code /v1/completions} and {@code /v1/chat/completions}. Any thread, blocking. */
 final class CompletionEndpoint {
+    private static final Logger LOG = LoggerFactory.getLogger(CompletionEndpoint.class);
     private static final int DEFAULT_COMPLETION_TOKENS = 16;
     private static final int MOST_SAMPLES = 128;
 
@@ -25,8 +28,11 @@ final class CompletionEndpoint {
     private final StepLoop loop;
     private final SimFaults faults;
     private final Models models;
+    private final Handoff handoff;
 
-    CompletionEndpoint(SimConfig config, StepLoop loop, SimFaults faults, Models models) {
+    CompletionEndpoint(
+            SimConfig config, StepLoop loop, SimFaults faults, Models models, Handoff handoff) {
+        this.handoff = handoff;
         this.config = config;
         this.loop = loop;
         this.faults = faults;
@@ -44,8 +50,9 @@ final class CompletionEndpoint {
             throw ApiException.of(failure, "Fault on demand: status " + failure);
         }
         final Labels labels = labels(request, api);
-        final int rank = rank(request);
-        final List<SimRequest> parts = sequences(chat, api, labels);
+        final String id = requestId(request);
+        final List<SimRequest> parts = sequences(chat, api, labels, Answers.name(chat, id));
+        final int rank = rank(request, api);
         for (SimRequest part : parts) {
             loop.submit(rank, part);
         }
@@ -56,8 +63,9 @@ final class CompletionEndpoint {
                             chat,
                             api,
                             labels.lora() == null ? config.model() : labels.loraName(),
-                            requestId(request),
-                            parts);
+                            id,
+                            parts,
+                            handoff);
             if (api.stream) {
                 stream(answers, parts, client, response);
             } else {
@@ -74,25 +82,36 @@ final class CompletionEndpoint {
         }
     }
 
-    private List<SimRequest> sequences(boolean chat, ApiRequest api, Labels labels) {
+    private List<SimRequest> sequences(boolean chat, ApiRequest api, Labels labels, String name) {
         if (api.n < 1 || api.n > MOST_SAMPLES) {
             throw ApiException.badRequest(
                     "n must be between 1 and " + MOST_SAMPLES + ", got " + api.n + ".", "n");
         }
         final List<int[]> prompts = chat ? List.of(chatPrompt(api)) : prompts(api);
+        handoff.check(api, prompts.size());
         final BlockNamer namer = loop.namer();
         final Gate gate = new Gate();
         final List<SimRequest> parts = new ArrayList<>(prompts.size() * api.n);
-        for (int[] prompt : prompts) {
+        for (int p = 0; p < prompts.size(); p++) {
+            final int[] prompt = prompts.get(p);
             final Completion.Limits limits = limits(chat, api, prompt.length);
             for (int variant = 0; variant < api.n; variant++) {
-                parts.add(
+                final SimRequest part =
                         new SimRequest(
                                 Completion.of(prompt, variant, limits),
                                 namer,
                                 labels,
                                 api.announceHits,
-                                gate));
+                                gate);
+                final int other = ~variant; // of no sample that is asked for
+                handoff.attach(
+                        part,
+                        new Handoff.Part(
+                                api,
+                                p,
+                                chat ? name : name + "-" + p,
+                                () -> Completion.of(prompt, other, limits)));
+                parts.add(part);
             }
         }
         return parts;
@@ -156,10 +175,11 @@ final class CompletionEndpoint {
                             + ".",
                     "min_tokens");
         }
+        final boolean one = handoff.oneToken(api);
         final int end = chat ? SimTokenizer.IM_END : SimTokenizer.END_OF_TEXT;
         return new Completion.Limits(
-                Math.min(wanted, room),
-                api.minTokens,
+                one ? 1 : Math.min(wanted, room),
+                one ? 0 : api.minTokens,
                 api.ignoreEos ? -1 : end,
                 config.meanOutputTokens(),
                 api.stops,
@@ -173,10 +193,11 @@ final class CompletionEndpoint {
                 models.adapter(api.model), api.salt, api.session != null ? api.session : header);
     }
 
-    private int rank(Request request) {
+    private int rank(Request request, ApiRequest api) {
         final String header = request.getHeaders().get("X-data-parallel-rank");
         if (header == null || !header.matches("-?[0-9]{1,9}")) {
-            return loop.leastLoadedRank();
+            final int agreed = handoff.rank(api);
+            return agreed >= 0 ? agreed : loop.leastLoadedRank();
         }
         final int rank = Integer.parseInt(header);
         if (rank < 0 || rank >= loop.ranks()) {
@@ -202,9 +223,17 @@ final class CompletionEndpoint {
                 await(part, client);
             }
         }
+        final boolean prefill = parts.getFirst().hold != null;
+        if (prefill && faults.nextHandoff(HandoffFault.DIES_BEFORE_ANSWER)) {
+            faults.restart();
+            throw new EofException("died on demand");
+        }
         eventSequence(response, parts.getFirst());
         response.getHeaders().put(HttpHeader.CONTENT_TYPE, "application/json");
         write(response, true, answers.whole());
+        if (prefill && faults.nextHandoff(HandoffFault.DIES_AFTER_ANSWER)) {
+            faults.restart();
+        }
     }
 
     private void stream(
@@ -220,7 +249,7 @@ final class CompletionEndpoint {
             for (int i = 0; i < parts.size(); i++) {
                 final int total = parts.get(i).script.outputTokens();
                 final int ready =
-                        Math.min(parts.get(i).generated, cut ? Math.max(1, total / 2) : total);
+                        Math.min(shown(parts.get(i)), cut ? Math.max(1, total / 2) : total);
                 if (ready > sent[i]) {
                     if (sent[i] == 0) {
                         answers.opening(out, i);
@@ -244,13 +273,29 @@ final class CompletionEndpoint {
                     throw new EofException("cut on demand");
                 }
             }
-            await(next(parts, sent), client);
+            try {
+                await(next(parts, sent), client);
+            } catch (ApiException e) {
+                if (begun) {
+                    throw new EofException(e.getMessage());
+                }
+                throw e;
+            }
         }
         if (!begun) {
             begin(response, parts.getFirst());
         }
         answers.closing(out);
         write(response, true, out);
+    }
+
+    /** Tokens that may be shown: none of a prefill that is not finished before its pull. */
+    private static int shown(SimRequest part) {
+        return part.hold != null
+                        && part.hold.answeredAfterPull
+                        && part.phase != SimRequest.Phase.FINISHED
+                ? 0
+                : part.generated;
     }
 
     /** A part that has something left to send. */
@@ -278,6 +323,11 @@ final class CompletionEndpoint {
         part.gate.await(DisconnectWatcher.periodNs());
         if (part.phase == SimRequest.Phase.BROKEN || !loop.alive()) {
             throw new EofException("engine restarted");
+        }
+        if (part.phase == SimRequest.Phase.FAILED) {
+            LOG.info("a hand-off failed: {}", part.failure);
+            final boolean told = config.handoff().strict() || part.hold != null;
+            throw ApiException.of(500, told ? part.failure : "Internal server error");
         }
         if (client.disconnected()) {
             throw new EofException("client gone");

@@ -2,6 +2,7 @@ package io.kvasir.sim;
 
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.function.ToLongFunction;
 
 /** The metrics of an engine under vLLM's names. Runs on the step loop's thread. */
 final class MetricsPage {
@@ -83,8 +84,73 @@ final class MetricsPage {
                 "request_queue_time_seconds",
                 "Histogram of time spent in WAITING phase for request.",
                 r -> r.stats().queueTime);
+        if (config.handoff().role() != SimRole.BOTH) {
+            handoffs();
+        }
         cacheConfig();
         return out.toString();
+    }
+
+    private void handoffs() {
+        counter(
+                "external_prefix_cache_queries",
+                "External prefix cache queries from KV connector cross-instance cache sharing, in"
+                        + " terms of number of queried tokens.",
+                r -> r.stats().handoff.queriedTokens);
+        counter(
+                "external_prefix_cache_hits",
+                "External prefix cache hits from KV connector cross-instance cache sharing, in"
+                        + " terms of number of cached tokens.",
+                r -> r.stats().handoff.receivedTokens);
+        counter(
+                "nixl_num_failed_transfers",
+                "Number of failed NIXL KV Cache transfers.",
+                r -> r.stats().handoff.failedPulls);
+        counter(
+                "nixl_num_kv_expired_reqs",
+                "Number of requests that had their KV expire. NOTE: This metric is tracked on the"
+                        + " P instance.",
+                r -> r.stats().handoff.freedByLeaseEnd);
+        counter(
+                "nixl_num_notifications_after_expiry",
+                "Number of completion notifications for requests that were no longer tracked.",
+                r -> r.stats().handoff.lateNotifications);
+        own(
+                "held_prefills",
+                "Prefills whose blocks wait for a decode.",
+                HandoffState::heldPrefills);
+        own("held_blocks", "Blocks of held prefills.", HandoffState::heldBlocks);
+        own("receiving_requests", "Requests that wait for blocks.", HandoffState::receiving);
+        own("freed_by_pull_total", "Held prefills that were pulled.", HandoffState::freedByPull);
+        own(
+                "freed_by_notification_total",
+                "Held prefills that were given up by a notification.",
+                HandoffState::freedByNotification);
+        own(
+                "freed_by_lease_end_total",
+                "Held prefills whose decode did not come in time.",
+                HandoffState::freedByLeaseEnd);
+        own("pulls_total", "Requests whose blocks were received.", HandoffState::pulls);
+        own(
+                "stale_pulls_total",
+                "Pulls of blocks that were not those of the prompt.",
+                HandoffState::stalePulls);
+        own("failed_pulls_total", "Requests that failed in a pull.", HandoffState::failedPulls);
+        own("transferred_blocks_total", "Blocks received.", HandoffState::transferredBlocks);
+        own("transferred_bytes_total", "Bytes received.", HandoffState::transferredBytes);
+    }
+
+    /** Writes what only the simulator knows. */
+    private void own(String name, String help, ToLongFunction<HandoffState> value) {
+        final String full = "kvasir_sim_" + name;
+        out.append("# HELP ").append(full).append(' ').append(help).append('\n');
+        out.append("# TYPE ").append(full);
+        out.append(name.endsWith("_total") ? " counter\n" : " gauge\n");
+        for (RankScheduler rank : ranks) {
+            out.append(full).append("{engine=\"").append(engine(rank));
+            out.append("\",model_name=\"").append(model).append("\"} ");
+            out.append((double) value.applyAsLong(rank.handoffs())).append('\n');
+        }
     }
 
     private static double usage(RankScheduler rank) {

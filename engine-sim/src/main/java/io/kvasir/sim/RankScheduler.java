@@ -1,12 +1,16 @@
 package io.kvasir.sim;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 
 /**
  * Scheduler of one data-parallel rank, step by step as vLLM V1: running requests first, then
@@ -24,6 +28,7 @@ final class RankScheduler {
     }
 
     static final long NOTHING_TO_DO = Long.MAX_VALUE;
+    private static final int MUST_WAIT = -1;
 
     private final int index;
     private final SimConfig config;
@@ -35,6 +40,10 @@ final class RankScheduler {
     private final double stepNs;
     private final double prefillTokenNs;
     private final int[] hits;
+    private final HeldPrefills held = new HeldPrefills();
+    private final PullQueue pulls;
+    private final Supplier<PullStalls> stalls;
+    private final Supplier<Duration> leases;
 
     private BlockPool pool;
     private RankStats stats;
@@ -51,8 +60,18 @@ final class RankScheduler {
      *
      * @param stamps when event messages were made
      * @param touched receives the gates of requests that made progress
+     * @param carrier brings blocks from other engines
+     * @param leases how long the next prefill is held
+     * @param stalls where the next pull stands still
      */
-    RankScheduler(int index, SimConfig config, InstantSource stamps, List<Gate> touched) {
+    RankScheduler(
+            int index,
+            SimConfig config,
+            InstantSource stamps,
+            List<Gate> touched,
+            KvPull.Carrier carrier,
+            Supplier<Duration> leases,
+            Supplier<PullStalls> stalls) {
         this.index = index;
         this.config = config;
         this.stamps = stamps;
@@ -60,6 +79,9 @@ final class RankScheduler {
         this.stepNs = config.interTokenMillis() * 1e6;
         this.prefillTokenNs = 1e9 / config.prefillTokensPerSecond();
         this.hits = new int[config.blocks()];
+        this.pulls = new PullQueue(carrier, config);
+        this.leases = leases;
+        this.stalls = stalls;
     }
 
     /** Begins a life with an empty pool; requests of the former one are broken. */
@@ -70,8 +92,15 @@ final class RankScheduler {
         for (SimRequest request : waiting) {
             tell(request, SimRequest.Phase.BROKEN);
         }
+        pulls.forEach(request -> tell(request, SimRequest.Phase.BROKEN));
+        for (SimRequest request : held.clear()) {
+            if (request.phase != SimRequest.Phase.FINISHED) {
+                tell(request, SimRequest.Phase.BROKEN);
+            }
+        }
         running.clear();
         waiting.clear();
+        pulls.clear();
         events.clear();
         pool = new BlockPool(config.blocks(), events::removed);
         stats = new RankStats();
@@ -89,17 +118,81 @@ final class RankScheduler {
         }
         final int tokens = request.script.tokens().length;
         request.blocks = new int[blocksFor(tokens)];
+        request.readyNs = request.arrivalNs;
         waiting.addLast(request);
     }
 
     void abort(SimRequest request) {
-        final boolean wasRunning = running.remove(request);
-        if (wasRunning) {
-            free(request);
+        if (request.life != life) {
+            return;
         }
-        if (wasRunning || waiting.remove(request)) {
+        final boolean hasBlocks =
+                running.remove(request)
+                        || (request.pull != null && pulls.remove(request))
+                        || (request.hold != null && held.remove(request));
+        if (hasBlocks || waiting.remove(request)) {
+            free(request);
             stats.aborted++;
         }
+    }
+
+    /** Offers what is held under a key, see {@link HeldPrefills#offer}. */
+    void offer(String key, boolean wait, CompletableFuture<PullOffer> answer) {
+        held.offer(key, wait, answer);
+    }
+
+    /** Forgets a decode that waits, see {@link HeldPrefills#withdraw}. */
+    void withdraw(String key, CompletableFuture<PullOffer> answer) {
+        held.withdraw(key, answer);
+    }
+
+    /** Whether a prefill is held under a key. */
+    boolean holds(String key) {
+        return held.contains(key);
+    }
+
+    /** Frees a held prefill; false when nothing is held under the key. */
+    boolean free(String key, KvHold.End end, long nowNs) {
+        final SimRequest request = held.remove(key);
+        if (request == null) {
+            return false;
+        }
+        freed(request, end, nowNs);
+        return true;
+    }
+
+    /** Counts an end for a prefill that is not held by any rank. */
+    void countLateNotification() {
+        stats.handoff.lateNotifications++;
+    }
+
+    private void freed(SimRequest request, KvHold.End end, long nowNs) {
+        free(request);
+        if (!stepping) {
+            stepEndNs = Math.max(stepEndNs, nowNs); // room for who waits comes to be now
+        }
+        switch (end) {
+            case PULLED -> stats.handoff.freedByPull++;
+            case NOTIFIED -> stats.handoff.freedByNotification++;
+            case LEASE_END -> stats.handoff.freedByLeaseEnd++;
+        }
+        if (!request.hold.answeredAfterPull) {
+            return;
+        }
+        if (end == KvHold.End.PULLED) {
+            tell(request, SimRequest.Phase.FINISHED);
+        } else {
+            fail(request, "no decode pulled the blocks of " + request.hold.key);
+        }
+    }
+
+    private void fail(SimRequest request, String why) {
+        request.failure = why;
+        tell(request, SimRequest.Phase.FAILED);
+    }
+
+    PullQueue pulls() {
+        return pulls;
     }
 
     /**
@@ -133,16 +226,72 @@ final class RankScheduler {
      */
     long advance(long nowNs) {
         while (true) {
+            advanceHandoffs(stepping ? Math.min(nowNs, stepEndNs) : nowNs);
             if (stepping) {
                 if (stepEndNs > nowNs) {
-                    return stepEndNs;
+                    return Math.min(stepEndNs, nextHandoffNs());
                 }
                 endStep();
             }
             if (!beginStep()) {
-                return NOTHING_TO_DO;
+                final long next = nextHandoffNs();
+                if (next > nowNs) {
+                    return next;
+                }
             }
         }
+    }
+
+    private long nextHandoffNs() {
+        return Math.min(held.nextEndNs(), pulls.nextDueNs());
+    }
+
+    private void advanceHandoffs(long nowNs) {
+        for (SimRequest request = held.nextExpired(nowNs);
+                request != null;
+                request = held.nextExpired(nowNs)) {
+            freed(request, KvHold.End.LEASE_END, request.hold.endNs);
+        }
+        for (SimRequest request = pulls.next(nowNs); request != null; request = pulls.next(nowNs)) {
+            pulled(request);
+        }
+    }
+
+    /** Uses the blocks that a request has received, or fails it. */
+    private void pulled(SimRequest request) {
+        final KvPull pull = request.pull;
+        if (pull.problem == null && pull.stale != null) {
+            stats.handoff.stalePulls++;
+            if (config.handoff().strict()) {
+                pull.problem = pull.stale;
+            } else {
+                request.spoil();
+                request.blocks =
+                        Arrays.copyOf(
+                                request.blocks,
+                                Math.max(
+                                        request.blockCount,
+                                        blocksFor(request.script.tokens().length)));
+            }
+        }
+        if (pull.problem != null) {
+            stats.handoff.failedPulls++;
+            free(request);
+            if (!stepping) {
+                stepEndNs = Math.max(stepEndNs, pull.dueNs);
+            }
+            fail(request, pull.problem);
+            return;
+        }
+        stats.handoff.pulls++;
+        stats.handoff.transferredBlocks += pull.blocks;
+        stats.handoff.transferredBytes += pulls.bytes(pull.blocks);
+        stats.handoff.receivedTokens += request.script.promptTokens() - request.computed;
+        request.computed = request.script.promptTokens();
+        cacheFull(request, request.computed);
+        request.computed--; // the last token is computed for its output
+        request.readyNs = pull.dueNs;
+        waiting.addFirst(request);
     }
 
     private boolean beginStep() {
@@ -150,7 +299,7 @@ final class RankScheduler {
             if (waiting.isEmpty()) {
                 return false;
             }
-            stepEndNs = Math.max(stepEndNs, waiting.peekFirst().arrivalNs);
+            stepEndNs = Math.max(stepEndNs, waiting.peekFirst().readyNs);
         }
         final long beginNs = stepEndNs;
         int budget = config.maxBatchedTokens();
@@ -168,13 +317,15 @@ final class RankScheduler {
         }
         while (stats.preemptions == preemptions && budget > 0 && mayAdmit(beginNs)) {
             final int tokens = admit(beginNs, budget);
-            if (tokens == 0) {
+            if (tokens == MUST_WAIT) {
                 break;
             }
             budget -= tokens;
             prefill += tokens;
         }
-        assert budget < config.maxBatchedTokens() : "a step without tokens";
+        if (budget == config.maxBatchedTokens()) {
+            return false; // all wait for blocks: of other engines, or that are held for them
+        }
         stepEndNs = beginNs + Math.round(Math.max(stepNs, prefill * prefillTokenNs));
         stepping = true;
         stats.steps++;
@@ -184,7 +335,7 @@ final class RankScheduler {
     private boolean mayAdmit(long nowNs) {
         return running.size() < config.slots()
                 && !waiting.isEmpty()
-                && waiting.peekFirst().arrivalNs <= nowNs;
+                && waiting.peekFirst().readyNs <= nowNs;
     }
 
     /**
@@ -218,18 +369,24 @@ final class RankScheduler {
     }
 
     /**
-     * Admits the first waiting request; returns the tokens it computes now, 0 when it must wait.
+     * Admits the first waiting request; returns the tokens it computes now, none when it waits for
+     * blocks of another engine, or {@link #MUST_WAIT}.
      */
     private int admit(long nowNs, int budget) {
         final SimRequest request = waiting.peekFirst();
         final int known = request.known();
+        if (request.blockCount > 0) { // received, and waits for a slot only
+            waiting.removeFirst();
+            running.add(request);
+            count(request, nowNs);
+            return begin(request, budget);
+        }
         final int found = pool.lookup(request.names, (known - 1) / config.blockSize(), hits);
         // the whole sequence must fit, else chunks of many prompts would starve each other
         if (blocksFor(known) - found + pool.countFree(hits, found) > pool.freeBlocks()) {
-            return 0;
+            return MUST_WAIT;
         }
         waiting.removeFirst();
-        running.add(request);
         pool.use(hits, found);
         System.arraycopy(hits, 0, request.blocks, 0, found);
         request.blockCount = found;
@@ -238,22 +395,45 @@ final class RankScheduler {
         if (request.announceHits && found > 0) {
             announce(request, 0, found);
         }
+        if (request.awaitsPull()) {
+            lookedUp(request);
+            pull(request, nowNs);
+            return 0;
+        }
+        running.add(request);
         if (!request.counted) {
+            lookedUp(request);
             count(request, nowNs);
         }
-        final int tokens = Math.min(known - request.computed, budget);
+        return begin(request, budget);
+    }
+
+    private int begin(SimRequest request, int budget) {
+        final int tokens = Math.min(request.known() - request.computed, budget);
         schedule(request, tokens);
         return tokens;
+    }
+
+    private void pull(SimRequest request, long nowNs) {
+        final int found = request.blockCount;
+        final int more = blocksFor(request.known()) - found;
+        pool.take(more, request.blocks, found);
+        request.blockCount += more;
+        stats.handoff.queriedTokens += request.known() - request.computed;
+        pulls.add(request, more, stalls.get(), nowNs);
+    }
+
+    private void lookedUp(SimRequest request) {
+        // what this step has changed already goes out with the next message
+        request.eventSequence = events.count() == 0 ? nextSequence - 1 : nextSequence;
+        stats.queriedTokens += request.known();
+        stats.hitTokens += request.computed;
     }
 
     private void count(SimRequest request, long nowNs) {
         request.counted = true;
         request.cachedTokens = request.computed;
-        // what this step has changed already goes out with the next message
-        request.eventSequence = events.count() == 0 ? nextSequence - 1 : nextSequence;
         stats.admitted++;
-        stats.queriedTokens += request.known();
-        stats.hitTokens += request.computed;
         stats.queueTime.record(seconds(nowNs - request.arrivalNs));
         tell(request, SimRequest.Phase.ADMITTED);
     }
@@ -266,7 +446,13 @@ final class RankScheduler {
             pool.take(more, request.blocks, request.blockCount);
             request.blockCount += more;
         }
-        final int full = total / config.blockSize();
+        cacheFull(request, total);
+        request.scheduled = tokens;
+    }
+
+    /** Names and announces the blocks that some computed tokens fill. */
+    private void cacheFull(SimRequest request, int tokens) {
+        final int full = tokens / config.blockSize();
         if (full > request.cachedBlocks) {
             for (int i = request.cachedBlocks; i < full; i++) {
                 pool.cache(request.blocks[i], request.names[i]);
@@ -274,7 +460,6 @@ final class RankScheduler {
             announce(request, request.cachedBlocks, full);
             request.cachedBlocks = full;
         }
-        request.scheduled = tokens;
     }
 
     private void announce(SimRequest request, int from, int to) {
@@ -321,22 +506,42 @@ final class RankScheduler {
         }
         request.lastTokenNs = stepEndNs;
         final boolean finished = request.produced == request.script.outputTokens();
+        request.generated = request.produced;
         if (finished) {
             finish(request);
+        } else {
+            tell(request, SimRequest.Phase.ADMITTED);
         }
-        request.generated = request.produced;
-        tell(request, finished ? SimRequest.Phase.FINISHED : SimRequest.Phase.ADMITTED);
         return finished;
     }
 
     private void finish(SimRequest request) {
-        free(request);
+        if (!leavesBlocks(request)) {
+            free(request);
+            tell(request, SimRequest.Phase.FINISHED);
+        } else if (!hold(request)) {
+            free(request);
+            fail(request, request.hold.key + " is in use");
+        } else if (!request.hold.answeredAfterPull) {
+            tell(request, SimRequest.Phase.FINISHED);
+        }
         stats.endToEnd.record(seconds(stepEndNs - request.arrivalNs));
         if (request.script.finishReason().equals("stop")) {
             stats.stopped++;
         } else {
             stats.reachedLength++;
         }
+    }
+
+    private static boolean leavesBlocks(SimRequest request) {
+        return request.hold != null
+                && (!request.hold.onlyAtLength || request.script.finishReason().equals("length"));
+    }
+
+    private boolean hold(SimRequest request) {
+        request.hold.blocks = Arrays.stream(request.blocks, 0, request.blockCount).boxed().toList();
+        request.hold.endNs = stepEndNs + Math.round(leases.get().toNanos() * config.speedUp());
+        return held.add(request);
     }
 
     private void publish() {
@@ -380,12 +585,29 @@ final class RankScheduler {
                 pool.cachedBlocks(),
                 pool.distinctHashes(),
                 running.size(),
-                waiting.size(),
+                waiting.size() + pulls.size(),
                 stats.admitted,
                 stats.stopped + stats.reachedLength,
                 stats.aborted,
                 stats.preemptions,
                 droppedMessages);
+    }
+
+    HandoffState handoffs() {
+        final HandoffStats counts = stats.handoff;
+        return new HandoffState(
+                held.size(),
+                held.blocks(),
+                pulls.size(),
+                counts.freedByPull,
+                counts.freedByNotification,
+                counts.freedByLeaseEnd,
+                counts.lateNotifications,
+                counts.pulls,
+                counts.stalePulls,
+                counts.failedPulls,
+                counts.transferredBlocks,
+                counts.transferredBytes);
     }
 
     /** Copies per block name, names in unsigned order. */

@@ -13,6 +13,7 @@ final class RankStats {
     long reachedLength;
     long aborted;
     long steps;
+    final HandoffStats handoff = new HandoffStats();
 
     final Histogram timeToFirstToken =
             new Histogram(

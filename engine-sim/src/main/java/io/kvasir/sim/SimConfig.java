@@ -30,6 +30,7 @@ import java.util.Objects;
  * @param speedUp divides every simulated time
  * @param meanOutputTokens mean length of an answer that ends by itself
  * @param seed names blocks; engines with different seeds name the same block differently
+ * @param handoff role of the engine where prefill and decode are apart
  */
 public record SimConfig(
         String host,
@@ -51,7 +52,8 @@ public record SimConfig(
         int dataParallelSize,
         double speedUp,
         int meanOutputTokens,
-        long seed) {
+        long seed,
+        HandoffConfig handoff) {
 
     private static final int LONGEST_DEFAULT_MODEL = 131_072;
 
@@ -64,6 +66,7 @@ public record SimConfig(
         Objects.requireNonNull(host, "host");
         Objects.requireNonNull(model, "model");
         Objects.requireNonNull(topic, "topic");
+        Objects.requireNonNull(handoff, "handoff");
         loraAdapters = List.copyOf(loraAdapters);
         atLeast("port", port, 0);
         atLeast("blockSize", blockSize, 1);
@@ -141,6 +144,7 @@ public record SimConfig(
         private double speedUp = 1;
         private int meanOutputTokens = 256;
         private Long seed;
+        private HandoffConfig handoff = HandoffConfig.NONE;
 
         private Builder() {}
 
@@ -367,6 +371,18 @@ public record SimConfig(
         }
 
         /**
+         * Sets the role of the engine where prefill and decode are apart; default {@link
+         * HandoffConfig#NONE}.
+         *
+         * @param value role, protocol and times
+         * @return this
+         */
+        public Builder handoff(HandoffConfig value) {
+            this.handoff = value;
+            return this;
+        }
+
+        /**
          * Makes the configuration.
          *
          * @return the configuration
@@ -400,7 +416,8 @@ public record SimConfig(
                     dataParallelSize,
                     speedUp,
                     meanOutputTokens,
-                    seed != null ? seed : new SecureRandom().nextLong());
+                    seed != null ? seed : new SecureRandom().nextLong(),
+                    handoff);
         }
     }
 }

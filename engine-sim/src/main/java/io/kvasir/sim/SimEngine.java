@@ -1,5 +1,6 @@
 package io.kvasir.sim;
 
+import java.io.IOException;
 import java.net.URI;
 import java.util.Map;
 
@@ -21,12 +22,18 @@ public final class SimEngine implements AutoCloseable {
     private final StepLoop loop;
     private final SimFaults faults;
     private final SimServer server;
+    private final SidePort sidePort;
 
     private SimEngine(SimConfig config, SimClock clock) {
         this.config = config;
-        this.loop = new StepLoop(config, clock);
-        this.faults = new SimFaults(loop);
-        this.server = new SimServer(config, loop, faults);
+        final HandoffFaults handoffs = new HandoffFaults(config.handoff());
+        this.loop = new StepLoop(config, clock, handoffs);
+        this.sidePort =
+                config.handoff().role() == SimRole.PREFILL ? new SidePort(config, loop) : null;
+        this.faults = new SimFaults(loop, handoffs, sidePort);
+        this.server =
+                new SimServer(
+                        config, loop, faults, Handoff.of(config, loop, handoffs, this::sidePort));
     }
 
     /**
@@ -52,6 +59,7 @@ public final class SimEngine implements AutoCloseable {
     public static SimEngine start(SimConfig config, SimClock clock) {
         final SimEngine engine = new SimEngine(config, clock);
         engine.loop.start();
+        engine.openSidePort();
         try {
             engine.server.start();
         } catch (Exception e) {
@@ -60,6 +68,25 @@ public final class SimEngine implements AutoCloseable {
                     "cannot serve HTTP on " + config.host() + ":" + config.port() + ": " + e, e);
         }
         return engine;
+    }
+
+    private void openSidePort() {
+        if (sidePort == null) {
+            return;
+        }
+        try {
+            sidePort.open();
+        } catch (IOException e) {
+            close();
+            throw new IllegalStateException(
+                    "cannot bind the side port "
+                            + config.host()
+                            + ":"
+                            + config.handoff().sidePort()
+                            + ": "
+                            + e,
+                    e);
+        }
     }
 
     /**
@@ -112,6 +139,50 @@ public final class SimEngine implements AutoCloseable {
     }
 
     /**
+     * Returns where decode engines pull blocks; for SGLang this is the bootstrap port.
+     *
+     * @return the bound port, also when any was asked for
+     * @throws IllegalStateException if this is no prefill engine
+     */
+    public int sidePort() {
+        if (sidePort == null) {
+            throw new IllegalStateException("no side port; only prefill engines have one");
+        }
+        return sidePort.port();
+    }
+
+    /**
+     * Names the present life of a rank as prefills name it to decodes, {@code remote_engine_id}.
+     *
+     * @param rank data-parallel rank
+     * @return another name after each restart
+     */
+    public String engineId(int rank) {
+        return loop.engineId(rank);
+    }
+
+    /**
+     * Frees a held prefill whose decode does not come, as vLLM does when it is notified with {@code
+     * <remote_request_id>:<consumers>}.
+     *
+     * @param requestId {@code remote_request_id} of the prefill's answer
+     * @return false when it was not held any more
+     */
+    public boolean notifyFreed(String requestId) {
+        return loop.ask(() -> loop.free(requestId, KvHold.End.NOTIFIED));
+    }
+
+    /**
+     * Tells what is true of a rank's hand-offs now.
+     *
+     * @param rank data-parallel rank
+     * @return a snapshot
+     */
+    public HandoffState handoffs(int rank) {
+        return loop.ask(() -> loop.rank(rank).handoffs());
+    }
+
+    /**
      * Returns the faults that can be injected.
      *
      * @return the one object for this engine
@@ -148,6 +219,9 @@ public final class SimEngine implements AutoCloseable {
         } catch (Exception e) {
             throw new IllegalStateException("cannot stop HTTP on port " + config.port(), e);
         } finally {
+            if (sidePort != null) {
+                sidePort.close();
+            }
             loop.close();
         }
     }
@@ -161,6 +235,11 @@ public final class SimEngine implements AutoCloseable {
     }
 
     private String reachableHost() {
+        return reachableHost(config);
+    }
+
+    /** The address at which clients on this machine reach an engine. */
+    static String reachableHost(SimConfig config) {
         return config.host().equals("0.0.0.0") ? "127.0.0.1" : config.host();
     }
 }

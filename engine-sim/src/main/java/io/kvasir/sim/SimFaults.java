@@ -1,5 +1,6 @@
 package io.kvasir.sim;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -9,12 +10,21 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public final class SimFaults {
     private final StepLoop loop;
+    private final HandoffFaults handoffs;
+    private final SidePort sidePort;
     private final AtomicInteger failures = new AtomicInteger();
     private final AtomicInteger cuts = new AtomicInteger();
     private volatile int failureStatus = 503;
 
-    SimFaults(StepLoop loop) {
+    /**
+     * Makes the faults of an engine.
+     *
+     * @param sidePort null for an engine that offers no blocks
+     */
+    SimFaults(StepLoop loop, HandoffFaults handoffs, SidePort sidePort) {
         this.loop = loop;
+        this.handoffs = handoffs;
+        this.sidePort = sidePort;
     }
 
     /**
@@ -84,6 +94,53 @@ public final class SimFaults {
         cuts.set(count);
     }
 
+    /**
+     * Lets the next prefills for other engines go wrong.
+     *
+     * @param fault how
+     * @param count prefills; replaces what was left of a former call
+     */
+    public void handoffs(HandoffFault fault, int count) {
+        handoffs.set(fault, count);
+    }
+
+    /**
+     * Lets the next pulls of this decode engine stand still for a while.
+     *
+     * @param stage where; each stage has its own count and duration
+     * @param duration on the engine's clock
+     * @param count pulls; replaces what was left of a former call
+     */
+    public void stallPulls(PullStage stage, Duration duration, int count) {
+        handoffs.stall(stage, duration, count);
+    }
+
+    /**
+     * Opens or closes the side port of a prefill engine; closing it cuts its connections.
+     *
+     * @param open whether it shall be open
+     * @throws IllegalStateException if the engine has no side port or cannot bind it again
+     */
+    public void sidePort(boolean open) {
+        if (sidePort == null) {
+            throw new IllegalStateException("no side port; only prefill engines have one");
+        }
+        if (!open) {
+            sidePort.close();
+            return;
+        }
+        try {
+            sidePort.open();
+        } catch (IOException e) {
+            throw new IllegalStateException("cannot bind the side port " + sidePort.port(), e);
+        }
+    }
+
+    /** Whether a fault of a hand-off happens now. */
+    boolean nextHandoff(HandoffFault fault) {
+        return handoffs.next(fault);
+    }
+
     /** Status with which this request fails, or 0. */
     int nextFailure() {
         return take(failures) ? failureStatus : 0;
@@ -94,7 +151,8 @@ public final class SimFaults {
         return take(cuts);
     }
 
-    private static boolean take(AtomicInteger left) {
+    /** Counts one down; false when none is left. */
+    static boolean take(AtomicInteger left) {
         return left.get() > 0 && left.getAndUpdate(n -> Math.max(0, n - 1)) > 0;
     }
 }

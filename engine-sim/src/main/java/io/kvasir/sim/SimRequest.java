@@ -11,18 +11,29 @@ final class SimRequest {
         ADMITTED,
         FINISHED,
         /** The engine was restarted under it. */
-        BROKEN
+        BROKEN,
+        /** It ended without an answer. */
+        FAILED
     }
 
-    final Completion script;
-    final long[] names;
     final Labels labels;
     final boolean announceHits;
     final long life;
     final Gate gate;
+    private final BlockNamer namer;
+
+    // set before the request is submitted, or never
+    int rank;
+    KvHold hold;
+    KvPull pull;
+
+    // changed at most once, before the first token
+    Completion script;
+    long[] names;
 
     // step loop only
     long arrivalNs;
+    long readyNs;
     long lastTokenNs;
     int[] blocks;
     int blockCount;
@@ -35,6 +46,7 @@ final class SimRequest {
     // written before the phase or the count that tells of them
     int cachedTokens;
     long eventSequence;
+    String failure;
     volatile int generated;
     volatile Phase phase = Phase.WAITING;
 
@@ -45,18 +57,35 @@ final class SimRequest {
      */
     SimRequest(
             Completion script, BlockNamer namer, Labels labels, boolean announceHits, Gate gate) {
-        this.script = script;
-        // the last token's keys and values are never computed, so it fills no block
-        this.names =
-                namer.names(
-                        script.tokens(),
-                        script.tokens().length - 1,
-                        labels.loraName(),
-                        labels.salt());
+        this.namer = namer;
         this.life = namer.life();
         this.labels = labels;
+        script(script);
         this.announceHits = announceHits;
         this.gate = gate;
+    }
+
+    private void script(Completion text) {
+        script = text;
+        // the last token's keys and values are never computed, so it fills no block
+        names =
+                namer.names(
+                        text.tokens(), text.tokens().length - 1, labels.loraName(), labels.salt());
+    }
+
+    /** What another text than that of the prompt is generated from: blocks that are not its own. */
+    void spoil() {
+        script(pull.otherText.get());
+    }
+
+    /** Whether blocks must still come from another engine. */
+    boolean awaitsPull() {
+        return pull != null && !pull.ended();
+    }
+
+    /** Fingerprint of the prompt. */
+    long print() {
+        return KvPrint.of(script.tokens(), script.promptTokens(), labels.loraName());
     }
 
     /** Tokens that exist so far: the prompt and what was generated. */

@@ -21,6 +21,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.Locale;
 import java.util.Map;
 
 /** The HTTP side of an engine: a Jetty server on virtual threads and its routes. */
@@ -40,12 +42,12 @@ final class SimServer {
     private final ServerConnector connector;
     private final long startedAt = Instant.now().getEpochSecond();
 
-    SimServer(SimConfig config, StepLoop loop, SimFaults faults) {
+    SimServer(SimConfig config, StepLoop loop, SimFaults faults, Handoff handoff) {
         this.config = config;
         this.loop = loop;
         this.faults = faults;
         this.models = new Models(config);
-        this.completions = new CompletionEndpoint(config, loop, faults, models);
+        this.completions = new CompletionEndpoint(config, loop, faults, models, handoff);
         final QueuedThreadPool threads = new QueuedThreadPool(MOST_THREADS, FEWEST_THREADS);
         threads.setName("sim-http");
         threads.setDaemon(true);
@@ -213,13 +215,55 @@ final class SimServer {
             faults.restart();
             injected++;
         }
+        injected += injectHandoffs(wanted);
         if (injected == 0) {
             throw ApiException.badRequest(
                     "No fault named; known: drop_events, restart, stall_ms, status (with count),"
-                            + " disconnect_mid_stream.",
+                            + " disconnect_mid_stream, handoff (with count), pull_stall (with ms"
+                            + " and count), side_port (open or closed).",
                     null);
         }
         return "{\"injected\":" + injected + "}";
+    }
+
+    private int injectHandoffs(JsonNode wanted) {
+        int injected = 0;
+        if (wanted.path("handoff").isTextual()) {
+            faults.handoffs(
+                    named(HandoffFault.class, wanted, "handoff"), wanted.path("count").asInt(1));
+            injected++;
+        }
+        if (wanted.path("pull_stall").isTextual()) {
+            faults.stallPulls(
+                    named(PullStage.class, wanted, "pull_stall"),
+                    Duration.ofMillis(wanted.path("ms").asLong(Long.MAX_VALUE / 1_000_000_000)),
+                    wanted.path("count").asInt(1));
+            injected++;
+        }
+        if (wanted.path("side_port").isTextual()) {
+            try {
+                faults.sidePort(wanted.path("side_port").textValue().equals("open"));
+            } catch (IllegalStateException e) {
+                throw ApiException.badRequest(e.getMessage(), "side_port");
+            }
+            injected++;
+        }
+        return injected;
+    }
+
+    private static <E extends Enum<E>> E named(Class<E> type, JsonNode wanted, String field) {
+        final String name = wanted.path(field).textValue();
+        try {
+            return Enum.valueOf(type, name.toUpperCase(Locale.ROOT));
+        } catch (IllegalArgumentException e) {
+            throw ApiException.badRequest(
+                    field
+                            + " "
+                            + name
+                            + " is unknown; known: "
+                            + Arrays.toString(type.getEnumConstants()).toLowerCase(Locale.ROOT),
+                    field);
+        }
     }
 
     private String state(Request request) {
@@ -240,6 +284,7 @@ final class SimServer {
         try {
             final String fields = JSON.writeValueAsString(rank.state());
             out.append(fields, 0, fields.length() - 1);
+            out.append(",\"handoffs\":").append(JSON.writeValueAsString(rank.handoffs()));
         } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
             throw new AssertionError("a record of numbers is JSON", e);
         }

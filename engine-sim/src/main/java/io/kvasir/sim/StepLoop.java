@@ -5,6 +5,7 @@ import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -20,7 +21,7 @@ import java.util.function.Supplier;
  * stall. The thread sleeps until the next step ends, but at least {@link #SHORTEST_SLEEP_NS}: steps
  * shorter than that are simulated several at a time, so their tokens reach the client together.
  */
-final class StepLoop implements AutoCloseable {
+final class StepLoop implements AutoCloseable, SidePuller.Reports {
     private static final Logger LOG = LoggerFactory.getLogger(StepLoop.class);
     private static final long SHORTEST_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
@@ -38,6 +39,8 @@ final class StepLoop implements AutoCloseable {
     private EventSockets sockets;
     private volatile EventSockets.Ports ports;
     private volatile BlockNamer namer;
+    private volatile String engineId = UUID.randomUUID().toString();
+    private final SidePuller puller = new SidePuller(this);
 
     // simulated now = (clock - origin) * speedUp; during a stall the clock reads sinceNs
     private volatile Stall stall;
@@ -49,7 +52,7 @@ final class StepLoop implements AutoCloseable {
         }
     }
 
-    StepLoop(SimConfig config, SimClock clock) {
+    StepLoop(SimConfig config, SimClock clock, HandoffFaults handoffs) {
         this.config = config;
         this.clock = clock;
         this.stall = new Stall(clock.nanoTime(), 0, 0);
@@ -60,7 +63,15 @@ final class StepLoop implements AutoCloseable {
         this.namer = namer(0);
         for (int r = 0; r < ranks.length; r++) {
             loads[r] = new AtomicInteger();
-            ranks[r] = new RankScheduler(r, config, clock, touched);
+            ranks[r] =
+                    new RankScheduler(
+                            r,
+                            config,
+                            clock,
+                            touched,
+                            puller,
+                            handoffs::nextLease,
+                            handoffs::nextPull);
             ranks[r].begin(0, sockets);
         }
         this.thread = Thread.ofPlatform().daemon().name("sim-steps").unstarted(this::run);
@@ -98,6 +109,7 @@ final class StepLoop implements AutoCloseable {
     void submit(int rank, SimRequest request) {
         loads[rank].incrementAndGet();
         final long arrivalNs = simulatedNow();
+        request.rank = rank;
         command(
                 () -> {
                     request.arrivalNs = arrivalNs;
@@ -112,6 +124,69 @@ final class StepLoop implements AutoCloseable {
         if (phase == SimRequest.Phase.WAITING || phase == SimRequest.Phase.ADMITTED) {
             command(() -> ranks[rank].abort(request));
         }
+    }
+
+    /** Name of a rank's present life, as prefills give it to decodes. */
+    String engineId(int rank) {
+        return ranks.length == 1 ? engineId : engineId + "_dp" + rank;
+    }
+
+    /** Answers a decode engine's order, when it can be answered. */
+    void offer(PullOrder order, CompletableFuture<PullOffer> answer) {
+        command(
+                () -> {
+                    if (order.engineId() != null && !order.engineId().startsWith(engineId)) {
+                        answer.complete(
+                                PullOffer.stale(
+                                        "engine " + order.engineId() + " does not live any more"));
+                    } else {
+                        holder(order).offer(order.key(), order.room() >= 0, answer);
+                    }
+                });
+    }
+
+    /** Forgets an order that is not waited for any more. */
+    void withdraw(PullOrder order, CompletableFuture<PullOffer> answer) {
+        command(() -> holder(order).withdraw(order.key(), answer));
+    }
+
+    private RankScheduler holder(PullOrder order) {
+        return order.room() >= 0 ? ranks[(int) (order.room() % ranks.length)] : holder(order.key());
+    }
+
+    /** The rank that holds a prefill, or the first. */
+    private RankScheduler holder(String key) {
+        for (RankScheduler rank : ranks) {
+            if (rank.holds(key)) {
+                return rank;
+            }
+        }
+        return ranks[0];
+    }
+
+    /** Frees a held prefill; false, and counted, when it is not held. Inside {@link #ask} only. */
+    boolean free(String key, KvHold.End end) {
+        final RankScheduler rank = holder(key);
+        final boolean freed = rank.free(key, end, simulatedNow());
+        if (!freed) {
+            rank.countLateNotification();
+        }
+        return freed;
+    }
+
+    @Override
+    public void offered(SimRequest request, PullOffer offer) {
+        command(() -> ranks[request.rank].pulls().offered(request, offer, simulatedNow()));
+    }
+
+    @Override
+    public void undeliverable(SimRequest request, String why) {
+        command(() -> ranks[request.rank].pulls().undeliverable(request, why, simulatedNow()));
+    }
+
+    @Override
+    public void confirmed(SimRequest request, boolean freed) {
+        command(() -> ranks[request.rank].pulls().confirmed(request, freed, simulatedNow()));
     }
 
     /** Runs something on the loop's thread between two steps and waits for its result. */
@@ -144,6 +219,7 @@ final class StepLoop implements AutoCloseable {
         sockets.close();
         sockets = new EventSockets(config, ports);
         namer = namer(life);
+        engineId = UUID.randomUUID().toString();
         for (RankScheduler rank : ranks) {
             rank.begin(life, sockets);
         }
@@ -193,6 +269,7 @@ final class StepLoop implements AutoCloseable {
             throw e;
         } finally {
             clock.leave();
+            puller.close();
             sockets.close();
         }
     }

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -102,7 +103,15 @@ class RealEngineTraceTest {
                             .maxModelLength(blockSize * blocks)
                             .build();
             this.namer = new BlockNamer(0, 1, blockSize);
-            this.rank = new RankScheduler(0, config, new VirtualClock(), touched);
+            this.rank =
+                    new RankScheduler(
+                            0,
+                            config,
+                            new VirtualClock(),
+                            touched,
+                            NoCarrier.INSTANCE,
+                            () -> Duration.ZERO,
+                            () -> PullStalls.NONE);
             rank.begin(0, this);
         }
 
@@ -215,8 +224,8 @@ class RealEngineTraceTest {
             final List<String> expected = told(section.events(), real);
             final List<String> actual = told(engine.take(section.mark()).events(), simulated);
             if (burst && !expected.equals(actual)) {
-                // the recorded clients were slower than each other: another story from here on
-                break;
+                break; // the recorded clients were slower than each other: another story from here
+                // on
             }
             assertEquals(expected, actual, section.mark());
             exact++;

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -28,7 +29,15 @@ class SchedulingTest {
         Bench(SimConfig.Builder builder) {
             this.config = builder.build();
             this.namer = new BlockNamer(0, 1, config.blockSize());
-            this.rank = new RankScheduler(0, config, new VirtualClock(), new ArrayList<>());
+            this.rank =
+                    new RankScheduler(
+                            0,
+                            config,
+                            new VirtualClock(),
+                            new ArrayList<>(),
+                            NoCarrier.INSTANCE,
+                            () -> Duration.ZERO,
+                            () -> PullStalls.NONE);
             rank.begin(0, this);
         }
 

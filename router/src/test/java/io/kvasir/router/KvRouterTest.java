@@ -592,7 +592,7 @@ class KvRouterTest {
             }
             start.countDown();
             for (Future<Lease> lease : leases) {
-                assertNotNull(lease.get(1, TimeUnit.MINUTES));
+                assertNotNull(lease.get(10, TimeUnit.SECONDS));
             }
         }
         long total = 0;

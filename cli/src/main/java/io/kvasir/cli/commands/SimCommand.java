@@ -2,16 +2,21 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
+import io.kvasir.sim.HandoffConfig;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.SimHandoff;
+import io.kvasir.sim.SimRole;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import java.io.PrintWriter;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir sim}: simulated engines that run until the command is ended. */
@@ -30,6 +35,7 @@ import java.util.concurrent.Callable;
             "Examples:",
             "  kvasir sim --port 9000",
             "  kvasir sim --count 4 --port 9000 --events-port 5600 --blocks 4096",
+            "  kvasir sim --role prefill --port 9100",
             "",
             "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
                     + " value out of range."
@@ -175,6 +181,65 @@ public final class SimCommand implements Callable<Integer> {
             description = "Seed of the block names; engine i uses seed + i. Default: random.")
     private Long seed;
 
+    @Option(
+            names = "--role",
+            defaultValue = "both",
+            description =
+                    "prefill: its blocks are pulled by decode engines; decode: it pulls blocks;"
+                            + " both: no hand-offs. Default: ${DEFAULT-VALUE}.")
+    private SimRole role;
+
+    @Option(
+            names = "--handoff",
+            paramLabel = "PROTOCOL",
+            defaultValue = "vllm",
+            description =
+                    "How prefill and decode engines agree: vllm (kv_transfer_params), sglang"
+                            + " (bootstrap room), trtllm (disaggregated_params). Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private SimHandoff handoff;
+
+    @Option(
+            names = "--side-port",
+            defaultValue = "0",
+            description =
+                    "First port at which prefill engines give their blocks, with sglang the"
+                            + " bootstrap port; 0 = any free ones. Default: ${DEFAULT-VALUE}.")
+    private int sidePort;
+
+    @Option(
+            names = "--kv-lease-s",
+            paramLabel = "S",
+            defaultValue = "30",
+            description =
+                    "How long a prefill's blocks wait for a decode. Default: ${DEFAULT-VALUE}.")
+    private double leaseSeconds;
+
+    @Option(
+            names = "--kv-patience-s",
+            paramLabel = "S",
+            defaultValue = "5",
+            description =
+                    "How long a decode waits for the side port, with sglang for the prefill."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private double patienceSeconds;
+
+    @Option(
+            names = "--kv-rate",
+            paramLabel = "GB/S",
+            defaultValue = "25",
+            description =
+                    "Gigabytes per second that a decode rank receives; a token has 128 KiB."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private double transferRate;
+
+    @Option(
+            names = "--kv-strict",
+            description =
+                    "Fail a decode that pulled other blocks than its prompt's; without, it answers"
+                            + " with another text, as real engines do.")
+    private boolean strict;
+
     @Override
     public Integer call() throws InterruptedException {
         if (count < 1) {
@@ -231,11 +296,25 @@ public final class SimCommand implements Callable<Integer> {
                         .replaySteps(replaySteps)
                         .dataParallelSize(dataParallelSize)
                         .speedUp(speedUp)
-                        .meanOutputTokens(meanOutput);
+                        .meanOutputTokens(meanOutput)
+                        .handoff(handoff(i));
         if (seed != null) {
             builder.seed(seed + i);
         }
         return builder.build();
+    }
+
+    private HandoffConfig handoff(int i) {
+        return HandoffConfig.of(role, handoff)
+                .withSidePort(sidePort == 0 ? 0 : sidePort + i)
+                .withLease(seconds(leaseSeconds))
+                .withPatience(seconds(patienceSeconds))
+                .withBytesPerSecond(transferRate * 1e9)
+                .withStrict(strict);
+    }
+
+    private static Duration seconds(double seconds) {
+        return Duration.ofMillis(Math.round(seconds * 1000));
     }
 
     private void print(List<SimEngine> engines) {
@@ -250,6 +329,9 @@ public final class SimCommand implements Callable<Integer> {
                                 + ": events "
                                 + engine.eventsEndpoint(rank)
                                 + (noReplay ? "" : ", replay " + engine.replayEndpoint(rank)));
+            }
+            if (role == SimRole.PREFILL) {
+                out.println("  side port " + engine.sidePort());
             }
             flags.add("--worker " + workerFlag(engine));
         }
@@ -266,6 +348,10 @@ public final class SimCommand implements Callable<Integer> {
         out.flush();
     }
 
+    private static String name(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT);
+    }
+
     private String workerFlag(SimEngine engine) {
         final StringBuilder flag = new StringBuilder(engine.url().toString());
         if (eventsPort >= 0) {
@@ -276,6 +362,13 @@ public final class SimCommand implements Callable<Integer> {
         }
         if (dataParallelSize > 1) {
             flag.append(",dp=").append(dataParallelSize);
+        }
+        if (role != SimRole.BOTH) {
+            flag.append(",role=").append(name(role)).append(",handoff=").append(name(handoff));
+        }
+        if (role == SimRole.PREFILL && handoff == SimHandoff.SGLANG) {
+            flag.append(",bootstrap=").append(engine.url().getHost());
+            flag.append(':').append(engine.sidePort());
         }
         return flag.toString();
     }

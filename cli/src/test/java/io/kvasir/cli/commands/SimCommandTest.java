@@ -49,6 +49,21 @@ class SimCommandTest {
     }
 
     @Test
+    void prefillEnginesPrintTheirSidePortAndTheirRoleForServe() throws Exception {
+        try (KvasirProcess sim =
+                new KvasirProcess("sim", "--port=0", "--role=prefill", "--handoff=sglang")) {
+            final String port = sim.await(line -> line.contains("side port ")).trim().substring(10);
+            final String flag = sim.await(line -> line.contains("--worker "));
+            assertTrue(
+                    flag.endsWith(
+                            ",role=prefill,handoff=sglang,bootstrap=127.0.0.1:" + port.trim()),
+                    flag);
+            sim.await(line -> line.startsWith("running"));
+            assertEquals(143, sim.terminate());
+        }
+    }
+
+    @Test
     void ranksWithoutFixedPortsAreRefused() {
         final CommandRun run = CommandRun.of("sim", "--dp=2", "--port=0");
         assertEquals(2, run.exitCode());

@@ -7,9 +7,9 @@ import io.kvasir.core.memory.OffHeap;
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
  * uses it; its memory comes from the arena of the index, a line for each held run.
  *
- * <p>A <em>position</em> names a held block: the offset of the block in an array, and the slot's
+ * <p>A <em>position</em> names a held block: the place of the block in an array, and the slot's
  * held run of that array. Splits of runs change no position. A position that was kept may have
- * become that of another block; its name then differs.
+ * become that of another block; the name tells.
  */
 final class HeldRuns {
     /** No position, no held run. */
@@ -28,10 +28,9 @@ final class HeldRuns {
      */
     private final SegmentedLines lines;
 
-    /** The held run that was asked for last: the same is asked for many times. */
+    /** The held run that was asked for last, and where it is: the same is asked for many times. */
     private int seen = NO_HELD_RUN;
 
-    /** Offset of its line. */
     private long seenAt;
 
     private int end;
@@ -45,7 +44,7 @@ final class HeldRuns {
         this.lines = new SegmentedLines(arena);
     }
 
-    /** Held runs in use. */
+    /** HeldRuns. */
     int used() {
         return used;
     }
@@ -55,7 +54,7 @@ final class HeldRuns {
         return end;
     }
 
-    /** Lines that have the numbers of the lines of the held runs; for tests. */
+    /** Where the lines of the held runs are written; for tests. */
     SegmentedLines lines() {
         return lines;
     }
@@ -199,7 +198,7 @@ final class HeldRuns {
                 : NO_HELD_RUN;
     }
 
-    /** How many held runs go on from one: none of them was made before it. */
+    /** HeldRuns that go on from one: none of them was made before it. */
     int below(int heldRun) {
         return memory.getInt(at(heldRun) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
     }

@@ -28,7 +28,7 @@ final class HolderConsistency {
     private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
-    /** Run of the holder that was found last: one event asks for the same again and again. */
+    /** Where a slot was found last: one event asks for the same holder again and again. */
     private int seenRun = RadixTree.NO_RUN;
 
     private int seenHolder;
@@ -87,8 +87,8 @@ final class HolderConsistency {
             first = r;
         }
         if (!tree.isHeadless(first)) {
-            // every slot that holds a block of the array holds one of its first segment
-            return NO_HELD_RUN;
+            return NO_HELD_RUN; // every slot that holds a block of the array holds its first
+            // segment
         }
         for (int r = tree.nextSegment(run); r != RadixTree.NO_RUN; r = tree.nextSegment(r)) {
             asked++;

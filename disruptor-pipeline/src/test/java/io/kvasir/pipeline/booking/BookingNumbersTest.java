@@ -16,6 +16,10 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
  * A booking's number names it in every table: what an old number does, when the entry that it names
@@ -43,8 +47,35 @@ class BookingNumbersTest {
         board.close();
     }
 
+    private static void await(BooleanSupplier condition) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "gave up waiting");
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
     private void settle() {
-        HeldWriter.awaitApplied(pipeline);
+        await(() -> pipeline.backlog() == 0);
+    }
+
+    /** Keeps the writer from its work until the latch is open. */
+    private CountDownLatch block() {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch go = new CountDownLatch(1);
+        assertTrue(
+                pipeline.workerGone(
+                        SLOTS - 1,
+                        () -> {
+                            blocked.countDown();
+                            try {
+                                go.await();
+                            } catch (InterruptedException e) {
+                                Thread.currentThread().interrupt();
+                            }
+                        }));
+        await(() -> blocked.getCount() == 0);
+        return go;
     }
 
     private long book(int slot) {
@@ -90,7 +121,7 @@ class BookingNumbersTest {
             booked.add(book(1));
         }
         settle();
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         final Set<Integer> ended = new HashSet<>();
         for (long number : booked) {
             assertTrue(pipeline.free(number));
@@ -102,7 +133,7 @@ class BookingNumbersTest {
         }
         assertEquals(BookingPipeline.NONE, pipeline.book(2, PROMPT, 3, 48, 3));
         booked.forEach(this::assertEnded);
-        writer.release();
+        go.countDown();
         settle();
         assertLoad(1, 0, 0, 0);
         assertLoad(2, 48L * (ENTRIES - REQUESTS), 3, ENTRIES - REQUESTS);
@@ -116,14 +147,14 @@ class BookingNumbersTest {
             booked.add(book(1));
         }
         settle();
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         for (int i = REQUESTS; i < ENTRIES; i++) { // a new one comes before the end of an old one
             final long old = booked.get(i - REQUESTS);
             assertTrue(pipeline.prefillComplete(old)); // its record, in front of the new one's
             assertTrue(pipeline.free(old));
             booked.add(book(2));
         }
-        writer.release();
+        go.countDown();
         settle();
         final int kept = 2 * REQUESTS - ENTRIES;
         assertLoad(1, 48L * kept, 3, kept);
@@ -132,7 +163,7 @@ class BookingNumbersTest {
 
     @Test
     void anEntryWhoseBookingEndedUnseenIsReusedWithItsRecordInTheRing() {
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         final long first = book(1);
         assertTrue(pipeline.prefillComplete(first));
         assertTrue(pipeline.free(first));
@@ -140,7 +171,7 @@ class BookingNumbersTest {
         assertEquals((int) first, (int) second);
         assertEnded(first);
         assertTrue(pipeline.outputBlocks(second, 2));
-        writer.release();
+        go.countDown();
         settle();
         assertLoad(1, 0, 0, 0);
         assertLoad(2, 48, 5, 1);
@@ -153,10 +184,10 @@ class BookingNumbersTest {
     void stepsThatComeAfterTheEndDoNothing() {
         final long number = book(1);
         settle();
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         assertTrue(pipeline.free(number));
         assertEnded(number);
-        writer.release();
+        go.countDown();
         settle();
         assertEnded(number);
         assertLoad(1, 0, 0, 0);
@@ -167,13 +198,13 @@ class BookingNumbersTest {
         final long stepped = book(1);
         final long freed = book(1);
         settle();
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         assertTrue(pipeline.prefillComplete(stepped)); // before the end of the worker
         assertTrue(pipeline.workerGone(1, () -> {}));
         assertTrue(pipeline.outputBlocks(stepped, 2)); // with the record of the step before
         assertTrue(pipeline.free(freed)); // after it
         final long late = book(1); // of the tenant before
-        writer.release();
+        go.countDown();
         settle();
         assertEnded(stepped);
         assertEnded(freed);
@@ -196,10 +227,10 @@ class BookingNumbersTest {
     void aBookingThatExpiresWithItsEndInTheRingLeavesItsEntryOnce() {
         final long number = pipeline.book(1, 0, PROMPT, 3, 48, 3, 1, false);
         settle();
-        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
+        final CountDownLatch go = block();
         assertTrue(pipeline.tick(1_000_000_000)); // in front of the end
         assertTrue(pipeline.free(number));
-        writer.release();
+        go.countDown();
         settle();
         assertEnded(number);
         assertLoad(1, 0, 0, 0);

@@ -1,8 +1,5 @@
 package io.kvasir.pipeline.booking;
 
-import static io.kvasir.pipeline.booking.HeldWriter.await;
-import static io.kvasir.pipeline.booking.HeldWriter.awaitApplied;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -27,11 +24,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 class BookingPipelineTest {
     private static final int REQUESTS = 256;
@@ -54,6 +55,33 @@ class BookingPipelineTest {
 
     private BookingPipeline pipeline(PredictedPrefixes routed) {
         return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table, routed);
+    }
+
+    private static void await(BooleanSupplier condition) {
+        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() < deadline, "gave up waiting");
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    /** Keeps the writer from its work until a latch is open. */
+    private static CountDownLatch block(BookingPipeline pipeline, int slot) {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch go = new CountDownLatch(1);
+        assertTrue(
+                pipeline.workerGone(
+                        slot,
+                        () -> {
+                            blocked.countDown();
+                            try {
+                                go.await();
+                            } catch (InterruptedException e) {
+                                Thread.currentThread().interrupt();
+                            }
+                        }));
+        await(() -> blocked.getCount() == 0);
+        return go;
     }
 
     private void assertLoad(int slot, long tokens, long blocks, long requests) {
@@ -80,7 +108,7 @@ class BookingPipelineTest {
             assertNotEquals(BookingPipeline.NONE, first);
             assertNotEquals(first, second);
             await(() -> table.activeRequests() == 2);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(2, 64, 4, 2);
 
             assertTrue(pipeline.prefillComplete(first));
@@ -90,7 +118,7 @@ class BookingPipelineTest {
             assertTrue(pipeline.free(first));
             assertFalse(pipeline.free(first));
             await(() -> table.activeRequests() == 1);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(2, 16, 3, 1);
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> table.activeRequests() == 0);
@@ -103,7 +131,7 @@ class BookingPipelineTest {
     @Test
     void loadCountsBeforeTheWriterHasSeenIt() {
         try (BookingPipeline pipeline = pipeline()) {
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(2, PROMPT, 3, 48, 3);
             final long ended = pipeline.book(2, PROMPT, 3, 48, 3);
             assertLoad(2, 96, 6, 2);
@@ -112,12 +140,12 @@ class BookingPipelineTest {
             assertTrue(pipeline.outputBlocks(kept, 4));
             assertTrue(pipeline.free(ended));
             assertLoad(2, 48, 3, 1);
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertLoad(2, 0, 7, 1);
             assertEquals(1, table.activeRequests());
             assertTrue(pipeline.free(kept));
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(2, 0, 0, 0);
         }
     }
@@ -125,7 +153,7 @@ class BookingPipelineTest {
     @Test
     void bookingsThatEndUnseenAreNeverRefusedHoweverFarTheWriterIsBehind() {
         try (BookingPipeline pipeline = pipeline()) {
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             for (int i = 0; i < 100_000; i++) {
                 final long number = pipeline.book(1, PROMPT, 3, 48, 3);
                 assertNotEquals(BookingPipeline.NONE, number);
@@ -135,8 +163,8 @@ class BookingPipelineTest {
             assertEquals(0, pipeline.refused());
             assertTrue(pipeline.backlog() <= 2, () -> pipeline.backlog() + " records");
             assertLoad(1, 0, 0, 0);
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertEquals(0, table.activeRequests());
         }
     }
@@ -151,9 +179,9 @@ class BookingPipelineTest {
             assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertTrue(pipeline.isFull());
             await(() -> table.activeRequests() == REQUESTS);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
 
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             for (int i = 0; i < REQUESTS; i++) {
                 assertTrue(pipeline.free(numbers.get(i)));
             }
@@ -165,8 +193,8 @@ class BookingPipelineTest {
             assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertEquals(REQUESTS / 2, pipeline.openBookings());
             assertLoad(2, REQUESTS * 8, REQUESTS / 2, REQUESTS / 2);
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertEquals(REQUESTS / 2, table.activeRequests());
             assertEquals(0, table.refusals());
             assertLoad(1, 0, 0, 0);
@@ -178,25 +206,25 @@ class BookingPipelineTest {
     void aFullTableMakesRoomByEndsThatAreBehindInTheRing() {
         try (BookingPipeline pipeline = pipeline()) {
             final long[] numbers = new long[REQUESTS];
-            final HeldWriter first = HeldWriter.of(pipeline, 7);
+            final CountDownLatch first = block(pipeline, 7);
             final long early = pipeline.book(3, PROMPT, 3, 48, 3); // its record comes first
             assertTrue(pipeline.free(early));
             for (int i = 1; i < REQUESTS; i++) {
                 numbers[i] = pipeline.book(1, new long[] {i}, 1, 16, 1);
             }
-            first.release();
+            first.countDown();
             await(() -> table.activeRequests() == REQUESTS - 1);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             numbers[0] = pipeline.book(1, new long[] {0}, 1, 16, 1);
             await(() -> table.activeRequests() == REQUESTS);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
 
-            final HeldWriter second = HeldWriter.of(pipeline, 7);
+            final CountDownLatch second = block(pipeline, 7);
             assertTrue(pipeline.prefillComplete(numbers[5])); // a record in front of the booking's
             assertTrue(pipeline.free(numbers[9]));
             final long late = pipeline.book(2, PROMPT, 3, 48, 3);
-            second.release();
-            awaitApplied(pipeline);
+            second.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.isOpen(late));
             assertLoad(2, 48, 3, 1);
             assertEquals(REQUESTS, table.activeRequests());
@@ -213,12 +241,12 @@ class BookingPipelineTest {
             final long number = pipeline.book(1, prompt, 129, 2_064, 129);
             pipeline.book(1, prompt, 128, 2_048, 128);
             await(() -> table.activeRequests() == 2);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(1, 4_112, 257, 2);
             assertEquals(128, table.activeBlocks());
             assertEquals(1, table.pathlessBookings());
             assertTrue(pipeline.free(number));
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(1, 2_048, 128, 1);
         }
     }
@@ -254,7 +282,7 @@ class BookingPipelineTest {
             }
             over.set(true);
             ticks.get();
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertEquals(0, table.activeRequests());
             assertEquals(0, pipeline.openBookings());
             for (int slot = 0; slot < 8; slot++) {
@@ -314,7 +342,7 @@ class BookingPipelineTest {
             assertFalse(pipeline.isOpen(timed));
             assertTrue(pipeline.isOpen(other));
             assertFalse(pipeline.free(timed)); // late: does nothing
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertLoad(2, 16, 1, 1);
             assertEquals(1, pipeline.openBookings());
         }
@@ -324,12 +352,12 @@ class BookingPipelineTest {
     void aBookingThatEndsWhileItExpiresEndsOnce() {
         try (BookingPipeline pipeline = pipeline()) {
             final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1, false);
-            awaitApplied(pipeline);
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            await(() -> pipeline.backlog() == 0);
+            final CountDownLatch go = block(pipeline, 7);
             assertTrue(pipeline.tick(1_000_000_000)); // in front of the end
             assertTrue(pipeline.free(timed));
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertEquals(1, table.expiredLeases());
             assertLoad(2, 0, 0, 0);
             assertEquals(0, pipeline.openBookings());
@@ -354,12 +382,12 @@ class BookingPipelineTest {
     void theEndOfAWorkerNeverWaits() {
         final AtomicInteger ended = new AtomicInteger();
         try (BookingPipeline pipeline = pipeline()) {
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             for (int i = 0; i < 10_000; i++) {
                 assertTrue(pipeline.workerGone(i % 7, ended::incrementAndGet));
             }
             assertTrue(pipeline.backlog() <= 2, "one record for all");
-            writer.release();
+            go.countDown();
             await(() -> ended.get() == 10_000);
         }
     }
@@ -395,19 +423,19 @@ class BookingPipelineTest {
             final long number =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             pipeline.book(3, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, false);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
 
             assertTrue(pipeline.tick(start)); // what was before counts from now on
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.free(number));
             assertTrue(pipeline.tick(start + 1_000_000_000));
             assertTrue(pipeline.tick(start + 500_000_000)); // late: time does not go back
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertEquals(1, routed.visits());
             assertTrue(pipeline.tick(start + 1_000_000_001));
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertEquals(0, routed.visits());
 
             pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
@@ -426,15 +454,15 @@ class BookingPipelineTest {
                         new PredictedPrefixes(
                                 new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
             final long ended =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             assertTrue(pipeline.free(ended));
             assertFalse(pipeline.free(ended));
             assertEquals(1, pipeline.openBookings());
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
             assertLoad(2, 0, 0, 0);
@@ -450,10 +478,10 @@ class BookingPipelineTest {
                                 new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             assertTrue(pipeline.workerGone(2, () -> {}));
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             final long late =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertFalse(pipeline.isOpen(late));
             assertEquals(0, pipeline.openBookings());
             assertEquals(0, routed.blocks());
@@ -461,7 +489,7 @@ class BookingPipelineTest {
 
             final long next =
                     pipeline.book(2, 1, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.isOpen(next));
             assertEquals(3, routed.blocks());
             assertLoad(2, 48, 3, 1);
@@ -480,7 +508,7 @@ class BookingPipelineTest {
                 pipeline.book(slot, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             }
             assertTrue(pipeline.forgetPredicted(2));
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             routed.match(PROMPT, 3, scores);
             assertEquals("{3=3}", scores.toString());
             assertEquals(2, table.activeRequests());
@@ -491,7 +519,7 @@ class BookingPipelineTest {
     @Test
     void forgettingIsRefusedWhenTooMuchOfItWaits() {
         try (BookingPipeline pipeline = pipeline()) {
-            final HeldWriter writer = HeldWriter.of(pipeline, 7);
+            final CountDownLatch go = block(pipeline, 7);
             int accepted = 0;
             while (pipeline.forgetPredicted(2)) {
                 accepted++;
@@ -499,8 +527,8 @@ class BookingPipelineTest {
             assertEquals(BookingPipelineConfig.of(REQUESTS).maxForgets(), accepted);
             assertFalse(pipeline.forgetPredicted(2));
             assertNotEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
-            writer.release();
-            awaitApplied(pipeline);
+            go.countDown();
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.forgetPredicted(2), "there is room again");
             assertEquals(0, pipeline.failures());
         }
@@ -511,7 +539,7 @@ class BookingPipelineTest {
         try (BookingPipeline pipeline = pipeline()) {
             pipeline.book(1, new long[] {1}, 1, 16, 1);
             board.addActiveBlocks(1, 5);
-            awaitApplied(pipeline);
+            await(() -> pipeline.backlog() == 0);
             assertTrue(pipeline.tick(1));
             await(() -> table.corrections() == 1);
             assertEquals(1, board.activeBlocks(1));
@@ -521,7 +549,7 @@ class BookingPipelineTest {
     @Test
     void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() {
         final BookingPipeline pipeline = pipeline();
-        final HeldWriter writer = HeldWriter.of(pipeline, 7);
+        final CountDownLatch go = block(pipeline, 7);
         long number = BookingPipeline.NONE;
         for (int i = 0; i < 100; i++) {
             number = pipeline.book(1, new long[] {i}, 1, 16, 1);
@@ -531,7 +559,7 @@ class BookingPipelineTest {
         table.close();
 
         assertFalse(table.gate().isReleased());
-        writer.release();
+        go.countDown();
         await(() -> table.gate().isReleased());
         assertEquals(0, table.activeRequests(), "what was in the ring is left");
         assertLoad(1, 1_600, 100, 100);

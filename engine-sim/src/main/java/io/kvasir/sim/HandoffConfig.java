@@ -1,0 +1,156 @@
+package io.kvasir.sim;
+
+import java.time.Duration;
+import java.util.Objects;
+
+/**
+ * How an engine takes part in hand-offs of blocks. Durations are on the engine's clock and not
+ * divided by the speed-up, the time of a transfer is.
+ *
+ * @param role what the engine is meant for; with {@link SimRole#BOTH} the rest means nothing
+ * @param protocol how it agrees with others
+ * @param sidePort port of a prefill engine at which others pull its blocks, for SGLang the
+ *     bootstrap port; 0 takes a free one
+ * @param lease how long a prefill's blocks are held for a decode that does not come
+ * @param patience how long a decode waits for an answer from the side port, and with SGLang for the
+ *     prefill to end; then its request fails
+ * @param bytesPerSecond rate at which a rank receives blocks, one transfer after the other
+ * @param bytesPerToken size of the keys and values of a token in transfers
+ * @param strict whether a decode fails when the blocks that it pulled were not those of its prompt,
+ *     instead of answering with another text as real engines do
+ */
+public record HandoffConfig(
+        SimRole role,
+        SimHandoff protocol,
+        int sidePort,
+        Duration lease,
+        Duration patience,
+        double bytesPerSecond,
+        long bytesPerToken,
+        boolean strict) {
+    /** An engine without hand-offs. */
+    public static final HandoffConfig NONE =
+            new HandoffConfig(
+                    SimRole.BOTH,
+                    SimHandoff.VLLM,
+                    0,
+                    Duration.ofSeconds(30),
+                    Duration.ofSeconds(5),
+                    25e9,
+                    128 << 10,
+                    false);
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException naming the value and its limit
+     */
+    public HandoffConfig {
+        Objects.requireNonNull(role, "role");
+        Objects.requireNonNull(protocol, "protocol");
+        if (sidePort < 0) {
+            throw new IllegalArgumentException("sidePort=" + sidePort + " must be at least 0");
+        }
+        notNegative("lease", lease);
+        notNegative("patience", patience);
+        if (!(bytesPerSecond > 0)) {
+            throw new IllegalArgumentException(
+                    "bytesPerSecond=" + bytesPerSecond + " must be positive");
+        }
+        if (bytesPerToken < 0) {
+            throw new IllegalArgumentException(
+                    "bytesPerToken=" + bytesPerToken + " must be at least 0");
+        }
+    }
+
+    private static void notNegative(String name, Duration value) {
+        if (value.isNegative()) {
+            throw new IllegalArgumentException(name + "=" + value + " must be at least 0");
+        }
+    }
+
+    /**
+     * The hand-off of an engine with default times.
+     *
+     * @param role what it is meant for
+     * @param protocol how it agrees with others
+     * @return a configuration with a free side port
+     */
+    public static HandoffConfig of(SimRole role, SimHandoff protocol) {
+        return new HandoffConfig(
+                role,
+                protocol,
+                NONE.sidePort,
+                NONE.lease,
+                NONE.patience,
+                NONE.bytesPerSecond,
+                NONE.bytesPerToken,
+                NONE.strict);
+    }
+
+    /**
+     * Changes the side port.
+     *
+     * @param value 0 or a port
+     * @return a copy
+     */
+    public HandoffConfig withSidePort(int value) {
+        return new HandoffConfig(
+                role, protocol, value, lease, patience, bytesPerSecond, bytesPerToken, strict);
+    }
+
+    /**
+     * Changes the lease.
+     *
+     * @param value not negative
+     * @return a copy
+     */
+    public HandoffConfig withLease(Duration value) {
+        return new HandoffConfig(
+                role, protocol, sidePort, value, patience, bytesPerSecond, bytesPerToken, strict);
+    }
+
+    /**
+     * Changes the patience.
+     *
+     * @param value not negative
+     * @return a copy
+     */
+    public HandoffConfig withPatience(Duration value) {
+        return new HandoffConfig(
+                role, protocol, sidePort, lease, value, bytesPerSecond, bytesPerToken, strict);
+    }
+
+    /**
+     * Changes the rate of transfers.
+     *
+     * @param value bytes per second, positive
+     * @return a copy
+     */
+    public HandoffConfig withBytesPerSecond(double value) {
+        return new HandoffConfig(
+                role, protocol, sidePort, lease, patience, value, bytesPerToken, strict);
+    }
+
+    /**
+     * Changes the size of a token.
+     *
+     * @param value bytes, not negative
+     * @return a copy
+     */
+    public HandoffConfig withBytesPerToken(long value) {
+        return new HandoffConfig(
+                role, protocol, sidePort, lease, patience, bytesPerSecond, value, strict);
+    }
+
+    /**
+     * Changes what wrong blocks lead to.
+     *
+     * @param value whether the request fails
+     * @return a copy
+     */
+    public HandoffConfig withStrict(boolean value) {
+        return new HandoffConfig(
+                role, protocol, sidePort, lease, patience, bytesPerSecond, bytesPerToken, value);
+    }
+}

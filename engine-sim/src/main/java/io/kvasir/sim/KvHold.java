@@ -1,0 +1,41 @@
+package io.kvasir.sim;
+
+import java.util.List;
+
+/**
+ * A prefill whose blocks stay in use after its end, until another engine has pulled them. Made with
+ * the request, filled by the step loop before the request is told to be finished.
+ */
+final class KvHold {
+    /** How a hold ends. */
+    enum End {
+        PULLED,
+        NOTIFIED,
+        LEASE_END
+    }
+
+    final String key;
+    final boolean answeredAfterPull;
+    final boolean onlyAtLength;
+
+    // step loop only
+    long endNs;
+    long number;
+
+    // written before the phase that tells of it
+    List<Integer> blocks;
+
+    /**
+     * Describes a hold.
+     *
+     * @param key request id or room by which it is pulled
+     * @param answeredAfterPull whether the prefill is finished when its blocks were pulled, and not
+     *     when they are computed
+     * @param onlyAtLength whether an answer that ends by itself leaves nothing to be pulled
+     */
+    KvHold(String key, boolean answeredAfterPull, boolean onlyAtLength) {
+        this.key = key;
+        this.answeredAfterPull = answeredAfterPull;
+        this.onlyAtLength = onlyAtLength;
+    }
+}
