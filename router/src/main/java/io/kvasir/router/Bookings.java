@@ -54,14 +54,16 @@ final class Bookings {
                         worker.slotGeneration(),
                         request.localHashes,
                         request.blockCount,
-                        request.tokenCount() - decision.predictedCachedTokens(),
+                        decision.prefillTokens(),
                         request.blockCount - decision.activePrefixBlocks(),
                         request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
                         worker.state() == IndexState.PREDICTED);
         if (number == BookingPipeline.NONE) {
             throw refused();
         }
-        lease.hold(this, worker, number, request, request.blockCount - decision.overlapBlocks());
+        final int newBlocks =
+                request.prefills() ? request.blockCount - decision.overlapBlocks() : 0;
+        lease.hold(this, worker, number, request, newBlocks);
     }
 
     private long usualDeadlineNs() {

@@ -17,6 +17,8 @@ final class Candidates {
     private LoadSnapshot loads = new LoadSnapshot(1);
     private double degradedCredit;
     private Worker pinned; // null for any
+    private long excludedTaints;
+    private int failed; // excluded by name
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
     private long[] slots = NO_GROUPS; // by group: slots that may be chosen
     private int count;
@@ -69,14 +71,20 @@ final class Candidates {
             slots = new long[workers.groups()];
         }
         Arrays.fill(barred, pinned == null ? 0 : -1);
+        excludedTaints = request.excludedTaints();
+        failed = 0;
         if (pinned != null && workers.at(pinned.slot()) == pinned) {
             barred[pinned.slot() / Long.SIZE] = ~(1L << pinned.slot());
         }
         for (int i = 0; i < request.excludedCount(); i++) {
             final Worker worker = request.excluded(i);
             if (workers.at(worker.slot()) == worker) {
+                failed += isBarred(worker.slot()) ? 0 : 1;
                 barred[worker.slot() / Long.SIZE] |= 1L << worker.slot();
             }
+        }
+        for (int group = 0; excludedTaints != 0 && group < workers.groups(); group++) {
+            barred[group] |= workers.tainted(excludedTaints, group);
         }
     }
 
@@ -145,6 +153,11 @@ final class Candidates {
         return pinned != null && pinned != worker;
     }
 
+    /** Whether a worker has a taint that the request excludes. */
+    boolean isTainted(Worker worker) {
+        return (worker.taints() & excludedTaints) != 0;
+    }
+
     /** Whether the request excludes the worker of a slot, or is pinned to another one. */
     boolean isBarred(int slot) {
         return (barred[slot / Long.SIZE] >>> slot & 1) != 0;
@@ -167,23 +180,30 @@ final class Candidates {
                     RouteException.Kind.PINNED_UNAVAILABLE,
                     "the pinned worker " + pinned + " is gone or unavailable");
         }
-        int excluded = 0;
+        int tainted = 0;
         for (int group = 0; group < workers.groups(); group++) {
-            excluded += Long.bitCount(workers.slots(group) & barred[group]);
+            tainted += Long.bitCount(workers.tainted(excludedTaints, group));
         }
-        if (excluded > 0) {
+        if (failed > 0) {
             return new RouteException(
                     RouteException.Kind.ALL_EXCLUDED,
                     "no worker left: "
-                            + excluded
+                            + failed
                             + " failed this request before, "
-                            + (workers.size() - excluded)
-                            + " are unavailable");
+                            + (workers.size() - failed)
+                            + " are unavailable"
+                            + (tainted == 0 ? "" : " or excluded by their taints"));
         }
-        return new RouteException(
-                RouteException.Kind.NO_WORKERS,
-                workers.size() == 0
-                        ? "no worker is registered; name one with --worker or addWorker"
-                        : "none of " + workers.size() + " registered workers is available");
+        return new RouteException(RouteException.Kind.NO_WORKERS, noWorkers(tainted));
+    }
+
+    private String noWorkers(int tainted) {
+        if (workers.size() == 0) {
+            return "no worker is registered; name one with --worker or addWorker";
+        }
+        return "none of "
+                + workers.size()
+                + " registered workers is available"
+                + (tainted == 0 ? "" : ", " + tainted + " are excluded by their taints");
     }
 }

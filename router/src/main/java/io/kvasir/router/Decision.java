@@ -25,6 +25,8 @@ public final class Decision {
         UNAVAILABLE,
         /** Excluded by the request: it failed before. */
         EXCLUDED,
+        /** Has a taint that the request excludes. */
+        TAINTED,
         /** The request is pinned to another worker. */
         NOT_PINNED
     }
@@ -64,13 +66,19 @@ public final class Decision {
     /**
      * Prompt tokens that the chosen worker's engine is expected to report as cached. What the index
      * cannot be trusted for counts less, down to nothing, as it did in the choice; the booking
-     * leaves as much to prefill.
+     * leaves as much to prefill. 0 where the worker does not compute the prompt.
      *
      * @return {@code min(overlap, ⌊(tokens − 1) / blockSize⌋) · blockSize · credit}, rounded down
      */
     public int predictedCachedTokens() {
-        final int cached = cachedTokens(overlapBlocks(), requestTokens(), selection.blockSize());
+        final int cached =
+                Math.min(overlapBlocks(), selection.reusableBlocks()) * selection.blockSize();
         return (int) (selection.chosenCredit() * cached);
+    }
+
+    /** Tokens of the prompt that the chosen worker has to prefill. */
+    int prefillTokens() {
+        return selection.prefillTokens() - predictedCachedTokens();
     }
 
     /**
@@ -142,6 +150,9 @@ public final class Decision {
         final Candidates candidates = selection.candidates();
         if (candidates.isPinnedElsewhere(worker)) {
             return Exclusion.NOT_PINNED;
+        }
+        if (candidates.isTainted(worker)) {
+            return Exclusion.TAINTED;
         }
         if (candidates.isBarred(worker.slot())) {
             return Exclusion.EXCLUDED;

@@ -50,6 +50,7 @@ public final class KvRouter implements AutoCloseable {
     private final RouterCounters countersOrNull; // null where none are kept
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final int blockSize;
+    private final boolean tracksBlocks;
     private final double overlapWeight;
     private final double temperature;
     private volatile RoutingMode mode;
@@ -59,6 +60,7 @@ public final class KvRouter implements AutoCloseable {
     private KvRouter(RouterConfig config, PartMaker maker) {
         this.config = config;
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        tracksBlocks = config.get(RouterSettings.TRACK_ACTIVE_BLOCKS);
         overlapWeight = config.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = config.get(RouterSettings.TEMPERATURE);
         mode = config.get(RouterSettings.MODE);
@@ -271,6 +273,7 @@ public final class KvRouter implements AutoCloseable {
                 .begin(
                         request,
                         blockSize,
+                        tracksBlocks,
                         request.mode() == null ? mode : request.mode(),
                         Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight)),
                         request.temperatureOr(temperature));

@@ -55,7 +55,8 @@ class PartMaker {
 
     private static BookingPipelineConfig bookings(RouterConfig config) {
         return BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
-                .withWaitMode(config.get(RouterSettings.BOOKING_WAIT));
+                .withWaitMode(config.get(RouterSettings.BOOKING_WAIT))
+                .withCountsBlocks(config.get(RouterSettings.TRACK_ACTIVE_BLOCKS));
     }
 
     /** Starts the thread that ticks. */

@@ -34,6 +34,8 @@ public final class RouteRequest {
     private double overlapWeight = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
+    private long excludedTaints;
+    private boolean prefills = true;
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
 
@@ -94,6 +96,8 @@ public final class RouteRequest {
         temperature = Double.NaN;
         pinned = null;
         excluded.clear();
+        excludedTaints = 0;
+        prefills = true;
         objects.clear();
         usualDeadline = true;
         changed();
@@ -242,6 +246,31 @@ public final class RouteRequest {
     }
 
     /**
+     * Takes all workers with a taint out of the candidates: those registered now and later. Costs
+     * one operation per 64 workers and taint.
+     *
+     * @param taints one bit a taint, as in {@link WorkerSpec#taints}; 0 = none
+     * @return this
+     */
+    public RouteRequest excludeTainted(long taints) {
+        excludedTaints = taints;
+        return this;
+    }
+
+    /**
+     * Says whether the chosen worker computes the prompt. If not, because it fetches the blocks of
+     * a prompt that another worker has computed, the prompt adds blocks in use and no work to
+     * prefill: neither to the cost, where cached blocks then count nothing, nor to the load.
+     *
+     * @param track false if the prompt is computed elsewhere; true unless it is set
+     * @return this
+     */
+    public RouteRequest trackPrefillTokens(boolean track) {
+        prefills = track;
+        return this;
+    }
+
+    /**
      * Says when the booking ends if it is not released before, instead of {@link
      * RouterSettings#BOOKING_TIMEOUT} after it is made.
      *
@@ -298,6 +327,15 @@ public final class RouteRequest {
 
     Worker excluded(int i) {
         return excluded.get(i);
+    }
+
+    long excludedTaints() {
+        return excludedTaints;
+    }
+
+    /** Whether the worker computes the prompt. */
+    boolean prefills() {
+        return prefills;
     }
 
     /** Whether the router's own rule says when the booking ends. */

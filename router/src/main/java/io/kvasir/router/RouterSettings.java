@@ -198,6 +198,16 @@ public final class RouterSettings {
                             "Blocks of one prompt that are matched and tracked; deeper ones count"
                                     + " as not cached."));
 
+    /** Whether the blocks of running requests count as load. */
+    public static final Setting<Boolean> TRACK_ACTIVE_BLOCKS =
+            row(
+                    Setting.bool(
+                                    "track-active-blocks",
+                                    true,
+                                    "Count the blocks that running requests use as load; if not,"
+                                            + " workers differ by what they have to prefill.")
+                            .variable("DYN_ROUTER_TRACK_ACTIVE_BLOCKS"));
+
     /** Whether generated blocks count as active blocks. */
     public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =
             row(Setting.bool("track-output-blocks", true, "Count generated blocks as load, too."));

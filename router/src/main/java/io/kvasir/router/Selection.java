@@ -24,7 +24,9 @@ final class Selection {
     private int blockSize;
     private int requestTokens;
     private int requestBlocks;
+    private int prefillTokens; // of the prompt, were nothing cached
     private int reusableBlocks; // most blocks that an engine reuses
+    private int countedBlocks; // that the prompt adds, were none in use
     private RoutingMode mode = RoutingMode.KV;
     private double overlapWeight;
     private double temperature;
@@ -33,6 +35,7 @@ final class Selection {
     void begin(
             RouteRequest request,
             int size,
+            boolean countsBlocks,
             RoutingMode routingMode,
             double weight,
             double samplingTemperature) {
@@ -42,7 +45,9 @@ final class Selection {
         blockSize = size;
         requestTokens = request.tokenCount();
         requestBlocks = request.blockCount;
-        reusableBlocks = reusableBlocks(requestTokens, size);
+        prefillTokens = request.prefills() ? requestTokens : 0;
+        reusableBlocks = reusableBlocks(prefillTokens, size);
+        countedBlocks = countsBlocks ? requestBlocks : 0;
         mode = routingMode;
         overlapWeight = weight;
         temperature = samplingTemperature;
@@ -144,12 +149,12 @@ final class Selection {
         if (overlap > 0) {
             cachedTokens = costs.credit(slot) * Math.min(overlap, reusableBlocks) * blockSize;
         }
-        return (candidates.loads().prefillTokens(slot) + requestTokens - cachedTokens) / blockSize;
+        return (candidates.loads().prefillTokens(slot) + prefillTokens - cachedTokens) / blockSize;
     }
 
     /** Blocks that a slot would have in use. */
     long decodeBlocks(int slot) {
-        return candidates.loads().activeBlocks(slot) + requestBlocks - costs.activePrefix(slot);
+        return candidates.loads().activeBlocks(slot) + countedBlocks - costs.activePrefix(slot);
     }
 
     /** The last event of a slot in the index; -1 where there is none or it is not known. */
@@ -182,6 +187,16 @@ final class Selection {
 
     int requestBlocks() {
         return requestBlocks;
+    }
+
+    /** Tokens of the prompt that a worker without any of it has to prefill. */
+    int prefillTokens() {
+        return prefillTokens;
+    }
+
+    /** Most blocks that an engine reuses of the prompt; 0 where it does not compute it. */
+    int reusableBlocks() {
+        return reusableBlocks;
     }
 
     RoutingMode mode() {

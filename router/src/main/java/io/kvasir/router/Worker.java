@@ -74,6 +74,15 @@ public final class Worker {
     }
 
     /**
+     * What keeps requests from it that do not tolerate that.
+     *
+     * @return one bit a taint, as registered
+     */
+    public long taints() {
+        return spec.taints();
+    }
+
+    /**
      * The dense number that indexes this worker's bits and load cell.
      *
      * @return 0..maxWorkers-1; reused after the worker was removed

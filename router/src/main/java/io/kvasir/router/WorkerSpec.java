@@ -14,8 +14,11 @@ import java.util.Objects;
  * @param events where the rank's KV events come from; its slot is set by the router; null for a
  *     worker without events, which is routed by load alone, or by what was routed to it with {@link
  *     RouterConfig.Builder#routedPrefixes}
+ * @param taints what keeps requests from it that do not tolerate that, one bit each; their meaning
+ *     is the embedder's. See {@link RouteRequest#excludeTainted}
  */
-public record WorkerSpec(long id, String name, String url, int dpRank, SourceConfig events) {
+public record WorkerSpec(
+        long id, String name, String url, int dpRank, SourceConfig events, long taints) {
     /** Checks the values. */
     public WorkerSpec {
         Objects.requireNonNull(name, "name");
@@ -27,6 +30,11 @@ public record WorkerSpec(long id, String name, String url, int dpRank, SourceCon
             throw new IllegalArgumentException(
                     "dpRank=" + dpRank + " of worker " + name + " is negative");
         }
+    }
+
+    /** A worker without taints. */
+    public WorkerSpec(long id, String name, String url, int dpRank, SourceConfig events) {
+        this(id, name, url, dpRank, events, 0);
     }
 
     /**

@@ -51,7 +51,7 @@ class ChangingWorkersTest {
                         });
         final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false);
         request.tokens(new int[40], 40).hash();
-        selection.begin(request, 16, RoutingMode.KV, 1, 0);
+        selection.begin(request, 16, true, RoutingMode.KV, 1, 0);
         if (given) {
             final OverlapScores none = new OverlapScores(SLOTS);
             matcher.take(request, none, none, selection);

@@ -27,7 +27,8 @@ class WorkerSetTest {
         final SplittableRandom random = new SplittableRandom(Seeds.next("WorkerSetTest"));
         final List<Worker> free = new ArrayList<>();
         for (int i = 0; i < 200; i++) {
-            free.add(maker.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));
+            final long taints = taints(random);
+            free.add(maker.addWorker(new WorkerSpec(i, "w" + i, "http://w", 0, null, taints)));
         }
         final List<Worker> model = new ArrayList<>();
         WorkerSet roster = WorkerSet.EMPTY;
@@ -44,6 +45,28 @@ class WorkerSetTest {
                 roster = roster.without(worker);
             }
             check(roster, model);
+            checkTaints(roster, model, taints(random));
+        }
+    }
+
+    /** Up to three. */
+    private static long taints(SplittableRandom random) {
+        long taints = 0;
+        for (int i = random.nextInt(4); i > 0; i--) {
+            taints |= 1L << random.nextInt(64);
+        }
+        return taints;
+    }
+
+    private static void checkTaints(WorkerSet roster, List<Worker> model, long taints) {
+        final long[] tainted = new long[roster.groups()];
+        for (Worker worker : model) {
+            if ((worker.taints() & taints) != 0) {
+                tainted[worker.slot() / 64] |= 1L << worker.slot();
+            }
+        }
+        for (int group = 0; group < tainted.length; group++) {
+            assertEquals(tainted[group], roster.tainted(taints, group));
         }
     }
 

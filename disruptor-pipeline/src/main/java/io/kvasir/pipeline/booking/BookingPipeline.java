@@ -96,7 +96,9 @@ public final class BookingPipeline implements AutoCloseable {
         try {
             this.bookings = new BookingTable(config.maxRequests(), config.entries());
             this.pool = new HashPool(config.pendingHashes());
-            this.writer = new BookingWriter(table, routed, bookings, pool, thread, errors);
+            this.writer =
+                    new BookingWriter(
+                            table, routed, bookings, pool, config.countsBlocks(), thread, errors);
             this.ring =
                     new WriterRing<>(
                             thread,
@@ -152,7 +154,7 @@ public final class BookingPipeline implements AutoCloseable {
      * @param count full blocks
      * @param prefillTokens tokens that the worker has to prefill
      * @param provisionalBlocks blocks that it will have in use in addition, as far as is known;
-     *     corrected by the writer
+     *     corrected by the writer; ignored where blocks are not counted
      * @param deadlineNs time by the clock of the ticks; {@link ActiveRequests#NO_DEADLINE} = never
      * @param predicted whether the slot is taken to hold the prompt from now on, also when the
      *     booking ends at once; without meaning where nothing is predicted
@@ -176,17 +178,20 @@ public final class BookingPipeline implements AutoCloseable {
             refused.getAndIncrement();
             return NONE;
         }
-        final int chunk = count == 0 ? HashPool.NONE : pool.take(localHashes, count);
+        final boolean counts = config.countsBlocks();
+        final boolean isSeen = count > 0 && (counts || (predicted && predicts));
+        final int chunk = isSeen ? pool.take(localHashes, count) : HashPool.NONE;
+        final int provisional = counts ? provisionalBlocks : 0;
         final Booking booking = bookings.at(index);
         booking.slot = slot;
         booking.slotGeneration = slotGeneration;
         booking.firstChunk = chunk;
         booking.hashCount = chunk == HashPool.NONE ? 0 : count;
-        booking.unknownBlocks = chunk == HashPool.NONE ? count : 0;
+        booking.unknownBlocks = counts && chunk == HashPool.NONE ? count : 0;
         booking.prefillTokens = prefillTokens;
-        booking.provisionalBlocks = provisionalBlocks;
+        booking.provisionalBlocks = provisional;
         booking.deadlineNs = deadlineNs;
-        table.announce(slot, prefillTokens, provisionalBlocks);
+        table.announce(slot, prefillTokens, provisional);
         final long number = bookings.nextNumber(index);
         follow(bookings.open(number, predicted && predicts), number);
         return number;
@@ -213,18 +218,20 @@ public final class BookingPipeline implements AutoCloseable {
     }
 
     /**
-     * The request's generated tokens fill more blocks.
+     * The request's generated tokens fill more blocks. Does nothing where blocks are not counted.
      *
      * @param number a booking's number
      * @param blocks further blocks, 0 or more
-     * @return false if the booking had ended before
+     * @return false if the booking had ended before, or blocks are not counted
      * @throws IllegalArgumentException if {@code blocks} is negative
      */
     public boolean outputBlocks(long number, int blocks) {
         if (blocks < 0) {
             throw new IllegalArgumentException("blocks=" + blocks + " is negative");
         }
-        return number != NONE && follow(bookings.addOutput(number, blocks), number);
+        return number != NONE
+                && config.countsBlocks()
+                && follow(bookings.addOutput(number, blocks), number);
     }
 
     /**

@@ -11,8 +11,11 @@ import java.util.Objects;
  * @param waitMode how the booking writer waits
  * @param pendingHashes block hashes that may be on their way to the writer; a booking beyond them
  *     is made without a path, which counts all its blocks as its own
+ * @param countsBlocks whether the blocks of requests are load; if not, a booking has prefill tokens
+ *     alone, and no path
  */
-public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
+public record BookingPipelineConfig(
+        int maxRequests, WaitMode waitMode, int pendingHashes, boolean countsBlocks) {
     private static final int MAX_REQUESTS = 1 << 27;
     private static final int MAX_PENDING_HASHES = 1 << 29;
     private static final int USUAL_PENDING_HASHES = 1 << 18;
@@ -27,6 +30,11 @@ public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pend
         Objects.requireNonNull(waitMode, "waitMode");
         check("maxRequests", maxRequests, 1, MAX_REQUESTS);
         check("pendingHashes", pendingHashes, 0, MAX_PENDING_HASHES);
+    }
+
+    /** Sizes of a pipeline that counts blocks. */
+    public BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
+        this(maxRequests, waitMode, pendingHashes, true);
     }
 
     private static void check(String name, int value, int min, int max) {
@@ -48,7 +56,12 @@ public record BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pend
 
     /** The same with another way to wait. */
     public BookingPipelineConfig withWaitMode(WaitMode mode) {
-        return new BookingPipelineConfig(maxRequests, mode, pendingHashes);
+        return new BookingPipelineConfig(maxRequests, mode, pendingHashes, countsBlocks);
+    }
+
+    /** The same for a pipeline that counts blocks, or does not. */
+    public BookingPipelineConfig withCountsBlocks(boolean counts) {
+        return new BookingPipelineConfig(maxRequests, waitMode, pendingHashes, counts);
     }
 
     /**

@@ -53,6 +53,7 @@ final class BookingWriter
     private final PredictedPrefixes routed; // null when nothing is predicted
     private final BookingTable bookings;
     private final HashPool pool;
+    private final boolean countsBlocks;
     private final LongConsumer endBooked;
     private final WriterThread thread;
     private final ErrorHandler errors;
@@ -68,12 +69,14 @@ final class BookingWriter
             PredictedPrefixes routed,
             BookingTable bookings,
             HashPool pool,
+            boolean countsBlocks,
             WriterThread thread,
             ErrorHandler errors) {
         this.table = table;
         this.routed = routed;
         this.bookings = bookings;
         this.pool = pool;
+        this.countsBlocks = countsBlocks;
         this.endBooked = bookings::endBooked;
         this.thread = thread;
         this.errors = errors;
@@ -143,7 +146,7 @@ final class BookingWriter
                 number(index, word),
                 slot,
                 hashes,
-                count,
+                countsBlocks ? count : 0, // else the hashes are for the prediction alone
                 unknownBlocks,
                 prefillTokens,
                 provisionalBlocks,
