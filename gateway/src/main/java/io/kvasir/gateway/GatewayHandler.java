@@ -167,7 +167,7 @@ final class GatewayHandler extends Handler.Abstract {
         final boolean trusted = context.trusted().trusts(request);
         final RoutingHeaders overrides =
                 trusted
-                        ? RoutingHeaders.parse(request.getHeaders(), context.registry().workers())
+                        ? RoutingHeaders.parse(request.getHeaders(), context.registry())
                         : RoutingHeaders.NONE;
         final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();

@@ -32,6 +32,7 @@ import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.HealthProbe;
 import io.kvasir.gateway.upstream.InterimResponses;
+import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.TrustStore;
@@ -57,7 +58,6 @@ import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.UncheckedIOException;
 import java.net.BindException;
 import java.time.Clock;
 import java.time.Duration;
@@ -68,8 +68,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 
 /**
- * A running gateway: a serving port, an admin port, one router, the workers of its configuration.
- * Several live side by side in one process. All methods may be called by any thread.
+ * A running gateway: a serving port, an admin port, a router for each pool of workers, the workers
+ * of its configuration. Several live side by side in one process. All methods may be called by any
+ * thread.
  */
 public final class GatewayServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayServer.class);
@@ -103,6 +104,7 @@ public final class GatewayServer implements AutoCloseable {
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
     private final GatewayConfig config;
+    private final PoolRouters routers;
     private final KvRouter router;
     private final ChatModel encoder;
     private final PromptExecutor executor;
@@ -145,11 +147,12 @@ public final class GatewayServer implements AutoCloseable {
         server = new Server(threads);
         connector = newConnector();
         client = newClient(threads);
-        router = newRouter();
+        routers = new PoolRouters(config);
+        router = routers.main();
         final DecisionLog decisions =
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
-        registry = new UpstreamRegistry(config, router);
+        registry = new UpstreamRegistry(config, routers);
         metrics.watch(router, registry);
         discoveries.add(new StaticDiscovery(config));
         if (config.get(GatewaySettings.WORKERS_FILE) != null) {
@@ -166,8 +169,7 @@ public final class GatewayServer implements AutoCloseable {
                         config,
                         client,
                         staleConnections,
-                        new WorkerReservations(
-                                router, registry, decisions, metrics, Clock.systemUTC()),
+                        new WorkerReservations(registry, decisions, metrics, Clock.systemUTC()),
                         registry,
                         metrics,
                         new PredictionFeedback(metrics),
@@ -273,29 +275,6 @@ public final class GatewayServer implements AutoCloseable {
         http.setHttpCookieStore(new HttpCookieStore.Empty());
         server.addBean(http, true);
         return http;
-    }
-
-    private KvRouter newRouter() {
-        try {
-            return KvRouter.builder().settings(config.settings()).build();
-        } catch (OutOfMemoryError e) {
-            throw new GatewayException(
-                    "no memory for the index and the bookings: max-blocks="
-                            + config.get(RouterSettings.MAX_BLOCKS)
-                            + ", index-bytes="
-                            + config.get(RouterSettings.INDEX_BYTES)
-                            + ", max-tree-size="
-                            + config.get(RouterSettings.MAX_TREE_SIZE)
-                            + ", max-active-requests="
-                            + config.get(RouterSettings.MAX_ACTIVE_REQUESTS)
-                            + "; lower them: "
-                            + e.getMessage(),
-                    e);
-        } catch (UncheckedIOException e) {
-            throw new GatewayException(e.getMessage() + ": " + e.getCause(), e);
-        } catch (IllegalStateException e) {
-            throw new GatewayException(e.getMessage(), e);
-        }
     }
 
     /**
@@ -486,7 +465,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * The gateway's router, for inspection and for embedding.
+     * The router of the workers that answer clients, for inspection and for embedding.
      *
      * @return the router; closed by {@link #close}
      */
@@ -611,12 +590,13 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * A request that was cut frees its lease on an I/O thread; the router's memory goes after that.
+     * A request that was cut frees its leases on an I/O thread; the routers' memory goes after
+     * that.
      */
     private void awaitLeases() {
         final long deadline = System.nanoTime() + LEASE_WAIT_NS;
         try {
-            while (router.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
+            while (routers.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
                 Thread.sleep(2);
             }
         } catch (InterruptedException e) {
@@ -642,7 +622,7 @@ public final class GatewayServer implements AutoCloseable {
         } catch (Exception e) {
             LOG.warn("the admin port did not stop: {}", e.toString());
         }
-        router.close();
+        routers.close();
         if (ownsEncoder && encoder != null) {
             encoder.close();
         }

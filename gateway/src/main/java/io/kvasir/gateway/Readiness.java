@@ -1,14 +1,14 @@
 package io.kvasir.gateway;
 
+import io.kvasir.gateway.upstream.Capabilities;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamHealth;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
-import io.kvasir.router.Worker;
 
 /**
- * Whether the gateway can serve. Not before one worker answers and, in the first moments, the
- * indexes of the workers are loaded; not from the moment on at which it was asked to end. Waits for
- * nothing.
+ * Whether the gateway can serve. Not before workers answer that can serve a request, one of them
+ * all of it or two of them its legs, and, in the first moments, the indexes of the workers are
+ * loaded; not from the moment on at which it was asked to end. Waits for nothing.
  */
 final class Readiness {
     /** An answer of a status page. */
@@ -17,6 +17,8 @@ final class Readiness {
         OK("ok", true),
         READY("ready", true),
         NO_WORKER("no worker can be used", false),
+        NO_DECODE_WORKER("no decode worker can be used", false),
+        NO_PREFILL_WORKER("no prefill worker can be used", false),
         LOADING("the indexes of workers are being loaded", false),
         DRAINING("draining", false);
 
@@ -65,10 +67,17 @@ final class Readiness {
         if (draining) {
             return State.DRAINING;
         }
-        if (registry.upstreams().stream().noneMatch(Readiness::answers)) {
-            return State.NO_WORKER;
+        final Capabilities known = Capabilities.of(registry.upstreams(), Readiness::answers);
+        if (!known.canServe()) {
+            return missing(known);
         }
         return loaded() ? State.READY : State.LOADING;
+    }
+
+    private static State missing(Capabilities known) {
+        return known.hasPrefill()
+                ? State.NO_DECODE_WORKER
+                : known.hasDecode() ? State.NO_PREFILL_WORKER : State.NO_WORKER;
     }
 
     private static boolean answers(Upstream upstream) {
@@ -80,7 +89,8 @@ final class Readiness {
         if (!loaded) {
             loaded =
                     System.nanoTime() - startNs > loadLimitNs
-                            || registry.workers().stream()
+                            || registry.upstreams().stream()
+                                    .flatMap(upstream -> upstream.ranks().stream())
                                     .allMatch(w -> !w.available() || w.ready());
         }
         return loaded;
@@ -91,6 +101,7 @@ final class Readiness {
         if (draining) {
             return State.DRAINING;
         }
-        return registry.workers().stream().anyMatch(Worker::available) ? State.OK : State.NO_WORKER;
+        final Capabilities known = registry.capabilities();
+        return known.canServe() ? State.OK : missing(known);
     }
 }

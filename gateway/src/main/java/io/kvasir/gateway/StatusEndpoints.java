@@ -11,6 +11,7 @@ import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
@@ -72,7 +73,7 @@ final class StatusEndpoints {
     }
 
     private int maxModelLength() {
-        for (Upstream upstream : registry.upstreams()) {
+        for (Upstream upstream : registry.upstreams(WorkerPool.MAIN)) {
             if (upstream.maxModelLength() != UsageReader.UNKNOWN) {
                 return upstream.maxModelLength();
             }

@@ -237,7 +237,8 @@ class LiveWorkersTest {
             {"{\"url\":\"http://h:1\",\"dp\":8}", "max-workers"},
             {"{\"url\":\"http://h:1\",\"dp\":0}", "dp=0"},
             {"{\"url\":\"http://h:1\",\"model\":\"other\"}", "other"},
-            {"{\"url\":\"http://h:1\",\"role\":\"prefill\"}", "prefill"},
+            {"{\"url\":\"http://h:1\",\"role\":\"cook\"}", "role=cook"},
+            {"{\"url\":\"http://h:1\",\"handoff\":\"mail\"}", "handoff=mail"},
         };
         for (String[] each : refused) {
             final HttpResponse<String> answer = admin("POST", "", each[0]);

@@ -2,7 +2,6 @@ package io.kvasir.gateway.config;
 
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -12,35 +11,12 @@ import java.util.stream.Stream;
  * Another description under the same name is another worker, which takes the place of the former.
  *
  * @param model served model
- * @param role part of a request that it is there for
  * @param generation set by the source to have a worker with the same description count as a new
  *     one, as after a restart with an empty cache
  * @param worker its name, endpoints and limits
  */
-public record DiscoveredWorker(String model, Role role, long generation, WorkerConfig worker) {
-    /** Part of a request that a worker is there for. */
-    public enum Role {
-        /** Prefill and decode. */
-        BOTH,
-        PREFILL,
-        DECODE;
-
-        /** As sources and logs write it. */
-        public String spelling() {
-            return name().toLowerCase(Locale.ROOT);
-        }
-
-        private static Role of(String text) {
-            for (Role role : values()) {
-                if (role.spelling().equals(text)) {
-                    return role;
-                }
-            }
-            throw new IllegalArgumentException("role=" + text + "; one of: both, prefill, decode");
-        }
-    }
-
-    private static final List<String> OWN_KEYS = List.of("model", "role", "generation");
+public record DiscoveredWorker(String model, long generation, WorkerConfig worker) {
+    private static final List<String> OWN_KEYS = List.of("model", "generation");
 
     /** Keys of a worker in YAML and JSON. */
     static final List<String> KEYS =
@@ -49,18 +25,17 @@ public record DiscoveredWorker(String model, Role role, long generation, WorkerC
     /** Checks that nothing but the generation is left out. */
     public DiscoveredWorker {
         Objects.requireNonNull(model, "model");
-        Objects.requireNonNull(role, "role");
         Objects.requireNonNull(worker, "worker");
     }
 
-    /** A worker of one model that prefills and decodes. */
+    /** A worker of one model. */
     public static DiscoveredWorker of(String model, WorkerConfig worker) {
-        return new DiscoveredWorker(model, Role.BOTH, 0, worker);
+        return new DiscoveredWorker(model, 0, worker);
     }
 
     /**
-     * Makes a worker of keys and values: those of {@link WorkerConfig}, and {@code model}, {@code
-     * role}, {@code generation}.
+     * Makes a worker of keys and values: those of {@link WorkerConfig}, and {@code model} and
+     * {@code generation}.
      *
      * @param model where the texts name none
      * @throws IllegalArgumentException if a key or value is wrong; the message names it
@@ -70,9 +45,13 @@ public record DiscoveredWorker(String model, Role role, long generation, WorkerC
         OWN_KEYS.forEach(rest::remove);
         return new DiscoveredWorker(
                 texts.getOrDefault("model", model),
-                Role.of(texts.getOrDefault("role", "both")),
                 WorkerConfig.number("generation", texts.getOrDefault("generation", "0")),
                 WorkerConfig.of(rest));
+    }
+
+    /** Part of a request that it is there for. */
+    public WorkerRole role() {
+        return worker.disaggregation().role();
     }
 
     /** Name of the worker, unique among those of a gateway. */

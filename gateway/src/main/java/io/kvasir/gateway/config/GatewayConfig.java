@@ -45,10 +45,8 @@ public final class GatewayConfig {
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
         }
-        int ranks = 0;
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
-            ranks += worker.dataParallelSize();
             if (!names.add(worker.name())) {
                 throw new IllegalArgumentException(
                         "two workers are named '"
@@ -56,9 +54,21 @@ public final class GatewayConfig {
                                 + "'; tell them apart with name=");
             }
         }
+        checkRoom(true);
+        checkRoom(false);
+    }
+
+    /** Checks that the workers of the role prefill, or all others, fit into their pool. */
+    private void checkRoom(boolean prefill) {
+        final int ranks =
+                get(GatewaySettings.WORKERS).stream()
+                        .filter(w -> prefill == (w.disaggregation().role() == WorkerRole.PREFILL))
+                        .mapToInt(WorkerConfig::dataParallelSize)
+                        .sum();
         if (ranks > get(RouterSettings.MAX_WORKERS)) {
             throw new IllegalArgumentException(
                     ranks
+                            + (prefill ? " prefill" : "")
                             + " workers (dp ranks counted) exceed max-workers="
                             + get(RouterSettings.MAX_WORKERS)
                             + "; raise it");

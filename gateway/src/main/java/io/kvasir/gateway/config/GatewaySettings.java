@@ -3,6 +3,7 @@ package io.kvasir.gateway.config;
 import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.router.RouterSettings;
+import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Setting;
 import io.kvasir.router.SettingTable;
 
@@ -48,8 +49,12 @@ public final class GatewaySettings {
                                     "A worker: http://host:port or https://…, then any of name=N,"
                                             + " events=tcp://h:p, replay=tcp://h:p, dp=N,"
                                             + " removals=auto|physical|last-copy, bind=true,"
-                                            + " topic=T, joined by commas. Without events= it is"
-                                            + " routed by load alone, or see approximate.")
+                                            + " topic=T, role=both|prefill|decode,"
+                                            + " handoff=vllm|sglang|trtllm, bootstrap=h:p (of"
+                                            + " sglang; else the URL's host and port 8998),"
+                                            + " labels=key:value;key:value, joined by commas."
+                                            + " Without events= it is routed by load alone, or see"
+                                            + " approximate.")
                             .alias("workers"));
 
     /** File with more servers, watched for changes. */
@@ -61,9 +66,8 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "YAML list of workers beside those of --worker, each as text or with"
-                                    + " these keys and model=, role=both|prefill|decode,"
-                                    + " generation=N. Changes are seen while the gateway runs, and"
-                                    + " on SIGHUP; a broken file changes nothing."));
+                                + " these keys and model=, generation=N. Changes are seen while the"
+                                + " gateway runs, and on SIGHUP; a broken file changes nothing."));
 
     /** Time between two readings of {@link #WORKERS_FILE}. */
     public static final Setting<Duration> WORKERS_FILE_INTERVAL =
@@ -74,6 +78,27 @@ public final class GatewaySettings {
                             1,
                             "Time between two readings of workers-file; a change counts once two"
                                     + " readings agree."));
+
+    /** Routing mode of the prefill pool. */
+    public static final Setting<RoutingMode> PREFILL_MODE =
+            row(
+                    Setting.choice(
+                            "prefill-mode",
+                            RoutingMode.KV,
+                            "How the prefill worker of a split request is chosen, as mode does for"
+                                    + " the worker that answers."));
+
+    /** Weight of a block to prefill in the prefill pool. */
+    public static final Setting<Double> PREFILL_OVERLAP_WEIGHT =
+            row(
+                    Setting.decimal(
+                            "prefill-overlap-weight",
+                            1,
+                            0,
+                            Double.POSITIVE_INFINITY,
+                            "Weight of a block to prefill when a prefill worker is chosen. Blocks"
+                                    + " in use are no load there: 0 = any prefill worker, above 0"
+                                    + " the number matters with a cost of your own alone."));
 
     /** LoRA adapters served beside the model. */
     public static final Setting<List<String>> LORA =

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * One worker server. With data parallelism it counts as {@code dataParallelSize} workers that share
@@ -31,6 +32,8 @@ import java.util.regex.Pattern;
  * @param dataParallelSize data-parallel ranks, &ge; 1
  * @param removals how the engine's Removed events count
  * @param topic ZMQ topic prefix; empty for all
+ * @param disaggregation its role and how it hands prompts over
+ * @param labels where it is, in the operator's words; in the order given
  */
 public record WorkerConfig(
         String name,
@@ -41,9 +44,17 @@ public record WorkerConfig(
         String replay,
         int dataParallelSize,
         RemovalRule removals,
-        String topic) {
+        String topic,
+        Disaggregation disaggregation,
+        Map<String, String> labels) {
     static final List<String> KEYS =
-            List.of("url", "name", "events", "replay", "dp", "removals", "bind", "topic");
+            Stream.of(
+                            List.of("url", "name", "events", "replay", "dp"),
+                            List.of("removals", "bind", "topic"),
+                            Disaggregation.KEYS,
+                            List.of("labels"))
+                    .flatMap(List::stream)
+                    .toList();
     private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
     private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
 
@@ -53,6 +64,8 @@ public record WorkerConfig(
         Objects.requireNonNull(url, "url");
         Objects.requireNonNull(removals, "removals");
         Objects.requireNonNull(topic, "topic");
+        Objects.requireNonNull(disaggregation, "disaggregation");
+        Objects.requireNonNull(labels, "labels");
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
                     "a worker's name has 1 to 200 characters, no blank, control character, comma or"
@@ -73,8 +86,9 @@ public record WorkerConfig(
 
     /**
      * Parses the form used by the {@code --worker} flag: {@code
-     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..}.
-     * All but the URL is optional.
+     * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..,
+     * role=prefill,handoff=sglang,bootstrap=host:port,labels=zone:a;rack:7}. All but the URL is
+     * optional.
      *
      * @param flag the text
      * @return the worker
@@ -139,7 +153,9 @@ public record WorkerConfig(
                 endpoint("replay", values.get("replay")),
                 number("dp", values.getOrDefault("dp", "1")),
                 rule(values.getOrDefault("removals", "auto")),
-                values.getOrDefault("topic", ""));
+                values.getOrDefault("topic", ""),
+                Disaggregation.of(values, base),
+                WorkerLabels.parse(values.getOrDefault("labels", "")));
     }
 
     private static URI uri(String url) {

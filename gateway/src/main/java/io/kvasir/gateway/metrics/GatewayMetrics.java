@@ -7,6 +7,7 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.KvRouter;
@@ -294,7 +295,7 @@ public final class GatewayMetrics {
     public void watch(KvRouter router, UpstreamRegistry servers) {
         take =
                 () -> {
-                    snapshot = Snapshot.of(router, servers.workers());
+                    snapshot = Snapshot.of(router, servers.workers(WorkerPool.MAIN));
                     forgetAllBut(servers.upstreams());
                 };
         servers.onRemoval(() -> forgetAllBut(servers.upstreams()));

@@ -5,6 +5,7 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.routing.RequestPart;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
@@ -148,6 +149,7 @@ public final class ProxyExchange {
     private WorkerReservations.Booking reserve() throws ApiException {
         return context.reservations()
                 .reserve(
+                        RequestPart.WHOLE,
                         proxied.prompt(),
                         excluded,
                         proxied.requestId(),

@@ -8,6 +8,7 @@ import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.RoutingMode;
+import io.kvasir.router.disagg.Leg;
 
 import java.time.Instant;
 import java.util.Locale;
@@ -35,6 +36,7 @@ public final class DecisionRecord {
     private final Instant at;
     private final String route;
     private final int attempt;
+    private final Leg leg; // null for a whole request
     private final RoutingMode mode;
     private final double overlapWeight;
     private final double temperature;
@@ -56,11 +58,16 @@ public final class DecisionRecord {
     private volatile long firstTokenNs = -1;
     private volatile long durationNs = -1;
 
-    DecisionRecord(String requestId, Instant at, String route, int attempt, Decision decision) {
+    /**
+     * @param leg part of a split request; null for a whole one
+     */
+    DecisionRecord(
+            String requestId, Instant at, String route, int attempt, Leg leg, Decision decision) {
         this.requestId = requestId;
         this.at = at;
         this.route = route;
         this.attempt = attempt;
+        this.leg = leg;
         this.mode = decision.mode();
         this.overlapWeight = decision.overlapWeight();
         this.temperature = decision.temperature();
@@ -162,6 +169,7 @@ public final class DecisionRecord {
         json.put("at", at.toString());
         json.put("route", route);
         json.put("attempt", attempt);
+        json.put("leg", leg == null ? null : leg.spelling());
         json.put("mode", mode.spelling());
         json.put("overlap_weight", overlapWeight);
         json.put("temperature", temperature);

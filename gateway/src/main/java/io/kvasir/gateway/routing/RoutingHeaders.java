@@ -1,6 +1,8 @@
 package io.kvasir.gateway.routing;
 
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
 
@@ -10,33 +12,41 @@ import java.util.List;
 
 /**
  * Routing overrides of one request, from its headers: {@code x-kvasir-mode}, {@code
- * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} (name, or
- * name/rank).
+ * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} and {@code
+ * x-kvasir-prefill-worker} (name, or name/rank).
  *
  * @param mode null for the gateway's own
  * @param overlapWeight NaN for the gateway's own
  * @param temperature NaN for the gateway's own
- * @param pin null for any worker
+ * @param pin the worker that answers; null for any
+ * @param prefillPin the prefill worker of a split request; null for any
  */
 public record RoutingHeaders(
-        RoutingMode mode, double overlapWeight, double temperature, Worker pin) {
+        RoutingMode mode, double overlapWeight, double temperature, Worker pin, Worker prefillPin) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     public static final String PREFIX = "x-kvasir-";
 
+    private static final String WORKER = "x-kvasir-worker";
+    private static final String PREFILL_WORKER = "x-kvasir-prefill-worker";
+
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =
-            new RoutingHeaders(null, Double.NaN, Double.NaN, null);
+            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null);
 
-    /** Reads the headers of a trusted caller; 400 if one cannot be read. */
-    public static RoutingHeaders parse(HttpFields headers, List<Worker> workers)
+    /**
+     * Reads the headers of a trusted caller.
+     *
+     * @throws ApiException 400 if one cannot be read, or names no worker of its pool
+     */
+    public static RoutingHeaders parse(HttpFields headers, UpstreamRegistry registry)
             throws ApiException {
         final String mode = headers.get("x-kvasir-mode");
-        final String worker = headers.get("x-kvasir-worker");
         return new RoutingHeaders(
                 mode == null ? null : mode(mode),
                 number(headers, "x-kvasir-overlap-weight"),
                 number(headers, "x-kvasir-temperature"),
-                worker == null ? null : worker(worker, workers));
+                worker(headers, WORKER, registry.workers(WorkerPool.MAIN)),
+                worker(headers, PREFILL_WORKER, registry.workers(WorkerPool.PREFILL)));
     }
 
     private static RoutingMode mode(String text) throws ApiException {
@@ -69,13 +79,25 @@ public record RoutingHeaders(
                 "header " + name + ": '" + text + "' must be a finite number that is not negative");
     }
 
-    private static Worker worker(String name, List<Worker> workers) throws ApiException {
+    private static Worker worker(HttpFields headers, String header, List<Worker> workers)
+            throws ApiException {
+        final String name = headers.get(header);
+        if (name == null) {
+            return null;
+        }
         for (Worker worker : workers) {
             if (worker.name().equals(name) || worker.toString().equals(name)) {
                 return worker;
             }
         }
         throw ApiException.invalid(
-                "x-kvasir-worker", "header x-kvasir-worker: no worker is named '" + name + "'");
+                header,
+                "header "
+                        + header
+                        + ": no "
+                        + (header.equals(WORKER) ? "" : "prefill ")
+                        + "worker is named '"
+                        + name
+                        + "'");
     }
 }

@@ -7,6 +7,7 @@ import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
@@ -18,13 +19,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.time.InstantSource;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 
 /**
- * Books prompts on workers and records why; keeps the router's scratch memory for reuse.
- * Thread-safe.
+ * Books prompts on workers of both pools and records why; keeps the routers' scratch memory for
+ * reuse. Thread-safe.
  */
 public final class WorkerReservations {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerReservations.class);
@@ -35,61 +38,79 @@ public final class WorkerReservations {
     private record Scratch(RouteRequest request, Decision decision) {}
 
     private static final int KEPT_SCRATCHES = 64;
+    private static final String NO_WORKERS =
+            "no worker can serve requests at this moment; try again later";
 
-    private final KvRouter router;
     private final UpstreamRegistry registry;
     private final DecisionLog log;
     private final GatewayMetrics metrics;
     private final InstantSource clock;
-    private final ArrayBlockingQueue<Scratch> free = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
+    private final Map<WorkerPool, ArrayBlockingQueue<Scratch>> free =
+            new EnumMap<>(WorkerPool.class);
 
     /** Reserves on the workers of a registry. */
     public WorkerReservations(
-            KvRouter router,
             UpstreamRegistry registry,
             DecisionLog log,
             GatewayMetrics metrics,
             InstantSource clock) {
-        this.router = router;
         this.registry = registry;
         this.log = log;
         this.metrics = metrics;
         this.clock = clock;
+        for (WorkerPool pool : WorkerPool.values()) {
+            free.put(pool, new ArrayBlockingQueue<>(KEPT_SCRATCHES));
+        }
     }
 
     /**
      * Decides and books.
      *
+     * @param part what the worker is booked for
      * @param excluded workers that failed this request before
      * @throws ApiException if no worker can be chosen, or the router is closed
      */
     public Booking reserve(
-            RoutedPrompt prompt, List<Worker> excluded, String requestId, String route, int attempt)
+            RequestPart part,
+            RoutedPrompt prompt,
+            List<Worker> excluded,
+            String requestId,
+            String route,
+            int attempt)
             throws ApiException {
         final long begin = System.nanoTime();
-        Scratch scratch = free.poll();
+        final KvRouter router = registry.routerOrNull(part.pool());
+        if (router == null) {
+            throw refusal(RouteException.Kind.NO_WORKERS, NO_WORKERS);
+        }
+        Scratch scratch = free.get(part.pool()).poll();
         if (scratch == null) {
             scratch = new Scratch(router.newRequest(), new Decision());
         }
         try {
-            fill(scratch.request.reset(), prompt, excluded);
+            fill(scratch.request.reset(), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final Upstream upstream = registry.of(lease.worker());
             if (upstream == null) { // removed in this moment, so no later decision finds it
                 lease.close();
-                return reserve(prompt, excluded, requestId, route, attempt);
+                return reserve(part, prompt, excluded, requestId, route, attempt);
             }
             if (prompt.decodeTokens() > 0) {
                 lease.outputTokens(prompt.decodeTokens());
             }
             final DecisionRecord decision =
                     new DecisionRecord(
-                            requestId, clock.instant(), route, attempt, scratch.decision);
+                            requestId,
+                            clock.instant(),
+                            route,
+                            attempt,
+                            part.leg(),
+                            scratch.decision);
             log.add(decision);
             metrics.routed(
                     decision.mode().spelling(),
                     decision.worker(),
-                    decision.tokens(),
+                    part.prefills() ? decision.tokens() : 0,
                     decision.predictedCachedTokens(),
                     System.nanoTime() - begin);
             return new Booking(lease, decision, upstream);
@@ -97,52 +118,43 @@ public final class WorkerReservations {
             LOG.atDebug()
                     .addKeyValue(RequestRecord.LOG_KEY, requestId)
                     .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw refusal(e);
+            throw refusal(e.kind(), textForClient(e));
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
             scratch.request.reset();
-            free.offer(scratch);
+            free.get(part.pool()).offer(scratch);
         }
     }
 
-    private static ApiException refusal(RouteException cause) {
+    private static ApiException refusal(RouteException.Kind kind, String text) {
         final int status =
-                switch (cause.kind()) {
+                switch (kind) {
                     case INVALID -> 400;
                     case OVERLOADED -> 429;
                     case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
                 };
         return ApiException.ofRouter(
-                status,
-                cause.kind().name().toLowerCase(Locale.ROOT),
-                cause.kind().retryable(),
-                textForClient(cause));
+                status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
     }
 
     /** The router's message names workers and knobs: they are the operator's. */
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
-            case NO_WORKERS -> "no worker can serve requests at this moment; try again later";
+            case NO_WORKERS -> NO_WORKERS;
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
             case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
             case INVALID -> cause.getMessage();
         };
     }
 
-    private static void fill(RouteRequest request, RoutedPrompt prompt, List<Worker> excluded) {
+    private void fill(
+            RouteRequest request, RequestPart part, RoutedPrompt prompt, List<Worker> excluded) {
         request.tokens(prompt.tokens(), prompt.tokens().length)
                 .lora(prompt.lora())
-                .salt(prompt.salt())
-                .mode(prompt.overrides().mode())
-                .pin(prompt.overrides().pin());
-        if (!Double.isNaN(prompt.overrides().overlapWeight())) {
-            request.overlapWeight(prompt.overrides().overlapWeight());
-        }
-        if (!Double.isNaN(prompt.overrides().temperature())) {
-            request.temperature(prompt.overrides().temperature());
-        }
+                .salt(prompt.salt());
+        part.fill(request, prompt.overrides(), registry);
         for (Worker worker : excluded) {
             request.exclude(worker);
         }

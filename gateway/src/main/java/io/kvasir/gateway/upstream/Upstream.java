@@ -1,7 +1,10 @@
 package io.kvasir.gateway.upstream;
 
+import io.kvasir.gateway.config.BootstrapAddress;
+import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.router.KvRouter;
@@ -13,6 +16,7 @@ import org.slf4j.LoggerFactory;
 import java.net.URI;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
@@ -56,6 +60,7 @@ public final class Upstream {
 
     /**
      * @param id unique among all servers that there ever were, and growing
+     * @param router of its pool
      * @param admitted whether it may be used before it has answered
      * @param healthChanged called when the server was taken out of use or came back
      */
@@ -121,6 +126,31 @@ public final class Upstream {
     /** Name of the server, unique among those that are registered. */
     public String name() {
         return config.name();
+    }
+
+    /** Part of a request that it is there for. */
+    public WorkerRole role() {
+        return config.disaggregation().role();
+    }
+
+    /** How its engine hands prompts over, or takes them. */
+    public HandoffProtocol handoff() {
+        return config.disaggregation().handoff();
+    }
+
+    /** Where decode workers meet it; null where its protocol knows none. */
+    public BootstrapAddress bootstrap() {
+        return config.disaggregation().bootstrap();
+    }
+
+    /** Where it is, in the operator's words. */
+    public Map<String, String> labels() {
+        return config.labels();
+    }
+
+    /** The workers that it is one of. */
+    public WorkerPool pool() {
+        return WorkerPool.of(role());
     }
 
     /** Value of {@code Authorization} that is this server's alone; null for none. */

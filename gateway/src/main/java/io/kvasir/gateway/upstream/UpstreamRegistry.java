@@ -2,6 +2,7 @@ package io.kvasir.gateway.upstream;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.log.LogText;
@@ -17,6 +18,8 @@ import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -27,10 +30,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 
 /**
- * The servers behind the gateway and the router's workers that they are. {@link Discovery} sources
- * add and remove them while requests run; the last word on a name counts. A request holds its
- * {@link Upstream} and ends on it, also after its removal. Safe from any thread; readers take no
- * lock.
+ * The servers behind the gateway and the workers of its routers that they are, in two pools. {@link
+ * Discovery} sources add and remove them while requests run; the last word on a name counts, and
+ * may move it to the other pool. A request holds its {@link Upstream} and ends on it, also after
+ * its removal. Safe from any thread; readers take no lock.
  */
 public final class UpstreamRegistry {
     private static final Logger LOG = LoggerFactory.getLogger(UpstreamRegistry.class);
@@ -39,34 +42,60 @@ public final class UpstreamRegistry {
     private static final long POLL_MS = 5;
 
     private final GatewayConfig config;
-    private final KvRouter router;
+    private final PoolRouters routers;
     private final BreakerRules rules;
     private final EjectionLimit ejections; // guarded by itself
     private final Map<String, Entry> entries = new LinkedHashMap<>(); // guarded by this
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>(); // by source
     private final ConcurrentHashMap<Long, Upstream> byId = new ConcurrentHashMap<>();
     private long lastId; // guarded by this
+    private boolean closed; // guarded by this
     private Function<Upstream, Runnable> watcher; // guarded by this; null before #watch
-    private volatile View view = new View(List.of(), List.of());
+    private volatile View view = View.EMPTY;
+    private volatile Capabilities capabilities = Capabilities.NONE; // written under ejections
     private volatile Runnable onRemoval = () -> {};
 
     /** What readers see. */
-    private record View(List<Upstream> upstreams, List<Worker> workers) {}
+    private record View(
+            List<Upstream> upstreams,
+            Map<WorkerPool, List<Upstream>> byPool,
+            Map<WorkerPool, List<Worker>> workers) {
+        static final View EMPTY = of(List.of());
+
+        static View of(List<Upstream> all) {
+            final Map<WorkerPool, List<Upstream>> byPool = new EnumMap<>(WorkerPool.class);
+            final Map<WorkerPool, List<Worker>> workers = new EnumMap<>(WorkerPool.class);
+            for (WorkerPool pool : WorkerPool.values()) {
+                final List<Upstream> members = all.stream().filter(u -> u.pool() == pool).toList();
+                byPool.put(pool, members);
+                workers.put(pool, members.stream().flatMap(u -> u.ranks().stream()).toList());
+            }
+            return new View(List.copyOf(all), byPool, workers);
+        }
+    }
 
     /** A registered server and what ends its watch. */
     private record Entry(DiscoveredWorker described, Upstream upstream, Runnable endWatch) {}
 
-    /** Registers servers with a router. */
-    public UpstreamRegistry(GatewayConfig config, KvRouter router) {
+    /** Registers servers with the routers of their pools. */
+    public UpstreamRegistry(GatewayConfig config, PoolRouters routers) {
         this.config = config;
-        this.router = router;
+        this.routers = routers;
         rules = BreakerRules.of(config);
         ejections = new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT));
     }
 
     private void healthChanged() {
         synchronized (ejections) {
-            ejections.apply(upstreams());
+            final View now = view;
+            now.byPool.values().forEach(ejections::apply);
+            final boolean before = canSplit();
+            capabilities = Capabilities.of(now.upstreams, Upstream::inUse);
+            if (canSplit() != before) {
+                LOG.info(
+                        "requests are {} between prefill and decode workers",
+                        before ? "no longer split" : "split");
+            }
         }
     }
 
@@ -110,28 +139,31 @@ public final class UpstreamRegistry {
                 failed(source, "worker " + worker.name() + " is left out: " + e.getMessage());
             }
         }
-        final List<String> obsolete = obsolete(source, names);
-        if (changed && !obsolete.isEmpty()) {
-            awaitOneOf(names);
+        final List<Upstream> obsolete = obsolete(source, names);
+        if (changed) {
+            awaitSuccessors(obsolete, names);
         }
-        obsolete.forEach(this::remove);
+        obsolete.forEach(upstream -> remove(upstream.name()));
     }
 
-    private synchronized List<String> obsolete(String source, Set<String> wanted) {
+    private synchronized List<Upstream> obsolete(String source, Set<String> wanted) {
         return entries.values().stream()
-                .filter(
-                        e ->
-                                e.upstream.source().equals(source)
-                                        && !wanted.contains(e.upstream.name()))
-                .map(e -> e.upstream.name())
+                .map(Entry::upstream)
+                .filter(u -> u.source().equals(source) && !wanted.contains(u.name()))
                 .toList();
     }
 
-    /** Where all servers are replaced, the former ones serve until one of the new ones can. */
-    private void awaitOneOf(Set<String> names) {
+    /**
+     * Where all servers of a pool are replaced, the former ones serve until one of the new ones
+     * can.
+     */
+    private void awaitSuccessors(List<Upstream> obsolete, Set<String> names) {
+        final Set<WorkerPool> pools = EnumSet.noneOf(WorkerPool.class);
+        obsolete.forEach(upstream -> pools.add(upstream.pool()));
+        pools.removeIf(pool -> upstreams(pool).stream().noneMatch(u -> names.contains(u.name())));
         final long startNs = System.nanoTime();
         try {
-            while (upstreams().stream().noneMatch(u -> names.contains(u.name()) && u.inUse())
+            while (!pools.stream().allMatch(pool -> isOneInUse(pool, names))
                     && System.nanoTime() - startNs < REPLACEMENT_WAIT_NS) {
                 Thread.sleep(POLL_MS);
             }
@@ -140,10 +172,12 @@ public final class UpstreamRegistry {
         }
     }
 
+    private boolean isOneInUse(WorkerPool pool, Set<String> names) {
+        return upstreams(pool).stream().anyMatch(u -> names.contains(u.name()) && u.inUse());
+    }
+
     private boolean isServed(DiscoveredWorker worker) {
-        final boolean served =
-                worker.model().equals(config.get(GatewaySettings.MODEL))
-                        && worker.role() == DiscoveredWorker.Role.BOTH;
+        final boolean served = worker.model().equals(config.get(GatewaySettings.MODEL));
         if (!served) {
             LOG.info("not used: {}", otherService(worker));
         }
@@ -155,14 +189,14 @@ public final class UpstreamRegistry {
                 + worker.name()
                 + " serves "
                 + worker.model()
-                + " in the role "
-                + worker.role().spelling()
                 + ", this gateway routes to workers of "
-                + config.get(GatewaySettings.MODEL)
-                + " in the role both";
+                + config.get(GatewaySettings.MODEL);
     }
 
     private synchronized boolean add(String source, DiscoveredWorker described) {
+        if (closed) {
+            throw new IllegalArgumentException("the gateway is closing");
+        }
         if (!isServed(described)) {
             throw new IllegalArgumentException(otherService(described));
         }
@@ -171,30 +205,42 @@ public final class UpstreamRegistry {
             before.upstream.source(source);
             return false;
         }
-        checkRoom(described.worker());
+        final WorkerPool pool = WorkerPool.of(described.role());
+        checkRoom(described.worker(), pool);
+        final KvRouter router = router(pool); // before the former one of its name is removed
         if (before != null) {
             remove(described.name());
         }
-        register(source, described);
+        register(source, described, router);
         return true;
     }
 
-    private void checkRoom(WorkerConfig worker) {
+    private KvRouter router(WorkerPool pool) {
+        try {
+            return routers.ready(pool);
+        } catch (GatewayException e) {
+            throw new IllegalArgumentException(e.getMessage(), e);
+        }
+    }
+
+    private void checkRoom(WorkerConfig worker, WorkerPool pool) {
         int ranks = worker.dataParallelSize();
-        for (Entry entry : entries.values()) {
-            final boolean isReplaced = entry.upstream.name().equals(worker.name());
-            ranks += isReplaced ? 0 : entry.upstream.ranks().size();
+        for (Upstream upstream : upstreams(pool)) {
+            final boolean isReplaced = upstream.name().equals(worker.name());
+            ranks += isReplaced ? 0 : upstream.ranks().size();
         }
         if (ranks > config.get(RouterSettings.MAX_WORKERS)) {
             throw new IllegalArgumentException(
                     ranks
-                            + " workers (dp ranks counted) exceed max-workers="
+                            + " workers (dp ranks counted) of the "
+                            + pool.spelling()
+                            + " pool exceed max-workers="
                             + config.get(RouterSettings.MAX_WORKERS)
                             + "; raise it or remove a worker");
         }
     }
 
-    private void register(String source, DiscoveredWorker described) {
+    private void register(String source, DiscoveredWorker described, KvRouter router) {
         final WorkerConfig worker = described.worker();
         final long id = lastId++;
         final Upstream upstream =
@@ -215,7 +261,12 @@ public final class UpstreamRegistry {
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
         entries.put(worker.name(), new Entry(described, upstream, endWatch));
         publish();
-        LOG.info("worker {} at {} is registered by {}", worker.name(), worker.url(), source);
+        LOG.info(
+                "worker {} at {} is registered by {}, role {}",
+                worker.name(),
+                worker.url(),
+                source,
+                described.role().spelling());
     }
 
     private WorkerSpec spec(WorkerConfig worker, long id, int rank) {
@@ -224,7 +275,8 @@ public final class UpstreamRegistry {
                 worker.name(),
                 worker.url().toString(),
                 rank,
-                source(worker, rank, config.get(RouterSettings.BLOCK_SIZE)));
+                source(worker, rank, config.get(RouterSettings.BLOCK_SIZE)),
+                WorkerTaints.of(worker.disaggregation()));
     }
 
     private static SourceConfig source(WorkerConfig worker, int rank, int blockSize) {
@@ -245,7 +297,7 @@ public final class UpstreamRegistry {
             return false;
         }
         entry.endWatch.run();
-        entry.upstream.ranks().forEach(router::removeWorker);
+        entry.upstream.ranks().forEach(routers.of(entry.upstream.pool())::removeWorker);
         byId.remove(entry.upstream.id());
         publish();
         onRemoval.run();
@@ -254,14 +306,12 @@ public final class UpstreamRegistry {
     }
 
     private void publish() {
-        final List<Upstream> upstreams = new ArrayList<>();
-        final List<Worker> workers = new ArrayList<>();
-        for (Entry entry : entries.values()) {
-            upstreams.add(entry.upstream);
-            workers.addAll(entry.upstream.ranks());
-        }
-        upstreams.sort(Comparator.comparingLong(Upstream::id));
-        view = new View(List.copyOf(upstreams), List.copyOf(workers));
+        view =
+                View.of(
+                        entries.values().stream()
+                                .map(Entry::upstream)
+                                .sorted(Comparator.comparingLong(Upstream::id))
+                                .toList());
         healthChanged();
     }
 
@@ -285,15 +335,19 @@ public final class UpstreamRegistry {
         return true;
     }
 
-    /** Ends all watches; the servers stay. */
+    /** Ends all watches, and takes no further server; those that are registered stay. */
     public synchronized void close() {
+        closed = true;
         entries.values().forEach(e -> e.endWatch.run());
     }
 
-    /** Most tokens of a prompt that some worker takes, unknown until all have said it. */
+    /**
+     * Most tokens of a prompt that some worker of the main pool takes, unknown until all have said
+     * it.
+     */
     public int maxModelLength() {
         int most = UsageReader.UNKNOWN;
-        for (Upstream upstream : upstreams()) {
+        for (Upstream upstream : upstreams(WorkerPool.MAIN)) {
             if (upstream.maxModelLength() == UsageReader.UNKNOWN) {
                 return UsageReader.UNKNOWN;
             }
@@ -302,14 +356,48 @@ public final class UpstreamRegistry {
         return most;
     }
 
-    /** In order of registration. */
+    /** Of all pools, in order of registration. */
     public List<Upstream> upstreams() {
         return view.upstreams;
     }
 
-    /** Every rank, in order of registration. */
-    public List<Worker> workers() {
-        return view.workers;
+    /** Of one pool, in order of registration. */
+    public List<Upstream> upstreams(WorkerPool pool) {
+        return view.byPool.get(pool);
+    }
+
+    /** Every rank of a pool, in order of registration. */
+    public List<Worker> workers(WorkerPool pool) {
+        return view.workers.get(pool);
+    }
+
+    /** The router of a pool; null as long as the pool has never had a worker. */
+    public KvRouter routerOrNull(WorkerPool pool) {
+        return routers.of(pool);
+    }
+
+    /**
+     * What the servers that requests are sent to can do at this moment. One volatile read; changes
+     * with health, drains and registrations.
+     */
+    public Capabilities capabilities() {
+        return capabilities;
+    }
+
+    /**
+     * Whether a request can be split: a prefill worker and a decode worker of one protocol can be
+     * used. As cheap as {@link #capabilities}.
+     */
+    public boolean canSplit() {
+        return capabilities.canSplit();
+    }
+
+    /**
+     * Taints of prefill workers to which no request must be sent: no decode worker that can be used
+     * takes what they hand over.
+     */
+    public long prefillsWithoutDecode() {
+        return WorkerTaints.allProtocolsBut(capabilities.splits());
     }
 
     /** The server of a worker; null once that is removed. */

@@ -8,12 +8,13 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;
-import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
@@ -40,16 +41,18 @@ class GatewayMetricsTest {
                             WorkerConfig.parse("http://h:2,name=other"))
                     .set(RouterSettings.APPROXIMATE, true)
                     .build();
-    private final KvRouter router = KvRouter.builder().settings(config.settings()).build();
+    private final PoolRouters routers = new PoolRouters(config);
     private final BlockRelease release = BlockRelease.open(config);
     private final GatewayMetrics metrics = new GatewayMetrics();
 
     GatewayMetricsTest() {
-        final UpstreamRegistry registry = new UpstreamRegistry(config, router);
+        final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
         new StaticDiscovery(config).start(registry.listener("static"));
-        router.openDirect(
-                registry.workers().getLast(), SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
-        metrics.watch(router, registry);
+        routers.main()
+                .openDirect(
+                        registry.workers(WorkerPool.MAIN).getLast(),
+                        SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
+        metrics.watch(routers.main(), registry);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
     }
@@ -57,7 +60,7 @@ class GatewayMetricsTest {
     @AfterEach
     void close() {
         release.close();
-        router.close();
+        routers.close();
     }
 
     private String page() throws IOException {
@@ -136,7 +139,7 @@ class GatewayMetricsTest {
 
     @Test
     void aClosedRouterStillHasAPage() throws IOException {
-        router.close();
+        routers.close();
         assertTrue(page().contains("kvasir_resource_used"));
     }
 

@@ -152,9 +152,8 @@ class FileDiscoveryTest extends DiscoveryContract {
                     List.of(
                             new DiscoveredWorker(
                                     "other",
-                                    DiscoveredWorker.Role.PREFILL,
                                     7,
-                                    WorkerConfig.parse("http://h:1,name=a"))),
+                                    WorkerConfig.parse("http://h:1,name=a,role=prefill"))),
                     known.all());
         }
     }

@@ -1,0 +1,76 @@
+package io.kvasir.gateway.routing;
+
+import io.kvasir.gateway.config.HandoffProtocol;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.gateway.upstream.WorkerTaints;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.RoutingMode;
+import io.kvasir.router.disagg.Leg;
+
+/** What a worker is booked for: a whole request, or one of the two legs of a split one. */
+public final class RequestPart {
+    /** A request that one worker answers by itself. */
+    public static final RequestPart WHOLE = new RequestPart(null, null);
+
+    /** The prompt of a split request. */
+    public static final RequestPart PREFILL = new RequestPart(Leg.PREFILL, null);
+
+    private final Leg leg; // null: whole
+    private final HandoffProtocol protocol; // of a decode leg
+
+    private RequestPart(Leg leg, HandoffProtocol protocol) {
+        this.leg = leg;
+        this.protocol = protocol;
+    }
+
+    /**
+     * The answer of a split request, chosen by load alone among the decode workers of a protocol.
+     *
+     * @param protocol of the prefill worker
+     */
+    public static RequestPart decodeAfter(HandoffProtocol protocol) {
+        return new RequestPart(Leg.DECODE, protocol);
+    }
+
+    /** Null for a whole request. */
+    Leg leg() {
+        return leg;
+    }
+
+    /** Whose workers it is for. */
+    WorkerPool pool() {
+        return leg == Leg.PREFILL ? WorkerPool.PREFILL : WorkerPool.MAIN;
+    }
+
+    /** Whether the worker computes the prompt. */
+    boolean prefills() {
+        return leg != Leg.DECODE;
+    }
+
+    /** Says which workers it may go to, and what decides between them. */
+    void fill(RouteRequest request, RoutingHeaders overrides, UpstreamRegistry registry) {
+        request.mode(overrides.mode()).pin(overrides.pin());
+        if (!Double.isNaN(overrides.overlapWeight())) {
+            request.overlapWeight(overrides.overlapWeight());
+        }
+        if (!Double.isNaN(overrides.temperature())) {
+            request.temperature(overrides.temperature());
+        }
+        switch (leg) {
+            case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL);
+            case PREFILL -> {
+                request.pin(overrides.prefillPin())
+                        .excludeTainted(registry.prefillsWithoutDecode());
+                if (overrides.mode() == RoutingMode.DIRECT) {
+                    request.mode(null); // names the worker that answers
+                }
+            }
+            case DECODE ->
+                    request.overlapWeight(0)
+                            .trackPrefillTokens(false)
+                            .excludeTainted(
+                                    WorkerTaints.DOES_BOTH | WorkerTaints.ofOthersThan(protocol));
+        }
+    }
+}

@@ -1,0 +1,50 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.Disaggregation;
+import io.kvasir.gateway.config.HandoffProtocol;
+
+/**
+ * Taints of the gateway's workers ({@link io.kvasir.router.WorkerSpec#taints}): what keeps a part
+ * of a request from them. One bit each: the protocols, then the two constants.
+ */
+public final class WorkerTaints {
+    private static final long ALL_PROTOCOLS = 0b111;
+
+    /** It prefills and decodes: the second half of a split request is not for it. */
+    public static final long DOES_BOTH = ALL_PROTOCOLS + 1;
+
+    /** It decodes alone, and computes no prompt: a request that is not split is not for it. */
+    public static final long NEEDS_PREFILL = DOES_BOTH << 1;
+
+    private WorkerTaints() {}
+
+    static long of(Disaggregation worker) {
+        final long protocol = of(worker.handoff());
+        return switch (worker.role()) {
+            case BOTH -> protocol | DOES_BOTH;
+            case PREFILL -> protocol;
+            case DECODE ->
+                    worker.handoff().decodeWorkerCanPrefill() ? protocol : protocol | NEEDS_PREFILL;
+        };
+    }
+
+    static long of(HandoffProtocol protocol) {
+        return switch (protocol) {
+            case VLLM -> 0b001;
+            case SGLANG -> 0b010;
+            case TRTLLM -> 0b100;
+        };
+    }
+
+    /** Of all workers of other protocols. */
+    public static long ofOthersThan(HandoffProtocol protocol) {
+        return allProtocolsBut(of(protocol));
+    }
+
+    /**
+     * @param protocols taints of some protocols
+     */
+    static long allProtocolsBut(long protocols) {
+        return ALL_PROTOCOLS & ~protocols;
+    }
+}
