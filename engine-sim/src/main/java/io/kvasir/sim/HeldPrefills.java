@@ -63,12 +63,12 @@ final class HeldPrefills {
         }
     }
 
-    /** Forgets a decode that does not wait any more. */
-    void withdraw(String key, CompletableFuture<PullOffer> answer) {
+    /** Forgets the decodes whose wait for a key was cancelled. */
+    void withdraw(String key) {
         waiting.computeIfPresent(
                 key,
                 (k, decodes) -> {
-                    decodes.removeIf(decode -> decode == answer);
+                    decodes.removeIf(CompletableFuture::isDone);
                     return decodes.isEmpty() ? null : decodes;
                 });
     }

@@ -141,9 +141,9 @@ final class RankScheduler {
         held.offer(key, wait, answer);
     }
 
-    /** Forgets a decode that waits, see {@link HeldPrefills#withdraw}. */
-    void withdraw(String key, CompletableFuture<PullOffer> answer) {
-        held.withdraw(key, answer);
+    /** Forgets decodes that do not wait any more, see {@link HeldPrefills#withdraw}. */
+    void withdraw(String key) {
+        held.withdraw(key);
     }
 
     /** Whether a prefill is held under a key. */

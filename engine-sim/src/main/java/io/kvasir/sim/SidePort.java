@@ -161,8 +161,8 @@ final class SidePort implements AutoCloseable {
         } catch (ExecutionException e) {
             throw new AssertionError("offers do not fail", e);
         } finally {
-            if (!answer.isDone()) {
-                loop.withdraw(order, answer);
+            if (answer.cancel(false)) {
+                loop.withdraw(order);
             }
         }
     }

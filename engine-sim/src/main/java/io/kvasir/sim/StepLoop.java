@@ -145,9 +145,9 @@ final class StepLoop implements AutoCloseable, SidePuller.Reports {
                 });
     }
 
-    /** Forgets an order that is not waited for any more. */
-    void withdraw(PullOrder order, CompletableFuture<PullOffer> answer) {
-        command(() -> holder(order).withdraw(order.key(), answer));
+    /** Forgets an order whose answer was cancelled. */
+    void withdraw(PullOrder order) {
+        command(() -> holder(order).withdraw(order.key()));
     }
 
     private RankScheduler holder(PullOrder order) {
