@@ -300,7 +300,7 @@ class LauncherTest {
         final Process process = builder.start();
         final String out =
                 new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertTrue(process.waitFor(30, TimeUnit.SECONDS), "launcher hangs");
+        assertTrue(process.waitFor(1, TimeUnit.MINUTES), "launcher hangs");
         return new Run(process.exitValue(), out.lines().toList(), Files.readString(err));
     }
 }

@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
 
 /** A real vLLM server that is asked for prefills whose blocks stay until they are given back. */
 final class PrefillServer implements AutoCloseable {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(20);
+    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final HttpClient HTTP =
             HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();

@@ -36,7 +36,7 @@ import java.util.stream.IntStream;
  * one prompt that takes its form from the first server that it meets.
  */
 final class PullingRank implements AutoCloseable {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(20);
+    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final TensorRank rank;

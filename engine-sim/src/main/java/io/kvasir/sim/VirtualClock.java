@@ -8,12 +8,13 @@ import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Time that moves only when it is told to, from one due moment to the next: what happens at a
- * moment depends on the actors alone, not on how fast the machine is.
+ * Time that moves only when {@link #advance} or {@link #advanceToNext} is called, from one due
+ * moment to the next: what happens at a moment depends on the actors alone, not on how fast the
+ * machine is.
  *
  * <p>Time waits for actors (see {@link SimClock}) that are awake, so all they do at a moment is
- * done before the next one. It does not wait for anything else, such as bytes in a socket: who
- * moves the time waits for what those must bring. Any thread may read; one at a time moves.
+ * done before the next one. It does not wait for anything else, such as bytes in a socket: the
+ * caller that moves the time waits for those first. Any thread may read; one at a time moves.
  */
 public final class VirtualClock implements SimClock {
     private final Object lock = new Object();

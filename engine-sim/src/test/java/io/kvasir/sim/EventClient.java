@@ -34,7 +34,7 @@ final class EventClient implements AutoCloseable {
 
     EventClient(SimEngine engine, int rank) {
         this.subscriber = context.createSocket(SocketType.SUB);
-        subscriber.setReceiveTimeOut(5000);
+        subscriber.setReceiveTimeOut(60_000);
         subscriber.setHandshakeIvl(HANDSHAKE_MILLIS);
         subscriber.setRcvHWM(0);
         subscriber.subscribe(ZMQ.SUBSCRIPTION_ALL);
@@ -44,7 +44,7 @@ final class EventClient implements AutoCloseable {
     /** Waits until the subscription works, by making the engine publish until something arrives. */
     void awaitSubscription(Runnable publish) {
         subscriber.setReceiveTimeOut(50);
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 1_200; i++) {
             publish.run();
             final byte[] topic = subscriber.recv();
             if (topic != null) {
@@ -55,7 +55,7 @@ final class EventClient implements AutoCloseable {
                     subscriber.recv();
                     subscriber.recv();
                 }
-                subscriber.setReceiveTimeOut(5000);
+                subscriber.setReceiveTimeOut(60_000);
                 return;
             }
         }
@@ -65,7 +65,7 @@ final class EventClient implements AutoCloseable {
     Message next() {
         final byte[] topic = subscriber.recv();
         if (topic == null) {
-            throw new AssertionError("no event within 5 s");
+            throw new AssertionError("no event within a minute");
         }
         final long sequence = ByteBuffer.wrap(subscriber.recv()).getLong();
         return new Message(
@@ -75,7 +75,7 @@ final class EventClient implements AutoCloseable {
     /** Asks for all messages from a number on. */
     List<Message> replay(SimEngine engine, int rank, long from) {
         try (ZMQ.Socket dealer = context.createSocket(SocketType.DEALER)) {
-            dealer.setReceiveTimeOut(5000);
+            dealer.setReceiveTimeOut(60_000);
             dealer.setHandshakeIvl(HANDSHAKE_MILLIS);
             dealer.setRcvHWM(0);
             dealer.connect(engine.replayEndpoint(rank));

@@ -224,8 +224,8 @@ class RealEngineTraceTest {
             final List<String> expected = told(section.events(), real);
             final List<String> actual = told(engine.take(section.mark()).events(), simulated);
             if (burst && !expected.equals(actual)) {
-                break; // the recorded clients were slower than each other: another story from here
-                // on
+                // the recorded clients were slower than each other: another story from here on
+                break;
             }
             assertEquals(expected, actual, section.mark());
             exact++;

@@ -158,7 +158,7 @@ class AccessLogTest {
 
     @Test
     void aClientThatLeavesIsALineWith499() throws Exception {
-        engine.script = call -> call.awaitClientGone(20);
+        engine.script = call -> call.awaitClientGone(60);
         start(LogFormat.JSON);
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", "{\"prompt\":[1,2]}");

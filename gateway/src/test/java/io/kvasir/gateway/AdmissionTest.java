@@ -41,7 +41,7 @@ class AdmissionTest {
     private static FakeEngine engine(CountDownLatch release) throws Exception {
         return new FakeEngine(
                 call -> {
-                    if (!release.await(30, TimeUnit.SECONDS)) {
+                    if (!release.await(1, TimeUnit.MINUTES)) {
                         throw new IllegalStateException("not released");
                     }
                     call.json(200, "{}");
@@ -84,7 +84,7 @@ class AdmissionTest {
                 }
             }
             release.countDown();
-            assertEquals(200, first.get(20, TimeUnit.SECONDS));
+            assertEquals(200, first.get(1, TimeUnit.MINUTES));
             for (int i = 0; i < 50; i++) { // one after the other never counts as two
                 assertEquals(200, Gateways.post(gateway, "/v1/completions", SMALL).statusCode());
                 assertEquals(400, Gateways.post(gateway, "/v1/completions", "{}").statusCode());
@@ -149,7 +149,7 @@ class AdmissionTest {
                 assertTrue(answer.startsWith("HTTP/1.1 429"), answer);
             }
             release.countDown();
-            assertEquals(200, first.get(20, TimeUnit.SECONDS));
+            assertEquals(200, first.get(1, TimeUnit.MINUTES));
             Eventually.holds(
                     "the bytes are free again",
                     () -> inBackground(gateway, large(60_000)).join() == 200);

@@ -32,7 +32,7 @@ class BatchBookingTest {
         try (FakeEngine engine =
                         new FakeEngine(
                                 call -> {
-                                    if (!release.await(30, TimeUnit.SECONDS)) {
+                                    if (!release.await(1, TimeUnit.MINUTES)) {
                                         throw new IllegalStateException("not released");
                                     }
                                     call.json(200, "{}");
@@ -55,7 +55,7 @@ class BatchBookingTest {
             assertEquals(prefillTokens, worker.prefillTokens());
             assertEquals(1, worker.activeRequests());
             release.countDown();
-            assertEquals(200, answer.get(20, TimeUnit.SECONDS));
+            assertEquals(200, answer.get(1, TimeUnit.MINUTES));
             Eventually.holds("released", () -> worker.activeBlocks() == 0);
             assertEquals(0, worker.prefillTokens());
         }

@@ -37,7 +37,7 @@ class ClientConnectionTest {
             call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
         }
         arrived.countDown();
-        if (call.awaitClientGone(20)) {
+        if (call.awaitClientGone(60)) {
             left.countDown();
         }
     }
@@ -51,7 +51,7 @@ class ClientConnectionTest {
             call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
         }
         arrived.countDown();
-        assertTrue(goOn.await(20, TimeUnit.SECONDS));
+        assertTrue(goOn.await(1, TimeUnit.MINUTES));
         if (stream) {
             call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"last\"}"));
             call.chunk("data: [DONE]\n\n");
@@ -70,12 +70,12 @@ class ClientConnectionTest {
     private RawClient waiting(String body) throws Exception {
         final RawClient client = new RawClient(gateway.port());
         client.post("/v1/completions", body);
-        assertTrue(arrived.await(10, TimeUnit.SECONDS));
+        assertTrue(arrived.await(1, TimeUnit.MINUTES));
         return client;
     }
 
     private void assertEngineIsReleased() throws InterruptedException {
-        assertTrue(left.await(10, TimeUnit.SECONDS), "the engine computes on");
+        assertTrue(left.await(1, TimeUnit.MINUTES), "the engine computes on");
         Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
     }
 
@@ -179,7 +179,7 @@ class ClientConnectionTest {
                                     + "\r\n\r\n"
                                     + WHOLE)
                     .halfClose();
-            assertTrue(arrived.await(10, TimeUnit.SECONDS));
+            assertTrue(arrived.await(1, TimeUnit.MINUTES));
             Thread.sleep(300); // longer than an interim answer would take
             goOn.countDown();
             final String answer = client.readAll();

@@ -137,7 +137,7 @@ class CountedResponsesTest {
 
     @Test
     void aClientThatLeavesIsCountedOnce() throws Exception {
-        engine.script = call -> call.awaitClientGone(20);
+        engine.script = call -> call.awaitClientGone(60);
         for (String body : List.of(IDS, STREAM)) {
             try (RawClient client = new RawClient(gateway.port())) {
                 client.post("/v1/completions", body);

@@ -22,7 +22,7 @@ class DeadWorkerTest {
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
     private static final String TOKEN = FakeEngine.event("{\"index\":0,\"text\":\"a\"}");
 
-    private final FakeEngine dying = new FakeEngine(call -> call.awaitClientGone(20));
+    private final FakeEngine dying = new FakeEngine(call -> call.awaitClientGone(60));
     private final FakeEngine other = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
 
@@ -37,7 +37,7 @@ class DeadWorkerTest {
 
     /** Connections are taken, and nothing is ever answered. */
     private void fallSilent() {
-        dying.health = call -> call.awaitClientGone(20);
+        dying.health = call -> call.awaitClientGone(60);
     }
 
     @AfterEach
@@ -53,7 +53,7 @@ class DeadWorkerTest {
         dying.script =
                 call -> {
                     fallSilent();
-                    call.awaitClientGone(20);
+                    call.awaitClientGone(60);
                 };
         for (String body : new String[] {WHOLE, WHOLE}) { // round robin: one meets the dying one
             final HttpResponse<String> answer =
@@ -71,7 +71,7 @@ class DeadWorkerTest {
         dying.script =
                 call -> {
                     fallSilent();
-                    call.awaitClientGone(20);
+                    call.awaitClientGone(60);
                 };
         GatewayHttpTest.assertError(
                 Gateways.post(gateway, "/v1/completions", WHOLE),
@@ -89,7 +89,7 @@ class DeadWorkerTest {
                     call.beginEvents();
                     call.chunk(TOKEN);
                     fallSilent();
-                    call.awaitClientGone(20);
+                    call.awaitClientGone(60);
                 };
         final String events =
                 Gateways.post(gateway, "/v1/completions", STREAM, "x-kvasir-worker", "dying")

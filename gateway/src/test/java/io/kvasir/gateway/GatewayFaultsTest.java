@@ -311,7 +311,7 @@ class GatewayFaultsTest {
 
     @Test
     void aWorkerThatFallsSilentIsGivenUpAfterTheIdleTimeout() throws Exception {
-        bad.script = call -> call.awaitClientGone(10);
+        bad.script = call -> call.awaitClientGone(60);
         start(
                 Gateways.config(bad.worker("bad"))
                         .set(GatewaySettings.RETRIES, 0)
@@ -326,7 +326,7 @@ class GatewayFaultsTest {
                 call -> {
                     call.beginEvents();
                     call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
-                    call.awaitClientGone(10);
+                    call.awaitClientGone(60);
                 };
         final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
         assertTrue(events.contains("upstream_timeout"), events);
@@ -355,8 +355,7 @@ class GatewayFaultsTest {
                             FakeEngine.event(
                                     "{\"index\":0,\"text\":\"" + "x".repeat(60_000) + "\"}");
                     for (int i = 0; i < 10_000; i++) {
-                        call.chunk(big); // ends with an exception when the gateway closes the
-                        // connection
+                        call.chunk(big); // throws once the gateway has closed the connection
                     }
                 };
         start(
@@ -510,28 +509,28 @@ class GatewayFaultsTest {
             client.post("/v1/completions", STREAM).readUntil("t0 ");
             final Thread closing = Thread.ofVirtual().start(gateway::close);
             assertTrue(client.readUntil("[DONE]").contains("t4 "));
-            assertTrue(closing.join(Duration.ofSeconds(5)));
+            assertTrue(closing.join(Duration.ofMinutes(1)));
         }
         gateway.close();
     }
 
     @Test
     void closingCutsWhatIsLeftWhenTheTimeIsUp() throws Exception {
+        final AtomicBoolean cut = new AtomicBoolean();
         good.script =
                 call -> {
                     call.beginEvents();
                     call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
-                    call.awaitClientGone(10);
+                    cut.set(call.awaitClientGone(60));
                 };
         start(
                 Gateways.config(good.worker("good"))
                         .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(100)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("\"a\"");
-            final long begin = System.nanoTime();
             gateway.close();
-            assertTrue(System.nanoTime() - begin < 5_000_000_000L);
         }
         Eventually.holds("the engine is released", () -> good.inFlight.get() == 0);
+        assertTrue(cut.get(), "the engine ended its stream itself");
     }
 }

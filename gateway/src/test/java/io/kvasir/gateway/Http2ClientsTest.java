@@ -184,7 +184,7 @@ class Http2ClientsTest {
     @ParameterizedTest
     @ValueSource(strings = {STREAM, WHOLE})
     void aResetBeforeTheFirstByteReleasesTheEngine(String body) throws Exception {
-        engine.script = call -> call.awaitClientGone(30);
+        engine.script = call -> call.awaitClientGone(60);
         try (FrameClient client = start()) {
             final FrameClient.Exchange left = client.post(PATH, body);
             Eventually.holds("it runs", () -> engine.inFlight.get() == 1);
@@ -224,7 +224,7 @@ class Http2ClientsTest {
                         call.beginEvents();
                         call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
                     }
-                    call.awaitClientGone(30);
+                    call.awaitClientGone(60);
                 };
         try (FrameClient client = start()) {
             for (int i = 0; i < 20; i++) {
@@ -543,7 +543,7 @@ class Http2ClientsTest {
                     }
                     call.raw("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n");
                     call.raw("x".repeat(6_000_000));
-                    assertTrue(begun.await(20, TimeUnit.SECONDS));
+                    assertTrue(begun.await(1, TimeUnit.MINUTES));
                     call.cut();
                 };
         try (FrameClient client = start()) {
@@ -632,7 +632,7 @@ class Http2ClientsTest {
                                     HttpRequest.BodyPublishers.ofString(WHOLE)))) {
                 final HttpResponse<String> answer =
                         client.send(
-                                request.POST(body).timeout(Duration.ofSeconds(20)).build(),
+                                request.POST(body).timeout(Duration.ofMinutes(1)).build(),
                                 HttpResponse.BodyHandlers.ofString());
                 assertEquals(ANSWER, answer.body());
                 assertEquals(HttpClient.Version.HTTP_1_1, answer.version());
@@ -685,7 +685,7 @@ class Http2ClientsTest {
                             throws Exception {
                         Content.Source.asByteBuffer(request);
                         read.countDown();
-                        assertTrue(left.await(20, TimeUnit.SECONDS));
+                        assertTrue(left.await(1, TimeUnit.MINUTES));
                         Eventually.holds(
                                 "it has failed", () -> Content.Chunk.isFailure(request.read()));
                         new DisconnectWatcher(
@@ -702,10 +702,10 @@ class Http2ClientsTest {
         server.start();
         try (FrameClient client = new FrameClient(connector.getLocalPort())) {
             final FrameClient.Exchange leaves = client.post("/", WHOLE);
-            assertTrue(read.await(20, TimeUnit.SECONDS));
+            assertTrue(read.await(1, TimeUnit.MINUTES));
             leaves.reset();
             left.countDown();
-            assertTrue(noticed.await(20, TimeUnit.SECONDS));
+            assertTrue(noticed.await(1, TimeUnit.MINUTES));
         } finally {
             server.stop();
         }

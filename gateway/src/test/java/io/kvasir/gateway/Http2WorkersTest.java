@@ -126,7 +126,7 @@ class Http2WorkersTest {
         Eventually.holds("all run", () -> engine.inFlight.get() == 50);
         goOn.countDown();
         for (Future<HttpResponse<String>> answer : answers) {
-            assertTrue(answer.get(20, TimeUnit.SECONDS).body().endsWith("[DONE]\n\n"));
+            assertTrue(answer.get(1, TimeUnit.MINUTES).body().endsWith("[DONE]\n\n"));
         }
         assertEquals(ANSWER, post(WHOLE).body());
         assertEquals(1, engine.connections.get());
@@ -149,7 +149,7 @@ class Http2WorkersTest {
             Eventually.holds("all run", () -> narrow.inFlight.get() == 40);
             goOn.countDown();
             for (Future<HttpResponse<String>> answer : answers) {
-                assertTrue(answer.get(20, TimeUnit.SECONDS).body().endsWith("[DONE]\n\n"));
+                assertTrue(answer.get(1, TimeUnit.MINUTES).body().endsWith("[DONE]\n\n"));
             }
             assertTrue(narrow.connections.get() >= 10, narrow.connections::toString);
             assertNotBlamed();
@@ -207,7 +207,7 @@ class Http2WorkersTest {
                         answer(call);
                     } else {
                         engine.goAway(call.stream.getId() - 2);
-                        call.awaitClientGone(20);
+                        call.awaitClientGone(60);
                     }
                 };
         try (RawClient stream = streaming()) {
@@ -280,7 +280,7 @@ class Http2WorkersTest {
                 answers.add(posted("{\"prompt\":[" + i + "]}"));
             }
             for (Future<HttpResponse<String>> answer : answers) {
-                assertEquals(ANSWER, answer.get(20, TimeUnit.SECONDS).body());
+                assertEquals(ANSWER, answer.get(1, TimeUnit.MINUTES).body());
             }
         }
         assertNotBlamed();
@@ -303,7 +303,7 @@ class Http2WorkersTest {
         Eventually.holds("it runs", () -> begun.get() == 1);
         engine.cut();
         Eventually.holds("on another connection", () -> begun.get() == 2);
-        assertEquals(ANSWER, one.get(20, TimeUnit.SECONDS).body());
+        assertEquals(ANSWER, one.get(1, TimeUnit.MINUTES).body());
         assertEquals(2, engine.calls.size());
     }
 
@@ -311,7 +311,7 @@ class Http2WorkersTest {
     void aTimeLimitEndsItsStreamAlone() throws Exception {
         start(config().set(GatewaySettings.FIRST_BYTE_TIMEOUT, Duration.ofMillis(200)));
         try (RawClient stays = streaming()) {
-            engine.script = call -> call.awaitClientGone(20);
+            engine.script = call -> call.awaitClientGone(60);
             GatewayHttpTest.assertError(
                     post(STREAM), 504, "upstream_timeout", "it was silent for too long");
             goOn.countDown();
@@ -386,10 +386,10 @@ class Http2WorkersTest {
         engine.script =
                 call -> {
                     first.complete(call);
-                    call.awaitClientGone(30);
+                    call.awaitClientGone(60);
                 };
         final Future<HttpResponse<String>> waits = posted(WHOLE);
-        final FrameEngine.Call dead = first.get(10, TimeUnit.SECONDS);
+        final FrameEngine.Call dead = first.get(1, TimeUnit.MINUTES);
         engine.script = this::answer;
         engine.health =
                 call -> {
@@ -397,7 +397,7 @@ class Http2WorkersTest {
                         call.json(200, "{}");
                     }
                 };
-        assertEquals(504, waits.get(20, TimeUnit.SECONDS).statusCode());
+        assertEquals(504, waits.get(1, TimeUnit.MINUTES).statusCode());
         Eventually.holds("it is used again", () -> gateway.router().workers().get(0).available());
         assertEquals(ANSWER, post(WHOLE).body());
         assertTrue(engine.connections.get() > 1);

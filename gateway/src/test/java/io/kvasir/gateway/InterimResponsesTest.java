@@ -101,7 +101,7 @@ class InterimResponsesTest {
         engine.script =
                 call -> {
                     call.raw(interim(101));
-                    call.awaitClientGone(10);
+                    call.awaitClientGone(60);
                 };
         GatewayHttpTest.assertError(
                 Gateways.post(gateway, "/v1/completions", WHOLE),

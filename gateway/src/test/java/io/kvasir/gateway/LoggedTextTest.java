@@ -184,7 +184,7 @@ class LoggedTextTest {
 
     @Test
     void aClientThatLeavesIsNoWarning() throws Exception {
-        engine.script = call -> call.awaitClientGone(20);
+        engine.script = call -> call.awaitClientGone(60);
         for (String body :
                 List.of(
                         "{\"prompt\":[1],\"stream\":true}",

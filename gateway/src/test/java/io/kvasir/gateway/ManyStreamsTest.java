@@ -70,7 +70,7 @@ class ManyStreamsTest {
             int whole = 0;
             int broken = 0;
             for (Future<String> answer : answers) {
-                final String text = answer.get(40, TimeUnit.SECONDS);
+                final String text = answer.get(1, TimeUnit.MINUTES);
                 if (text.contains("data: [DONE]")) {
                     whole++;
                     assertTrue(text.contains("last"), text);
@@ -126,10 +126,10 @@ class ManyStreamsTest {
                                 }));
             }
             for (Future<String> client : leaving) {
-                assertEquals("left", client.get(20, TimeUnit.SECONDS));
+                assertEquals("left", client.get(1, TimeUnit.MINUTES));
             }
             for (Future<String> client : staying) {
-                final String text = client.get(20, TimeUnit.SECONDS);
+                final String text = client.get(1, TimeUnit.MINUTES);
                 assertEquals(
                         whole.toString(),
                         Pattern.compile("\"t\\d+ \"")
@@ -160,7 +160,7 @@ class ManyStreamsTest {
                 call.beginEvents();
                 call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
             }
-            if (!goOn.await(20, TimeUnit.SECONDS)) {
+            if (!goOn.await(1, TimeUnit.MINUTES)) {
                 return;
             }
             if (late) {

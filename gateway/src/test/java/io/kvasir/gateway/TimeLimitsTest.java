@@ -25,7 +25,7 @@ class TimeLimitsTest {
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
     private static final String TOKEN = FakeEngine.event("{\"index\":0,\"text\":\"a\"}");
 
-    private final FakeEngine slow = new FakeEngine(call -> call.awaitClientGone(20));
+    private final FakeEngine slow = new FakeEngine(call -> call.awaitClientGone(60));
     private final FakeEngine other = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
 
@@ -122,7 +122,7 @@ class TimeLimitsTest {
         slow.script =
                 call -> {
                     call.beginEvents();
-                    call.awaitClientGone(20);
+                    call.awaitClientGone(60);
                 };
         start(both().set(GatewaySettings.FIRST_BYTE_TIMEOUT, SHORT));
         GatewayHttpTest.assertError(ask(STREAM), 504, "upstream_timeout", "silent for too long");
@@ -134,7 +134,7 @@ class TimeLimitsTest {
                 call -> {
                     call.beginEvents();
                     call.chunk(TOKEN);
-                    call.awaitClientGone(20);
+                    call.awaitClientGone(60);
                 };
         start(both().set(GatewaySettings.STREAM_IDLE_TIMEOUT, SHORT));
         final String events = ask(STREAM).body();

@@ -86,7 +86,7 @@ final class CloseRounds {
         if (!unexpected.isEmpty()) {
             throw new AssertionError(unexpected.toString());
         }
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         while (OffHeap.allocatedBytes() != 0) {
             if (System.nanoTime() > deadline) {
                 throw new AssertionError("memory kept: " + OffHeap.allocatedBytes());

@@ -100,12 +100,12 @@ class CloseTest {
                 callers.add(new FutureTask<>(() -> reserveForEver(router, begun)));
                 Thread.ofPlatform().daemon().start(callers.getLast());
             }
-            assertTrue(begun.await(20, TimeUnit.SECONDS));
+            assertTrue(begun.await(1, TimeUnit.MINUTES));
             router.close();
             for (FutureTask<Void> caller : callers) {
                 final ExecutionException end =
                         assertThrows(
-                                ExecutionException.class, () -> caller.get(20, TimeUnit.SECONDS));
+                                ExecutionException.class, () -> caller.get(1, TimeUnit.MINUTES));
                 assertInstanceOf(ClosedException.class, end.getCause());
             }
         }
@@ -145,7 +145,7 @@ class CloseTest {
                                             .matchInside(new long[4], 4, new OverlapScores(8));
                                     router.index().gate().exit(lane);
                                 });
-        assertTrue(inside.await(10, TimeUnit.SECONDS));
+        assertTrue(inside.await(1, TimeUnit.MINUTES));
         router.close();
         assertFalse(router.index().gate().isReleased());
         leave.countDown();
@@ -163,7 +163,7 @@ class CloseTest {
         final Lease lease = router.reserve(request, decision);
         final AtomicReference<Integer> left = new AtomicReference<>();
         final Thread closer =
-                Thread.ofPlatform().start(() -> left.set(router.close(Duration.ofSeconds(20))));
+                Thread.ofPlatform().start(() -> left.set(router.close(Duration.ofMinutes(1))));
         while (!router.index().gate().isClosed()) {
             LockSupport.parkNanos(1_000_000);
         }

@@ -592,7 +592,7 @@ class KvRouterTest {
             }
             start.countDown();
             for (Future<Lease> lease : leases) {
-                assertNotNull(lease.get(10, TimeUnit.SECONDS));
+                assertNotNull(lease.get(1, TimeUnit.MINUTES));
             }
         }
         long total = 0;

@@ -208,7 +208,7 @@ class LifecycleTest {
                                 blocked.countDown();
                                 Latches.await(release);
                             });
-            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            assertTrue(blocked.await(1, TimeUnit.MINUTES));
             final byte[] message = EngineMessages.stored(PROMPT, 1, BLOCK, 1);
             for (int i = 0; router.indexPipeline().refused() == 0; i++) {
                 stream.onMessage(i, message);
@@ -260,7 +260,7 @@ class LifecycleTest {
                                 blocked.countDown();
                                 Latches.await(release);
                             });
-            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            assertTrue(blocked.await(1, TimeUnit.MINUTES));
             router.removeWorker(workers.get(3));
             final FutureTask<Worker> added = new FutureTask<>(() -> router.addWorker(spec));
             final Thread caller = Thread.ofPlatform().daemon().start(added);
@@ -268,7 +268,7 @@ class LifecycleTest {
                     () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
             router.workers(); // the lock is free
             release.countDown();
-            assertEquals(workers.get(3).slot(), added.get(10, TimeUnit.SECONDS).slot());
+            assertEquals(workers.get(3).slot(), added.get(1, TimeUnit.MINUTES).slot());
         }
     }
 
@@ -283,7 +283,7 @@ class LifecycleTest {
                 () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
         slots.close();
         final ExecutionException ended =
-                assertThrows(ExecutionException.class, () -> taken.get(10, TimeUnit.SECONDS));
+                assertThrows(ExecutionException.class, () -> taken.get(1, TimeUnit.MINUTES));
         assertInstanceOf(ClosedException.class, ended.getCause());
     }
 

@@ -5,14 +5,14 @@ import java.util.concurrent.TimeUnit;
 
 /** Waiting for latches where no checked exception may be thrown. */
 public final class Latches {
-    private static final long PATIENCE_S = 20;
+    private static final long PATIENCE_S = 60;
 
     private Latches() {}
 
     /**
      * Waits until a latch is at 0.
      *
-     * @throws AssertionError if it is not within 20 seconds
+     * @throws AssertionError if it is not within a minute
      * @throws IllegalStateException if the thread is interrupted
      */
     public static void await(CountDownLatch latch) {

@@ -7,9 +7,9 @@ import io.kvasir.core.memory.OffHeap;
  * What one worker slot holds of each array of hashes, and under which names. Only the writer thread
  * uses it; its memory comes from the arena of the index, a line for each held run.
  *
- * <p>A <em>position</em> names a held block: the place of the block in an array, and the slot's
+ * <p>A <em>position</em> names a held block: the offset of the block in an array, and the slot's
  * held run of that array. Splits of runs change no position. A position that was kept may have
- * become that of another block; the name tells.
+ * become that of another block; its name then differs.
  */
 final class HeldRuns {
     /** No position, no held run. */
@@ -28,9 +28,10 @@ final class HeldRuns {
      */
     private final SegmentedLines lines;
 
-    /** The held run that was asked for last, and where it is: the same is asked for many times. */
+    /** The held run that was asked for last: the same is asked for many times. */
     private int seen = NO_HELD_RUN;
 
+    /** Offset of its line. */
     private long seenAt;
 
     private int end;
@@ -44,7 +45,7 @@ final class HeldRuns {
         this.lines = new SegmentedLines(arena);
     }
 
-    /** HeldRuns. */
+    /** Held runs in use. */
     int used() {
         return used;
     }
@@ -54,7 +55,7 @@ final class HeldRuns {
         return end;
     }
 
-    /** Where the lines of the held runs are written; for tests. */
+    /** Lines that have the numbers of the lines of the held runs; for tests. */
     SegmentedLines lines() {
         return lines;
     }
@@ -198,7 +199,7 @@ final class HeldRuns {
                 : NO_HELD_RUN;
     }
 
-    /** HeldRuns that go on from one: none of them was made before it. */
+    /** How many held runs go on from one: none of them was made before it. */
     int below(int heldRun) {
         return memory.getInt(at(heldRun) + HeldRunDescriptor.BELOW_OFFSET) & ~STORED;
     }

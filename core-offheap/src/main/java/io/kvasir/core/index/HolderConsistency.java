@@ -28,7 +28,7 @@ final class HolderConsistency {
     private final HolderJoin joined;
     private final WriterCounter blocks = new WriterCounter();
 
-    /** Where a slot was found last: one event asks for the same holder again and again. */
+    /** Run of the holder that was found last: one event asks for the same again and again. */
     private int seenRun = RadixTree.NO_RUN;
 
     private int seenHolder;
@@ -87,8 +87,8 @@ final class HolderConsistency {
             first = r;
         }
         if (!tree.isHeadless(first)) {
-            return NO_HELD_RUN; // every slot that holds a block of the array holds its first
-            // segment
+            // every slot that holds a block of the array holds one of its first segment
+            return NO_HELD_RUN;
         }
         for (int r = tree.nextSegment(run); r != RadixTree.NO_RUN; r = tree.nextSegment(r)) {
             asked++;

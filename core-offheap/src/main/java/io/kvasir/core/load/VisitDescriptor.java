@@ -9,7 +9,7 @@ package io.kvasir.core.load;
  *   | time         | slot     | end array| end offs.| unused   |
  *   +--------------+----------+----------+----------+----------+
  *   slot   -1 = taken back already
- *   end    first segment of the array in which the path ends, and the place of its last block there
+ *   end    first segment of the array in which the path ends, and the offset of its last block there
  * </pre>
  */
 final class VisitDescriptor {

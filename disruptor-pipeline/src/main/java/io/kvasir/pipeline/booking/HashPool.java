@@ -50,8 +50,7 @@ final class HashPool {
                 continue; // another thread has taken a part of the chain that was walked
             }
             // `next` is read without order and may be stale; then another thread has moved the
-            // head,
-            // its counter differs, and the compare-and-set fails
+            // head, its counter differs, and the compare-and-set fails
             if (head.compareAndSet(top, counted(top) | next.getPlain(last - 1))) {
                 final int first = (int) top - 1;
                 fill(first, from, count);

@@ -45,9 +45,9 @@ final class WriterMailbox {
                     long sequence, Sequence cursor, Sequence dependent, SequenceBarrier barrier)
                     throws AlertException, InterruptedException, TimeoutException {
                 // full fence: the store of the writer's sequence, made by its loop before this
-                // call,
-                // comes before the read of the queue. A caller does the reverse: it adds to the
-                // queue, then reads that sequence to claim a record. One of the two sees the other
+                // call, comes before the read of the queue. A caller does the reverse: it adds to
+                // the queue, then reads that sequence to claim a record. One of the two sees the
+                // other
                 VarHandle.fullFence();
                 run();
                 return strategy.waitFor(sequence, cursor, dependent, barrier);

@@ -16,10 +16,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 /**
  * A booking's number names it in every table: what an old number does, when the entry that it names
@@ -47,35 +43,8 @@ class BookingNumbersTest {
         board.close();
     }
 
-    private static void await(BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, "gave up waiting");
-            LockSupport.parkNanos(1_000_000);
-        }
-    }
-
     private void settle() {
-        await(() -> pipeline.backlog() == 0);
-    }
-
-    /** Keeps the writer from its work until the latch is open. */
-    private CountDownLatch block() {
-        final CountDownLatch blocked = new CountDownLatch(1);
-        final CountDownLatch go = new CountDownLatch(1);
-        assertTrue(
-                pipeline.workerGone(
-                        SLOTS - 1,
-                        () -> {
-                            blocked.countDown();
-                            try {
-                                go.await();
-                            } catch (InterruptedException e) {
-                                Thread.currentThread().interrupt();
-                            }
-                        }));
-        await(() -> blocked.getCount() == 0);
-        return go;
+        HeldWriter.awaitApplied(pipeline);
     }
 
     private long book(int slot) {
@@ -121,7 +90,7 @@ class BookingNumbersTest {
             booked.add(book(1));
         }
         settle();
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         final Set<Integer> ended = new HashSet<>();
         for (long number : booked) {
             assertTrue(pipeline.free(number));
@@ -133,7 +102,7 @@ class BookingNumbersTest {
         }
         assertEquals(BookingPipeline.NONE, pipeline.book(2, PROMPT, 3, 48, 3));
         booked.forEach(this::assertEnded);
-        go.countDown();
+        writer.release();
         settle();
         assertLoad(1, 0, 0, 0);
         assertLoad(2, 48L * (ENTRIES - REQUESTS), 3, ENTRIES - REQUESTS);
@@ -147,14 +116,14 @@ class BookingNumbersTest {
             booked.add(book(1));
         }
         settle();
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         for (int i = REQUESTS; i < ENTRIES; i++) { // a new one comes before the end of an old one
             final long old = booked.get(i - REQUESTS);
             assertTrue(pipeline.prefillComplete(old)); // its record, in front of the new one's
             assertTrue(pipeline.free(old));
             booked.add(book(2));
         }
-        go.countDown();
+        writer.release();
         settle();
         final int kept = 2 * REQUESTS - ENTRIES;
         assertLoad(1, 48L * kept, 3, kept);
@@ -163,7 +132,7 @@ class BookingNumbersTest {
 
     @Test
     void anEntryWhoseBookingEndedUnseenIsReusedWithItsRecordInTheRing() {
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         final long first = book(1);
         assertTrue(pipeline.prefillComplete(first));
         assertTrue(pipeline.free(first));
@@ -171,7 +140,7 @@ class BookingNumbersTest {
         assertEquals((int) first, (int) second);
         assertEnded(first);
         assertTrue(pipeline.outputBlocks(second, 2));
-        go.countDown();
+        writer.release();
         settle();
         assertLoad(1, 0, 0, 0);
         assertLoad(2, 48, 5, 1);
@@ -184,10 +153,10 @@ class BookingNumbersTest {
     void stepsThatComeAfterTheEndDoNothing() {
         final long number = book(1);
         settle();
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         assertTrue(pipeline.free(number));
         assertEnded(number);
-        go.countDown();
+        writer.release();
         settle();
         assertEnded(number);
         assertLoad(1, 0, 0, 0);
@@ -198,13 +167,13 @@ class BookingNumbersTest {
         final long stepped = book(1);
         final long freed = book(1);
         settle();
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         assertTrue(pipeline.prefillComplete(stepped)); // before the end of the worker
         assertTrue(pipeline.workerGone(1, () -> {}));
         assertTrue(pipeline.outputBlocks(stepped, 2)); // with the record of the step before
         assertTrue(pipeline.free(freed)); // after it
         final long late = book(1); // of the tenant before
-        go.countDown();
+        writer.release();
         settle();
         assertEnded(stepped);
         assertEnded(freed);
@@ -227,10 +196,10 @@ class BookingNumbersTest {
     void aBookingThatExpiresWithItsEndInTheRingLeavesItsEntryOnce() {
         final long number = pipeline.book(1, 0, PROMPT, 3, 48, 3, 1, false);
         settle();
-        final CountDownLatch go = block();
+        final HeldWriter writer = HeldWriter.of(pipeline, SLOTS - 1);
         assertTrue(pipeline.tick(1_000_000_000)); // in front of the end
         assertTrue(pipeline.free(number));
-        go.countDown();
+        writer.release();
         settle();
         assertEnded(number);
         assertLoad(1, 0, 0, 0);

@@ -1,5 +1,8 @@
 package io.kvasir.pipeline.booking;
 
+import static io.kvasir.pipeline.booking.HeldWriter.await;
+import static io.kvasir.pipeline.booking.HeldWriter.awaitApplied;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -24,15 +27,11 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 class BookingPipelineTest {
     private static final int REQUESTS = 256;
@@ -55,33 +54,6 @@ class BookingPipelineTest {
 
     private BookingPipeline pipeline(PredictedPrefixes routed) {
         return new BookingPipeline(BookingPipelineConfig.of(REQUESTS), table, routed);
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, "gave up waiting");
-            LockSupport.parkNanos(1_000_000);
-        }
-    }
-
-    /** Keeps the writer from its work until a latch is open. */
-    private static CountDownLatch block(BookingPipeline pipeline, int slot) {
-        final CountDownLatch blocked = new CountDownLatch(1);
-        final CountDownLatch go = new CountDownLatch(1);
-        assertTrue(
-                pipeline.workerGone(
-                        slot,
-                        () -> {
-                            blocked.countDown();
-                            try {
-                                go.await();
-                            } catch (InterruptedException e) {
-                                Thread.currentThread().interrupt();
-                            }
-                        }));
-        await(() -> blocked.getCount() == 0);
-        return go;
     }
 
     private void assertLoad(int slot, long tokens, long blocks, long requests) {
@@ -108,7 +80,7 @@ class BookingPipelineTest {
             assertNotEquals(BookingPipeline.NONE, first);
             assertNotEquals(first, second);
             await(() -> table.activeRequests() == 2);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(2, 64, 4, 2);
 
             assertTrue(pipeline.prefillComplete(first));
@@ -118,7 +90,7 @@ class BookingPipelineTest {
             assertTrue(pipeline.free(first));
             assertFalse(pipeline.free(first));
             await(() -> table.activeRequests() == 1);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(2, 16, 3, 1);
             assertTrue(pipeline.workerGone(2, () -> {}));
             await(() -> table.activeRequests() == 0);
@@ -131,7 +103,7 @@ class BookingPipelineTest {
     @Test
     void loadCountsBeforeTheWriterHasSeenIt() {
         try (BookingPipeline pipeline = pipeline()) {
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             final long kept = pipeline.book(2, PROMPT, 3, 48, 3);
             final long ended = pipeline.book(2, PROMPT, 3, 48, 3);
             assertLoad(2, 96, 6, 2);
@@ -140,12 +112,12 @@ class BookingPipelineTest {
             assertTrue(pipeline.outputBlocks(kept, 4));
             assertTrue(pipeline.free(ended));
             assertLoad(2, 48, 3, 1);
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             assertLoad(2, 0, 7, 1);
             assertEquals(1, table.activeRequests());
             assertTrue(pipeline.free(kept));
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(2, 0, 0, 0);
         }
     }
@@ -153,7 +125,7 @@ class BookingPipelineTest {
     @Test
     void bookingsThatEndUnseenAreNeverRefusedHoweverFarTheWriterIsBehind() {
         try (BookingPipeline pipeline = pipeline()) {
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             for (int i = 0; i < 100_000; i++) {
                 final long number = pipeline.book(1, PROMPT, 3, 48, 3);
                 assertNotEquals(BookingPipeline.NONE, number);
@@ -163,8 +135,8 @@ class BookingPipelineTest {
             assertEquals(0, pipeline.refused());
             assertTrue(pipeline.backlog() <= 2, () -> pipeline.backlog() + " records");
             assertLoad(1, 0, 0, 0);
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             assertEquals(0, table.activeRequests());
         }
     }
@@ -179,9 +151,9 @@ class BookingPipelineTest {
             assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertTrue(pipeline.isFull());
             await(() -> table.activeRequests() == REQUESTS);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
 
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             for (int i = 0; i < REQUESTS; i++) {
                 assertTrue(pipeline.free(numbers.get(i)));
             }
@@ -193,8 +165,8 @@ class BookingPipelineTest {
             assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertEquals(REQUESTS / 2, pipeline.openBookings());
             assertLoad(2, REQUESTS * 8, REQUESTS / 2, REQUESTS / 2);
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             assertEquals(REQUESTS / 2, table.activeRequests());
             assertEquals(0, table.refusals());
             assertLoad(1, 0, 0, 0);
@@ -206,25 +178,25 @@ class BookingPipelineTest {
     void aFullTableMakesRoomByEndsThatAreBehindInTheRing() {
         try (BookingPipeline pipeline = pipeline()) {
             final long[] numbers = new long[REQUESTS];
-            final CountDownLatch first = block(pipeline, 7);
+            final HeldWriter first = HeldWriter.of(pipeline, 7);
             final long early = pipeline.book(3, PROMPT, 3, 48, 3); // its record comes first
             assertTrue(pipeline.free(early));
             for (int i = 1; i < REQUESTS; i++) {
                 numbers[i] = pipeline.book(1, new long[] {i}, 1, 16, 1);
             }
-            first.countDown();
+            first.release();
             await(() -> table.activeRequests() == REQUESTS - 1);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             numbers[0] = pipeline.book(1, new long[] {0}, 1, 16, 1);
             await(() -> table.activeRequests() == REQUESTS);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
 
-            final CountDownLatch second = block(pipeline, 7);
+            final HeldWriter second = HeldWriter.of(pipeline, 7);
             assertTrue(pipeline.prefillComplete(numbers[5])); // a record in front of the booking's
             assertTrue(pipeline.free(numbers[9]));
             final long late = pipeline.book(2, PROMPT, 3, 48, 3);
-            second.countDown();
-            await(() -> pipeline.backlog() == 0);
+            second.release();
+            awaitApplied(pipeline);
             assertTrue(pipeline.isOpen(late));
             assertLoad(2, 48, 3, 1);
             assertEquals(REQUESTS, table.activeRequests());
@@ -241,12 +213,12 @@ class BookingPipelineTest {
             final long number = pipeline.book(1, prompt, 129, 2_064, 129);
             pipeline.book(1, prompt, 128, 2_048, 128);
             await(() -> table.activeRequests() == 2);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(1, 4_112, 257, 2);
             assertEquals(128, table.activeBlocks());
             assertEquals(1, table.pathlessBookings());
             assertTrue(pipeline.free(number));
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(1, 2_048, 128, 1);
         }
     }
@@ -282,7 +254,7 @@ class BookingPipelineTest {
             }
             over.set(true);
             ticks.get();
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertEquals(0, table.activeRequests());
             assertEquals(0, pipeline.openBookings());
             for (int slot = 0; slot < 8; slot++) {
@@ -342,7 +314,7 @@ class BookingPipelineTest {
             assertFalse(pipeline.isOpen(timed));
             assertTrue(pipeline.isOpen(other));
             assertFalse(pipeline.free(timed)); // late: does nothing
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertLoad(2, 16, 1, 1);
             assertEquals(1, pipeline.openBookings());
         }
@@ -352,12 +324,12 @@ class BookingPipelineTest {
     void aBookingThatEndsWhileItExpiresEndsOnce() {
         try (BookingPipeline pipeline = pipeline()) {
             final long timed = pipeline.book(2, 0, PROMPT, 3, 48, 3, 1, false);
-            await(() -> pipeline.backlog() == 0);
-            final CountDownLatch go = block(pipeline, 7);
+            awaitApplied(pipeline);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             assertTrue(pipeline.tick(1_000_000_000)); // in front of the end
             assertTrue(pipeline.free(timed));
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             assertEquals(1, table.expiredLeases());
             assertLoad(2, 0, 0, 0);
             assertEquals(0, pipeline.openBookings());
@@ -382,12 +354,12 @@ class BookingPipelineTest {
     void theEndOfAWorkerNeverWaits() {
         final AtomicInteger ended = new AtomicInteger();
         try (BookingPipeline pipeline = pipeline()) {
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             for (int i = 0; i < 10_000; i++) {
                 assertTrue(pipeline.workerGone(i % 7, ended::incrementAndGet));
             }
             assertTrue(pipeline.backlog() <= 2, "one record for all");
-            go.countDown();
+            writer.release();
             await(() -> ended.get() == 10_000);
         }
     }
@@ -423,19 +395,19 @@ class BookingPipelineTest {
             final long number =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             pipeline.book(3, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, false);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
 
             assertTrue(pipeline.tick(start)); // what was before counts from now on
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertTrue(pipeline.free(number));
             assertTrue(pipeline.tick(start + 1_000_000_000));
             assertTrue(pipeline.tick(start + 500_000_000)); // late: time does not go back
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertEquals(1, routed.visits());
             assertTrue(pipeline.tick(start + 1_000_000_001));
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertEquals(0, routed.visits());
 
             pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
@@ -454,15 +426,15 @@ class BookingPipelineTest {
                         new PredictedPrefixes(
                                 new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             final long kept = pipeline.book(1, PROMPT, 3, 48, 3);
             final long ended =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             assertTrue(pipeline.free(ended));
             assertFalse(pipeline.free(ended));
             assertEquals(1, pipeline.openBookings());
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             routed.match(PROMPT, 3, scores);
             assertEquals("{2=3}", scores.toString());
             assertLoad(2, 0, 0, 0);
@@ -478,10 +450,10 @@ class BookingPipelineTest {
                                 new PredictedPrefixesConfig(8, 100, 0.8, 1_000_000_000L));
                 BookingPipeline pipeline = pipeline(routed)) {
             assertTrue(pipeline.workerGone(2, () -> {}));
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             final long late =
                     pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertFalse(pipeline.isOpen(late));
             assertEquals(0, pipeline.openBookings());
             assertEquals(0, routed.blocks());
@@ -489,7 +461,7 @@ class BookingPipelineTest {
 
             final long next =
                     pipeline.book(2, 1, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertTrue(pipeline.isOpen(next));
             assertEquals(3, routed.blocks());
             assertLoad(2, 48, 3, 1);
@@ -508,7 +480,7 @@ class BookingPipelineTest {
                 pipeline.book(slot, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             }
             assertTrue(pipeline.forgetPredicted(2));
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             routed.match(PROMPT, 3, scores);
             assertEquals("{3=3}", scores.toString());
             assertEquals(2, table.activeRequests());
@@ -519,7 +491,7 @@ class BookingPipelineTest {
     @Test
     void forgettingIsRefusedWhenTooMuchOfItWaits() {
         try (BookingPipeline pipeline = pipeline()) {
-            final CountDownLatch go = block(pipeline, 7);
+            final HeldWriter writer = HeldWriter.of(pipeline, 7);
             int accepted = 0;
             while (pipeline.forgetPredicted(2)) {
                 accepted++;
@@ -527,8 +499,8 @@ class BookingPipelineTest {
             assertEquals(BookingPipelineConfig.of(REQUESTS).maxForgets(), accepted);
             assertFalse(pipeline.forgetPredicted(2));
             assertNotEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
-            go.countDown();
-            await(() -> pipeline.backlog() == 0);
+            writer.release();
+            awaitApplied(pipeline);
             assertTrue(pipeline.forgetPredicted(2), "there is room again");
             assertEquals(0, pipeline.failures());
         }
@@ -539,7 +511,7 @@ class BookingPipelineTest {
         try (BookingPipeline pipeline = pipeline()) {
             pipeline.book(1, new long[] {1}, 1, 16, 1);
             board.addActiveBlocks(1, 5);
-            await(() -> pipeline.backlog() == 0);
+            awaitApplied(pipeline);
             assertTrue(pipeline.tick(1));
             await(() -> table.corrections() == 1);
             assertEquals(1, board.activeBlocks(1));
@@ -549,7 +521,7 @@ class BookingPipelineTest {
     @Test
     void closingEndsTheWriterAtTheNextStepAndKeepsItsMemoryUntilThen() {
         final BookingPipeline pipeline = pipeline();
-        final CountDownLatch go = block(pipeline, 7);
+        final HeldWriter writer = HeldWriter.of(pipeline, 7);
         long number = BookingPipeline.NONE;
         for (int i = 0; i < 100; i++) {
             number = pipeline.book(1, new long[] {i}, 1, 16, 1);
@@ -559,7 +531,7 @@ class BookingPipelineTest {
         table.close();
 
         assertFalse(table.gate().isReleased());
-        go.countDown();
+        writer.release();
         await(() -> table.gate().isReleased());
         assertEquals(0, table.activeRequests(), "what was in the ring is left");
         assertLoad(1, 1_600, 100, 100);

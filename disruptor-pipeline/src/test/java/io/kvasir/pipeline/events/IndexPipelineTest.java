@@ -110,7 +110,7 @@ class IndexPipelineTest {
                         blocked.countDown();
                         Latches.await(release);
                     });
-            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            assertTrue(blocked.await(1, TimeUnit.MINUTES));
             for (int i = 0; i < 12; i++) {
                 stream.onMessage(i, store(i + 1));
             }
@@ -143,7 +143,7 @@ class IndexPipelineTest {
                 stream.onMessage(i, store(i + 1));
             }
             pipeline.retire(1, swept::countDown);
-            assertTrue(swept.await(10, TimeUnit.SECONDS));
+            assertTrue(swept.await(1, TimeUnit.MINUTES));
             stream.onMessage(30, store(31));
             await(() -> pipeline.backlog() == 0);
             assertEquals(0, index.heldBlocks(1));
@@ -169,14 +169,14 @@ class IndexPipelineTest {
                         blocked.countDown();
                         Latches.await(release);
                     });
-            assertTrue(blocked.await(10, TimeUnit.SECONDS));
+            assertTrue(blocked.await(1, TimeUnit.MINUTES));
             for (int i = 0; i < 12; i++) {
                 stream.onMessage(i, store(i + 1));
             }
             assertTrue(pipeline.refused() > 0);
             pipeline.retire(1, swept::countDown); // returns, although nothing fits
             release.countDown();
-            assertTrue(swept.await(10, TimeUnit.SECONDS));
+            assertTrue(swept.await(1, TimeUnit.MINUTES));
             await(() -> pipeline.backlog() == 0);
             assertEquals(0, index.heldBlocks(1));
         }
@@ -189,7 +189,7 @@ class IndexPipelineTest {
                 final CountDownLatch swept = new CountDownLatch(1);
                 pipeline.retire(i % 16, swept::countDown);
                 if (i % 50 == 0) {
-                    assertTrue(swept.await(20, TimeUnit.SECONDS), "retirement " + i);
+                    assertTrue(swept.await(1, TimeUnit.MINUTES), "retirement " + i);
                 }
             }
         }
@@ -313,7 +313,7 @@ class IndexPipelineTest {
                     blocked.countDown();
                     Latches.await(release);
                 });
-        assertTrue(blocked.await(10, TimeUnit.SECONDS));
+        assertTrue(blocked.await(1, TimeUnit.MINUTES));
         for (int i = 0; i < 100; i++) {
             stream.onMessage(i, store(i + 1));
         }

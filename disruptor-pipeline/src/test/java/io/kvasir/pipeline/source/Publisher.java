@@ -79,7 +79,7 @@ final class Publisher implements AutoCloseable {
         events.setReceiveTimeOut(60_000);
         final byte[] subscription = events.recv();
         if (subscription == null || subscription.length == 0 || subscription[0] != 1) {
-            throw new IllegalStateException("no subscription within 10 s");
+            throw new IllegalStateException("no subscription within a minute");
         }
     }
 

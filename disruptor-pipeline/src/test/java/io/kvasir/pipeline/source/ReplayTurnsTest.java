@@ -51,7 +51,7 @@ class ReplayTurnsTest {
     }
 
     private static void await(String what, BooleanSupplier condition, EventSource... shown) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         while (!condition.getAsBoolean()) {
             assertTrue(
                     System.nanoTime() < deadline,
@@ -147,7 +147,7 @@ class ReplayTurnsTest {
                         throw new IllegalStateException(e);
                     }
                 });
-        assertTrue(blocked.await(10, TimeUnit.SECONDS));
+        assertTrue(blocked.await(1, TimeUnit.MINUTES));
         try (Publisher publisher = new Publisher();
                 RawPublisher wrong =
                         new RawPublisher(0, c -> RawPublisher.write(c, new byte[] {1, 2, 3}))) {

@@ -47,7 +47,7 @@ class SharedEndpointTest {
     }
 
     private static void await(BooleanSupplier condition, Runnable again, EventSource... shown) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         while (!condition.getAsBoolean()) {
             assertTrue(
                     System.nanoTime() < deadline,

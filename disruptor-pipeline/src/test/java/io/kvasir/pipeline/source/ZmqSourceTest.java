@@ -181,7 +181,7 @@ class ZmqSourceTest {
                         throw new IllegalStateException(e);
                     }
                 });
-        assertTrue(blocked.await(10, TimeUnit.SECONDS));
+        assertTrue(blocked.await(1, TimeUnit.MINUTES));
         for (int i = 2; i <= 30; i++) {
             publisher.publish(store(i));
         }

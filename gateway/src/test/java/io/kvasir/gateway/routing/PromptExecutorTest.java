@@ -18,7 +18,7 @@ class PromptExecutorTest {
 
     private static void await(CountDownLatch latch) {
         try {
-            assertTrue(latch.await(20, TimeUnit.SECONDS));
+            assertTrue(latch.await(1, TimeUnit.MINUTES));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

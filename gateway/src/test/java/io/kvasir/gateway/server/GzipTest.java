@@ -83,7 +83,7 @@ class GzipTest {
             throws Exception {
         return Gateways.HTTP.send(
                 HttpRequest.newBuilder(Gateways.uri(gateway, "/v1/completions"))
-                        .timeout(Duration.ofSeconds(20))
+                        .timeout(Duration.ofMinutes(1))
                         .headers(headers)
                         .POST(body)
                         .build(),
@@ -215,7 +215,7 @@ class GzipTest {
                 call -> {
                     call.beginEvents();
                     call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
-                    assertTrue(read.await(20, TimeUnit.SECONDS));
+                    assertTrue(read.await(1, TimeUnit.MINUTES));
                     call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"last\"}"));
                     call.chunk("data: [DONE]\n\n");
                     call.endChunks();
@@ -224,7 +224,7 @@ class GzipTest {
         final HttpResponse<InputStream> answer =
                 Gateways.HTTP.send(
                         HttpRequest.newBuilder(Gateways.uri(gateway, "/v1/completions"))
-                                .timeout(Duration.ofSeconds(20))
+                                .timeout(Duration.ofMinutes(1))
                                 .header("Accept-Encoding", "gzip")
                                 .POST(
                                         HttpRequest.BodyPublishers.ofString(

@@ -50,8 +50,8 @@ public final class FrameClient implements AutoCloseable {
                 client.connect(
                                 new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
                                 new Ends())
-                        .get(10, TimeUnit.SECONDS);
-        if (!settled.await(10, TimeUnit.SECONDS)) {
+                        .get(1, TimeUnit.MINUTES);
+        if (!settled.await(1, TimeUnit.MINUTES)) {
             throw new AssertionError("the server has not said its settings");
         }
     }
@@ -96,7 +96,7 @@ public final class FrameClient implements AutoCloseable {
     }
 
     public boolean awaitClosed() throws InterruptedException {
-        return closed.await(15, TimeUnit.SECONDS);
+        return closed.await(1, TimeUnit.MINUTES);
     }
 
     public boolean isClosed() {
@@ -165,7 +165,7 @@ public final class FrameClient implements AutoCloseable {
                             fields);
             stream =
                     session.newStream(new HeadersFrame(head, null, last), this)
-                            .get(10, TimeUnit.SECONDS);
+                            .get(1, TimeUnit.MINUTES);
         }
 
         public Exchange send(String part, boolean last) {

@@ -49,7 +49,7 @@ public final class Gateways {
             GatewayServer gateway, String path, String body, String... headers) throws Exception {
         final HttpRequest.Builder request =
                 HttpRequest.newBuilder(uri(gateway, path))
-                        .timeout(Duration.ofSeconds(20))
+                        .timeout(Duration.ofMinutes(1))
                         .header("Content-Type", "application/json")
                         .POST(HttpRequest.BodyPublishers.ofString(body));
         if (headers.length > 0) {
@@ -80,7 +80,7 @@ public final class Gateways {
 
     public static HttpResponse<String> send(HttpRequest.Builder request) throws Exception {
         return HTTP.send(
-                request.timeout(Duration.ofSeconds(20)).build(),
+                request.timeout(Duration.ofMinutes(1)).build(),
                 HttpResponse.BodyHandlers.ofString());
     }
 

@@ -25,7 +25,7 @@ final class TransferPeer {
     static final int BLOCKS = 256;
     static final int BLOCK_LENGTH = 16 << 10;
     static final int READ_ONLY = 128; // blocks below keep version 0
-    static final long PATIENCE_NS = 20_000_000_000L;
+    static final long PATIENCE_NS = 60_000_000_000L;
 
     private TransferPeer() {}
 

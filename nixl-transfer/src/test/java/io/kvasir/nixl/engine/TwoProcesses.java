@@ -214,7 +214,7 @@ final class TwoProcesses implements AutoCloseable {
         peerProcess.getOutputStream().close();
         transport.close();
         try {
-            check(peerProcess.waitFor(20, TimeUnit.SECONDS), "end of the peer");
+            check(peerProcess.waitFor(1, TimeUnit.MINUTES), "end of the peer");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } finally {

@@ -212,7 +212,7 @@ class LoopbackProcessTest {
                                 : transport.status(request);
                 takeMessages();
             }
-            assertTrue(victim.waitFor(20, TimeUnit.SECONDS));
+            assertTrue(victim.waitFor(1, TimeUnit.MINUTES));
             final String failure = transport.failure(request);
             assertTrue(failure.contains("peer child (pid " + victim.pid() + ")"), failure);
             Loopbacks.refused(
@@ -228,7 +228,7 @@ class LoopbackProcessTest {
             assertTrue(System.nanoTime() < deadline, "the last child says nothing");
         }
         process.outputWriter(StandardCharsets.UTF_8).close();
-        assertTrue(process.waitFor(20, TimeUnit.SECONDS));
+        assertTrue(process.waitFor(1, TimeUnit.MINUTES));
         assertEquals(0, process.exitValue());
     }
 

@@ -22,7 +22,7 @@ import java.util.stream.Stream;
 
 /** What tests of the loopback transport share. */
 public final class Loopbacks {
-    public static final long DEADLINE_NS = 20_000_000_000L;
+    public static final long DEADLINE_NS = 60_000_000_000L;
 
     private Loopbacks() {}
 

@@ -218,7 +218,7 @@ class VllmHandshakeTest {
         try (VllmSideChannel channel = channel(System::nanoTime);
                 ZContext context = new ZContext(1)) {
             final ZMQ.Socket socket = context.createSocket(SocketType.REQ);
-            socket.setReceiveTimeOut(5_000);
+            socket.setReceiveTimeOut(60_000);
             socket.setHandshakeIvl(1_000);
             socket.connect("tcp://" + HOST + ":" + channel.port());
             for (String garbage : List.of("", "x", "GET / HTTP/1.1", "\u0000\u0001")) {

@@ -238,9 +238,9 @@ class CudaLayerTest {
     @Test
     void theContextForgetsWhatIsClosed() {
         final WeakReference<CudaEvent> closed = new WeakReference<>(closedEvent());
-        final long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+        final long deadlineNs = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
         while (!closed.refersTo(null)) {
-            assertTrue(System.nanoTime() - deadlineNs < 0, "still held after 10 s");
+            assertTrue(System.nanoTime() - deadlineNs < 0, "still held after a minute");
             System.gc();
         }
     }

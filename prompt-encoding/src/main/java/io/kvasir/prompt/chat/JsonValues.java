@@ -56,8 +56,8 @@ final class JsonValues {
             final JsonNode node = PYTHON.readTree(text);
             return node.isObject() ? dict(node) : new LinkedHashMap<>();
         } catch (JsonProcessingException e) {
-            return new LinkedHashMap<>(); // what the model wrote may be broken; the engine goes on,
-            // too
+            // what the model wrote may be broken; the engine goes on, too
+            return new LinkedHashMap<>();
         }
     }
 

@@ -631,6 +631,17 @@ class SplitFlowTest {
     }
 
     @Test
+    void aRendezvousAfterOneThatWasOverHasADeadlineOfItsOwn() {
+        begin(FallbackPolicy.OTHER_PREFILL);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        flow.prefillAnswered(1);
+        flow.decodeFailed(BROKEN);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        deadlines.open().fire();
+        assertLast("abortDecode 2", "freePrefill 2", "report prefill (timeout)");
+    }
+
+    @Test
     void aDecodeAloneIsNotEndedByThePrefillThatWasGivenUp() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.RENDEZVOUS);

@@ -1,0 +1,56 @@
+package io.kvasir.pipeline.booking;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.testsupport.Latches;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** The writer of a booking pipeline, held back: what is published meanwhile stays in the ring. */
+final class HeldWriter {
+    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
+
+    private final CountDownLatch release = new CountDownLatch(1);
+
+    private HeldWriter() {}
+
+    /**
+     * Holds the writer back from now on, at most for as long as {@link Latches} waits.
+     *
+     * @param slot worker slot without bookings, whose tenant ends by it
+     */
+    static HeldWriter of(BookingPipeline pipeline, int slot) {
+        final HeldWriter held = new HeldWriter();
+        final CountDownLatch waiting = new CountDownLatch(1);
+        assertTrue(
+                pipeline.workerGone(
+                        slot,
+                        () -> {
+                            waiting.countDown();
+                            Latches.await(held.release);
+                        }));
+        Latches.await(waiting);
+        return held;
+    }
+
+    void release() {
+        release.countDown();
+    }
+
+    /** Waits until the writer has applied what is in the ring. */
+    static void awaitApplied(BookingPipeline pipeline) {
+        await(() -> pipeline.backlog() == 0);
+    }
+
+    /** Waits for what the writer is about to do. */
+    static void await(BooleanSupplier condition) {
+        final long start = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() - start < PATIENCE_NS, "not within a minute");
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+}
