@@ -35,7 +35,6 @@ final class ChaosDecode {
         private final ChaosPrefill.Room room;
         private final Listener listener;
         private final long latencyMs = world.drawMs(0, 100);
-        private final Runnable arrived;
         private boolean aborted;
 
         private Call(
@@ -44,7 +43,6 @@ final class ChaosDecode {
             this.blocks = blocks;
             this.room = room;
             this.listener = listener;
-            this.arrived = () -> fetched(room.fetched());
             world.time.afterMs(latencyMs, this::arrive);
         }
 
@@ -75,7 +73,7 @@ final class ChaosDecode {
                 return; // aborted, or the engine was killed
             }
             if (room != null) {
-                room.meet(arrived);
+                room.meet(this);
             } else if (blocks == null) {
                 world.time.afterMs(world.drawMs(500, 3_000), () -> fetched(prompt));
             } else if (blocks.reachable()) {
@@ -85,7 +83,8 @@ final class ChaosDecode {
             }
         }
 
-        private void fetched(int what) {
+        /** It has the blocks, whatever they are of. */
+        void fetched(int what) {
             final int fate = world.random.nextInt(100);
             if (fate < 12) {
                 fail("status");
@@ -126,7 +125,7 @@ final class ChaosDecode {
 
         private void leaveRoom() {
             if (room != null) {
-                room.leave(arrived);
+                room.leave(this);
             }
         }
 

@@ -78,34 +78,28 @@ final class ChaosPrefill {
     /** A meeting of a prefill with a decode. */
     static final class Room {
         private Call ready;
-        private Runnable arrival; // of the decode's blocks
-        private int fetched = -1;
+        private ChaosDecode.Call meeting;
 
         /** The decode worker is there: it gets the blocks once they are. */
-        void meet(Runnable arrived) {
-            arrival = arrived;
+        void meet(ChaosDecode.Call decode) {
+            meeting = decode;
             exchange();
         }
 
-        int fetched() {
-            return fetched;
-        }
-
-        private void exchange() {
-            if (ready != null && arrival != null) {
-                final Call call = ready;
-                final Runnable arrived = arrival;
-                ready = null;
-                arrival = null;
-                fetched = call.met();
-                arrived.run();
+        /** The decode worker has left. */
+        void leave(ChaosDecode.Call decode) {
+            if (meeting == decode) {
+                meeting = null;
             }
         }
 
-        /** The decode worker has left. */
-        void leave(Runnable arrived) {
-            if (arrival == arrived) {
-                arrival = null;
+        private void exchange() {
+            if (ready != null && meeting != null) {
+                final Call call = ready;
+                final ChaosDecode.Call decode = meeting;
+                ready = null;
+                meeting = null;
+                decode.fetched(call.met());
             }
         }
     }
