@@ -132,6 +132,7 @@ class SplitRequestTest {
         assertEquals("r-1", prefill.calls.getFirst().headers.get("x-request-id"));
         assertEquals("r-1", decode.calls.getFirst().headers.get("x-request-id"));
         assertEquals("d", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
+        assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
         assertTrue(metric("kvasir_split_requests_total{handoff=\"vllm\"}").endsWith(" 1.0"));
     }
 

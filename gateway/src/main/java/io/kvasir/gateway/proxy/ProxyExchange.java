@@ -6,6 +6,7 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RequestPart;
+import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
@@ -625,6 +626,9 @@ public final class ProxyExchange {
             proxied.record().firstByte(sinceStartNs());
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+                if (isSplit()) {
+                    headers.put(RoutingHeaders.PREFILL_WORKER, split.prefillWorker());
+                }
             }
         }
 

@@ -119,6 +119,11 @@ final class SplitExchange implements SplitLegs {
         return flow.isSplit() ? decodeBody : proxied.body();
     }
 
+    /** Name of the prefill worker that was chosen last. */
+    String prefillWorker() {
+        return prefills.getLast().leg.booking().decision().worker();
+    }
+
     /** What the decode side books a worker for. */
     RequestPart decodePart() {
         return flow.isSplit() ? RequestPart.decodeAfter(protocol) : RequestPart.WHOLE;
