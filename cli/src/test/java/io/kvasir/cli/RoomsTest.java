@@ -40,7 +40,7 @@ class RoomsTest {
                     entry("protocol"),
                     entry("nixl", "panama", "protocol"),
                     entry("nats", "nixl"),
-                    entry("sim"),
+                    entry("sim", "nixl"),
                     entry("prompt"),
                     entry("gateway", "core", "pipeline", "router", "prompt", "protocol"),
                     entry("opstreams", "core"),

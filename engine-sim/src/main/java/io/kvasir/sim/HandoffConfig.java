@@ -18,6 +18,7 @@ import java.util.Objects;
  * @param bytesPerToken size of the keys and values of a token in transfers
  * @param strict whether a decode fails when the blocks that it pulled were not those of its prompt,
  *     instead of answering with another text as real engines do
+ * @param bytes real keys and values that move and are checked, equal on both engines
  */
 public record HandoffConfig(
         SimRole role,
@@ -27,7 +28,8 @@ public record HandoffConfig(
         Duration patience,
         double bytesPerSecond,
         long bytesPerToken,
-        boolean strict) {
+        boolean strict,
+        KvBytes bytes) {
     /** An engine without hand-offs. */
     public static final HandoffConfig NONE =
             new HandoffConfig(
@@ -38,7 +40,8 @@ public record HandoffConfig(
                     Duration.ofSeconds(5),
                     25e9,
                     128 << 10,
-                    false);
+                    false,
+                    KvBytes.NONE);
 
     /**
      * Checks the values.
@@ -48,6 +51,7 @@ public record HandoffConfig(
     public HandoffConfig {
         Objects.requireNonNull(role, "role");
         Objects.requireNonNull(protocol, "protocol");
+        Objects.requireNonNull(bytes, "bytes");
         if (sidePort < 0) {
             throw new IllegalArgumentException("sidePort=" + sidePort + " must be at least 0");
         }
@@ -85,7 +89,8 @@ public record HandoffConfig(
                 NONE.patience,
                 NONE.bytesPerSecond,
                 NONE.bytesPerToken,
-                NONE.strict);
+                NONE.strict,
+                NONE.bytes);
     }
 
     /**
@@ -96,7 +101,15 @@ public record HandoffConfig(
      */
     public HandoffConfig withSidePort(int value) {
         return new HandoffConfig(
-                role, protocol, value, lease, patience, bytesPerSecond, bytesPerToken, strict);
+                role,
+                protocol,
+                value,
+                lease,
+                patience,
+                bytesPerSecond,
+                bytesPerToken,
+                strict,
+                bytes);
     }
 
     /**
@@ -107,7 +120,15 @@ public record HandoffConfig(
      */
     public HandoffConfig withLease(Duration value) {
         return new HandoffConfig(
-                role, protocol, sidePort, value, patience, bytesPerSecond, bytesPerToken, strict);
+                role,
+                protocol,
+                sidePort,
+                value,
+                patience,
+                bytesPerSecond,
+                bytesPerToken,
+                strict,
+                bytes);
     }
 
     /**
@@ -118,7 +139,15 @@ public record HandoffConfig(
      */
     public HandoffConfig withPatience(Duration value) {
         return new HandoffConfig(
-                role, protocol, sidePort, lease, value, bytesPerSecond, bytesPerToken, strict);
+                role,
+                protocol,
+                sidePort,
+                lease,
+                value,
+                bytesPerSecond,
+                bytesPerToken,
+                strict,
+                bytes);
     }
 
     /**
@@ -129,7 +158,7 @@ public record HandoffConfig(
      */
     public HandoffConfig withBytesPerSecond(double value) {
         return new HandoffConfig(
-                role, protocol, sidePort, lease, patience, value, bytesPerToken, strict);
+                role, protocol, sidePort, lease, patience, value, bytesPerToken, strict, bytes);
     }
 
     /**
@@ -140,7 +169,7 @@ public record HandoffConfig(
      */
     public HandoffConfig withBytesPerToken(long value) {
         return new HandoffConfig(
-                role, protocol, sidePort, lease, patience, bytesPerSecond, value, strict);
+                role, protocol, sidePort, lease, patience, bytesPerSecond, value, strict, bytes);
     }
 
     /**
@@ -151,6 +180,33 @@ public record HandoffConfig(
      */
     public HandoffConfig withStrict(boolean value) {
         return new HandoffConfig(
-                role, protocol, sidePort, lease, patience, bytesPerSecond, bytesPerToken, value);
+                role,
+                protocol,
+                sidePort,
+                lease,
+                patience,
+                bytesPerSecond,
+                bytesPerToken,
+                value,
+                bytes);
+    }
+
+    /**
+     * Gives blocks real bytes, which a decode checks before it generates.
+     *
+     * @param value equal on both engines
+     * @return a copy
+     */
+    public HandoffConfig withBytes(KvBytes value) {
+        return new HandoffConfig(
+                role,
+                protocol,
+                sidePort,
+                lease,
+                patience,
+                bytesPerSecond,
+                bytesPerToken,
+                strict,
+                value);
     }
 }

@@ -11,5 +11,7 @@ public enum HandoffFault {
     /** The parameters of the hand-off have other types than they must; the blocks stay held. */
     ANSWERS_WITH_MALFORMED_PARAMETERS,
     /** The lease ends as it begins. */
-    LEASE_ENDS_EARLY
+    LEASE_ENDS_EARLY,
+    /** The bytes of the prompt's last token are wrong, where blocks have bytes. */
+    SPOILS_BYTES
 }

@@ -14,6 +14,7 @@ package io.kvasir.sim;
  * @param stalePulls those whose blocks were not the ones of their prompt
  * @param failedPulls requests that failed because nothing was received, or wrong blocks in strict
  *     mode
+ * @param spoiledPulls those of the failed ones whose bytes were not those of their prompt
  * @param transferredBlocks blocks received
  * @param transferredBytes their bytes
  */
@@ -28,5 +29,6 @@ public record HandoffState(
         long pulls,
         long stalePulls,
         long failedPulls,
+        long spoiledPulls,
         long transferredBlocks,
         long transferredBytes) {}

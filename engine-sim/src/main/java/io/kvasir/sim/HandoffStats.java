@@ -9,6 +9,7 @@ final class HandoffStats {
     long pulls;
     long stalePulls;
     long failedPulls;
+    long spoiledPulls;
     long transferredBlocks;
     long transferredBytes;
     long queriedTokens;

@@ -79,6 +79,8 @@ final class HeldPrefills {
                 tokens,
                 KvPrint.of(request.script.tokens(), tokens, request.labels.loraName()),
                 request.hold.blocks,
+                request.hold.record,
+                request.hold.firstBlock,
                 null,
                 null);
     }

@@ -24,6 +24,8 @@ final class KvHold {
 
     // written before the phase that tells of it
     List<Integer> blocks;
+    String record;
+    int firstBlock;
 
     /**
      * Describes a hold.

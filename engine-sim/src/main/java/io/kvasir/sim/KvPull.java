@@ -8,7 +8,10 @@ import java.util.function.Supplier;
  * order is fixed, the progress belongs to the step loop.
  */
 final class KvPull {
-    /** Carries orders to the other engine; called on the step loop, must not block. */
+    /**
+     * Carries orders to the other engine; called on the step loop, must not block but for giving
+     * up.
+     */
     interface Carrier {
         /** Sends the order; its answer comes as {@link PullQueue#offered}. */
         void begin(SimRequest request);
@@ -16,7 +19,10 @@ final class KvPull {
         /** Says that the blocks are here; the answer comes as {@link PullQueue#confirmed}. */
         void moved(SimRequest request);
 
-        /** Gives up; no answer comes any more, or one that is ignored. */
+        /**
+         * Gives up; no answer comes any more, or one that is ignored. Nothing is written to the
+         * request's blocks when this returns.
+         */
         void cancel(SimRequest request);
     }
 

@@ -136,6 +136,10 @@ final class MetricsPage {
                 "Pulls of blocks that were not those of the prompt.",
                 HandoffState::stalePulls);
         own("failed_pulls_total", "Requests that failed in a pull.", HandoffState::failedPulls);
+        own(
+                "spoiled_pulls_total",
+                "Failed pulls whose bytes were not those of the prompt.",
+                HandoffState::spoiledPulls);
         own("transferred_blocks_total", "Blocks received.", HandoffState::transferredBlocks);
         own("transferred_bytes_total", "Bytes received.", HandoffState::transferredBytes);
     }

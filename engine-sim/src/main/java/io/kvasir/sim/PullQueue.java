@@ -34,6 +34,15 @@ final class PullQueue {
         return due.size();
     }
 
+    /** Requests whose bytes are on the way. */
+    int moving() {
+        int moving = 0;
+        for (SimRequest request : due) {
+            moving += request.pull.stage == KvPull.Stage.MOVING ? 1 : 0;
+        }
+        return moving;
+    }
+
     /**
      * Takes in a request that has its blocks.
      *
@@ -152,7 +161,12 @@ final class PullQueue {
                     end(request);
                     return request;
                 }
-                case CONFIRMING, ARRIVED -> {
+                case CONFIRMING -> {
+                    pull.problem = SILENT; // whether all bytes are here is not known
+                    end(request);
+                    return request;
+                }
+                case ARRIVED -> {
                     end(request);
                     return request;
                 }

@@ -1,16 +1,15 @@
 package io.kvasir.sim;
 
-import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.Supplier;
 
 /**
  * Scheduler of one data-parallel rank, step by step as vLLM V1: running requests first, then
@@ -42,8 +41,8 @@ final class RankScheduler {
     private final int[] hits;
     private final HeldPrefills held = new HeldPrefills();
     private final PullQueue pulls;
-    private final Supplier<PullStalls> stalls;
-    private final Supplier<Duration> leases;
+    private final HandoffFaults faults;
+    private final KvMemory memory; // null for blocks without bytes
 
     private BlockPool pool;
     private RankStats stats;
@@ -61,8 +60,8 @@ final class RankScheduler {
      * @param stamps when event messages were made
      * @param touched receives the gates of requests that made progress
      * @param carrier brings blocks from other engines
-     * @param leases how long the next prefill is held
-     * @param stalls where the next pull stands still
+     * @param faults what goes wrong
+     * @param memory bytes of the blocks, or null
      */
     RankScheduler(
             int index,
@@ -70,8 +69,8 @@ final class RankScheduler {
             InstantSource stamps,
             List<Gate> touched,
             KvPull.Carrier carrier,
-            Supplier<Duration> leases,
-            Supplier<PullStalls> stalls) {
+            HandoffFaults faults,
+            KvMemory memory) {
         this.index = index;
         this.config = config;
         this.stamps = stamps;
@@ -80,8 +79,8 @@ final class RankScheduler {
         this.prefillTokenNs = 1e9 / config.prefillTokensPerSecond();
         this.hits = new int[config.blocks()];
         this.pulls = new PullQueue(carrier, config);
-        this.leases = leases;
-        this.stalls = stalls;
+        this.faults = faults;
+        this.memory = memory;
     }
 
     /** Begins a life with an empty pool; requests of the former one are broken. */
@@ -184,6 +183,12 @@ final class RankScheduler {
         } else {
             fail(request, "no decode pulled the blocks of " + request.hold.key);
         }
+    }
+
+    /** The bytes that a request has pulled are not those of its prompt. */
+    void spoiled(SimRequest request, long nowNs) {
+        stats.handoff.spoiledPulls++;
+        pulls.undeliverable(request, "the bytes of the blocks are not those of the prompt", nowNs);
     }
 
     private void fail(SimRequest request, String why) {
@@ -420,7 +425,7 @@ final class RankScheduler {
         pool.take(more, request.blocks, found);
         request.blockCount += more;
         stats.handoff.queriedTokens += request.known() - request.computed;
-        pulls.add(request, more, stalls.get(), nowNs);
+        pulls.add(request, more, faults.nextPull(), nowNs);
     }
 
     private void lookedUp(SimRequest request) {
@@ -490,6 +495,9 @@ final class RankScheduler {
         if (request.scheduled == 0) {
             return false;
         }
+        if (memory != null) {
+            memory.write(request, request.computed, request.computed + request.scheduled);
+        }
         request.computed += request.scheduled;
         request.scheduled = 0;
         if (request.computed < request.known()) {
@@ -540,7 +548,15 @@ final class RankScheduler {
 
     private boolean hold(SimRequest request) {
         request.hold.blocks = Arrays.stream(request.blocks, 0, request.blockCount).boxed().toList();
-        request.hold.endNs = stepEndNs + Math.round(leases.get().toNanos() * config.speedUp());
+        request.hold.endNs =
+                stepEndNs + Math.round(faults.nextLease().toNanos() * config.speedUp());
+        if (memory != null) {
+            request.hold.record = Base64.getEncoder().encodeToString(memory.record());
+            request.hold.firstBlock = memory.firstBlock(index);
+            if (faults.next(HandoffFault.SPOILS_BYTES)) {
+                memory.spoil(request, request.script.promptTokens() - 1);
+            }
+        }
         return held.add(request);
     }
 
@@ -606,6 +622,7 @@ final class RankScheduler {
                 counts.pulls,
                 counts.stalePulls,
                 counts.failedPulls,
+                counts.spoiledPulls,
                 counts.transferredBlocks,
                 counts.transferredBytes);
     }

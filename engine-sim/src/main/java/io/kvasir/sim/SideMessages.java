@@ -20,7 +20,7 @@ import java.util.List;
  *
  * <pre>
  * {"pull": key, "engine": id, "room": n, "model": name, "block_size": n}   what is held?
- *     {"tokens": n, "print": n, "blocks": [...]} | {"stale": why} | {"refused": why}
+ *     {"tokens": n, "print": n, "blocks": [...], "record": base64, "first_block": n} | {"stale": why} | {"refused": why}
  * {"done": key}    pulled, free it         {"freed": true|false}
  * {"free": key}    never pulled, free it   {"freed": true|false}
  * </pre>
@@ -96,6 +96,9 @@ final class SideMessages {
                 object().put("tokens", offer.tokens()).put("print", offer.print());
         final ArrayNode blocks = message.putArray("blocks");
         offer.blocks().forEach(blocks::add);
+        if (offer.record() != null) {
+            message.put("record", offer.record()).put("first_block", offer.firstBlock());
+        }
         return message;
     }
 
@@ -106,6 +109,8 @@ final class SideMessages {
                 message.path("tokens").asInt(),
                 message.path("print").asLong(),
                 blocks,
+                message.path("record").textValue(),
+                message.path("first_block").asInt(),
                 message.path("stale").textValue(),
                 message.path("refused").textValue());
     }

@@ -11,9 +11,13 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 
 /**
  * Carries a decode engine's orders to the side ports of prefill engines: a connection and a virtual
@@ -30,19 +34,43 @@ final class SidePuller implements KvPull.Carrier, AutoCloseable {
         void undeliverable(SimRequest request, String why);
 
         void confirmed(SimRequest request, boolean freed);
+
+        void spoiled(SimRequest request);
     }
 
     private final Reports reports;
+    private final KvMemory memory;
     private final ConcurrentHashMap<SimRequest, Errand> errands = new ConcurrentHashMap<>();
 
-    SidePuller(Reports reports) {
+    /**
+     * Makes a carrier.
+     *
+     * @param memory bytes of the own blocks, or null
+     */
+    SidePuller(Reports reports, KvMemory memory) {
         this.reports = reports;
+        this.memory = memory;
     }
 
-    /** The connection of one pull, and the moment at which its bytes are here. */
-    private record Errand(Socket socket, CompletableFuture<Void> moved) {
-        void cancel() {
+    /** The connection of one pull, its bytes, and the moment at which they shall be here. */
+    private static final class Errand {
+        private final Socket socket = new Socket();
+        private final CompletableFuture<Void> moved = new CompletableFuture<>();
+        private KvMovement movement; // guarded by this, as whether the errand is given up
+
+        synchronized KvMovement move(Supplier<KvMovement> begin) {
+            if (moved.isCancelled()) {
+                throw new CancellationException();
+            }
+            movement = begin.get();
+            return movement;
+        }
+
+        synchronized void cancel() {
             moved.cancel(false);
+            if (movement != null) {
+                movement.stop();
+            }
             try {
                 socket.close();
             } catch (IOException e) {
@@ -53,7 +81,8 @@ final class SidePuller implements KvPull.Carrier, AutoCloseable {
 
     @Override
     public void begin(SimRequest request) {
-        final Errand errand = new Errand(new Socket(), new CompletableFuture<>());
+        final Errand errand = new Errand();
+        request.states(); // made here, read by the thread of the pull
         errands.put(request, errand);
         Thread.ofVirtual().name("sim-pull").start(() -> run(request, errand));
     }
@@ -87,16 +116,62 @@ final class SidePuller implements KvPull.Carrier, AutoCloseable {
             socket.setTcpNoDelay(true);
             final InputStream in = new BufferedInputStream(socket.getInputStream());
             SideMessages.write(socket.getOutputStream(), SideMessages.order(order));
-            reports.offered(request, SideMessages.offer(answer(in)));
+            final PullOffer offer = SideMessages.offer(answer(in));
+            final KvMovement movement =
+                    memory == null || offer.stale() != null || offer.refused() != null
+                            ? null
+                            : errand.move(() -> move(request, offer));
+            reports.offered(request, offer);
+            boolean good = check(request, movement, true);
             errand.moved.join();
+            good &= check(request, movement, false);
             SideMessages.write(
                     socket.getOutputStream(), SideMessages.object().put("done", order.key()));
-            reports.confirmed(request, answer(in).path("freed").asBoolean());
-        } catch (IOException | IllegalArgumentException e) {
+            final boolean freed = answer(in).path("freed").asBoolean();
+            if (good) {
+                // bytes that were checked are right, whatever has become of their source
+                reports.confirmed(request, freed || movement != null);
+            } else {
+                reports.spoiled(request);
+            }
+        } catch (IOException e) {
             reports.undeliverable(request, e.toString());
         } catch (CancellationException e) {
             LOG.debug("pull of {} was given up", order.key());
+        } catch (RuntimeException e) { // the transfer cannot begin, or has failed
+            reports.undeliverable(request, e.toString());
         }
+    }
+
+    private KvMovement move(SimRequest request, PullOffer offer) {
+        if (offer.record() == null) {
+            throw new IllegalStateException("the prefill engine's blocks have no bytes");
+        }
+        final List<Integer> from = new ArrayList<>();
+        final List<Integer> to = new ArrayList<>();
+        final int first = request.blockCount - request.pull.blocks;
+        for (int i = first; i < request.blockCount; i++) {
+            from.add(offer.firstBlock() + offer.blocks().get(i));
+            to.add(memory.firstBlock(request.rank) + request.blocks[i]);
+        }
+        return memory.pull(Base64.getDecoder().decode(offer.record()), from, to);
+    }
+
+    /** Checks the first or the second half of the layers; without bytes nothing can be wrong. */
+    private boolean check(SimRequest request, KvMovement movement, boolean firstHalf) {
+        if (movement == null) {
+            return true;
+        }
+        if (!firstHalf) {
+            movement.openAll();
+        }
+        final int half = movement.layers() / 2;
+        return movement.check(
+                firstHalf ? 0 : half,
+                firstHalf ? half : movement.layers(),
+                layer ->
+                        memory.matches(
+                                request, layer, request.computed, request.script.promptTokens()));
     }
 
     private static JsonNode answer(InputStream in) throws IOException {

@@ -182,6 +182,11 @@ public final class SimEngine implements AutoCloseable {
         return loop.ask(() -> loop.rank(rank).handoffs());
     }
 
+    /** Requests whose blocks are being moved, for tests. */
+    int moving(int rank) {
+        return loop.ask(() -> loop.rank(rank).pulls().moving());
+    }
+
     /**
      * Returns the faults that can be injected.
      *

@@ -42,6 +42,7 @@ final class SimRequest {
     int scheduled;
     int produced;
     boolean counted;
+    private long[] states;
 
     // written before the phase or the count that tells of them
     int cachedTokens;
@@ -67,6 +68,7 @@ final class SimRequest {
 
     private void script(Completion text) {
         script = text;
+        states = null;
         // the last token's keys and values are never computed, so it fills no block
         names =
                 namer.names(
@@ -81,6 +83,14 @@ final class SimRequest {
     /** Whether blocks must still come from another engine. */
     boolean awaitsPull() {
         return pull != null && !pull.ended();
+    }
+
+    /** {@link KvPrint} up to and with each token; first asked for on the step loop. */
+    long[] states() {
+        if (states == null) {
+            states = KvPrint.each(script.tokens(), labels.loraName());
+        }
+        return states;
     }
 
     /** Fingerprint of the prompt. */

@@ -40,7 +40,8 @@ final class StepLoop implements AutoCloseable, SidePuller.Reports {
     private volatile EventSockets.Ports ports;
     private volatile BlockNamer namer;
     private volatile String engineId = UUID.randomUUID().toString();
-    private final SidePuller puller = new SidePuller(this);
+    private final KvMemory memory;
+    private final SidePuller puller;
 
     // simulated now = (clock - origin) * speedUp; during a stall the clock reads sinceNs
     private volatile Stall stall;
@@ -59,22 +60,28 @@ final class StepLoop implements AutoCloseable, SidePuller.Reports {
         this.ranks = new RankScheduler[config.dataParallelSize()];
         this.loads = new AtomicInteger[ranks.length];
         this.sockets = new EventSockets(config, EventSockets.Ports.wanted(config));
+        this.memory = memory();
+        this.puller = new SidePuller(this, memory);
         this.ports = sockets.ports();
         this.namer = namer(0);
         for (int r = 0; r < ranks.length; r++) {
             loads[r] = new AtomicInteger();
-            ranks[r] =
-                    new RankScheduler(
-                            r,
-                            config,
-                            clock,
-                            touched,
-                            puller,
-                            handoffs::nextLease,
-                            handoffs::nextPull);
+            ranks[r] = new RankScheduler(r, config, clock, touched, puller, handoffs, memory);
             ranks[r].begin(0, sockets);
         }
         this.thread = Thread.ofPlatform().daemon().name("sim-steps").unstarted(this::run);
+    }
+
+    private KvMemory memory() {
+        if (config.handoff().role() == SimRole.BOTH || !config.handoff().bytes().exist()) {
+            return null;
+        }
+        try {
+            return new KvMemory(config);
+        } catch (RuntimeException e) {
+            sockets.close();
+            throw e;
+        }
     }
 
     void start() {
@@ -185,6 +192,11 @@ final class StepLoop implements AutoCloseable, SidePuller.Reports {
     }
 
     @Override
+    public void spoiled(SimRequest request) {
+        command(() -> ranks[request.rank].spoiled(request, simulatedNow()));
+    }
+
+    @Override
     public void confirmed(SimRequest request, boolean freed) {
         command(() -> ranks[request.rank].pulls().confirmed(request, freed, simulatedNow()));
     }
@@ -270,6 +282,9 @@ final class StepLoop implements AutoCloseable, SidePuller.Reports {
         } finally {
             clock.leave();
             puller.close();
+            if (memory != null) {
+                memory.close();
+            }
             sockets.close();
         }
     }

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import org.junit.jupiter.api.Test;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -29,8 +28,8 @@ class PullTimingTest {
                     new VirtualClock(),
                     new ArrayList<>(),
                     new PromptPrefill(),
-                    () -> Duration.ZERO,
-                    () -> PullStalls.NONE);
+                    new HandoffFaults(config.handoff()),
+                    null);
     private long nowNs;
 
     PullTimingTest() {
@@ -43,7 +42,13 @@ class PullTimingTest {
         public void begin(SimRequest request) {
             final PullOffer offer =
                     new PullOffer(
-                            request.script.promptTokens(), request.print(), List.of(), null, null);
+                            request.script.promptTokens(),
+                            request.print(),
+                            List.of(),
+                            null,
+                            0,
+                            null,
+                            null);
             rank.pulls().offered(request, offer, nowNs);
         }
 

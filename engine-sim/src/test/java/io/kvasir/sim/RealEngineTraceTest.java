@@ -15,7 +15,6 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -110,8 +109,8 @@ class RealEngineTraceTest {
                             new VirtualClock(),
                             touched,
                             NoCarrier.INSTANCE,
-                            () -> Duration.ZERO,
-                            () -> PullStalls.NONE);
+                            new HandoffFaults(config.handoff()),
+                            null);
             rank.begin(0, this);
         }
 

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -36,8 +35,8 @@ class SchedulingTest {
                             new VirtualClock(),
                             new ArrayList<>(),
                             NoCarrier.INSTANCE,
-                            () -> Duration.ZERO,
-                            () -> PullStalls.NONE);
+                            new HandoffFaults(config.handoff()),
+                            null);
             rank.begin(0, this);
         }
 

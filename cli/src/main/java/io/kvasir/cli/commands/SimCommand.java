@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.sim.HandoffConfig;
+import io.kvasir.sim.KvBytes;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.SimHandoff;
@@ -240,6 +241,36 @@ public final class SimCommand implements Callable<Integer> {
                             + " with another text, as real engines do.")
     private boolean strict;
 
+    @Option(
+            names = "--kv-bytes",
+            description =
+                    "Give blocks real bytes, which a decode moves and checks before it generates;"
+                            + " all engines of both roles alike.")
+    private boolean bytes;
+
+    @Option(
+            names = "--kv-layers",
+            paramLabel = "N",
+            defaultValue = "2",
+            description = "Layers of --kv-bytes. Default: ${DEFAULT-VALUE}.")
+    private int layers;
+
+    @Option(
+            names = "--kv-row-bytes",
+            paramLabel = "N",
+            defaultValue = "64",
+            description =
+                    "Bytes of a token in a layer of --kv-bytes, a multiple of 8. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private int rowBytes;
+
+    @Option(
+            names = "--kv-nixl",
+            description =
+                    "Move the bytes of --kv-bytes by NIXL, which must be there, and not by shared"
+                            + " memory.")
+    private boolean nixl;
+
     @Override
     public Integer call() throws InterruptedException {
         if (count < 1) {
@@ -310,7 +341,8 @@ public final class SimCommand implements Callable<Integer> {
                 .withLease(seconds(leaseSeconds))
                 .withPatience(seconds(patienceSeconds))
                 .withBytesPerSecond(transferRate * 1e9)
-                .withStrict(strict);
+                .withStrict(strict)
+                .withBytes(bytes ? new KvBytes(layers, rowBytes, nixl) : KvBytes.NONE);
     }
 
     private static Duration seconds(double seconds) {

@@ -5,6 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
+import io.kvasir.sim.HandoffConfig;
+import io.kvasir.sim.KvBytes;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.SimHandoff;
+import io.kvasir.sim.SimRole;
 
 import org.junit.jupiter.api.Test;
 
@@ -61,6 +67,48 @@ class SimCommandTest {
             sim.await(line -> line.startsWith("running"));
             assertEquals(143, sim.terminate());
         }
+    }
+
+    @Test
+    void aDecodeEnginePullsTheBytesOfAPrefillEngineInAnotherProcess() throws Exception {
+        final HandoffConfig decodes =
+                HandoffConfig.of(SimRole.DECODE, SimHandoff.VLLM).withBytes(KvBytes.SMALL);
+        try (KvasirProcess sim =
+                        new KvasirProcess("sim", "--port=0", "--role=prefill", "--kv-bytes");
+                SimEngine decode = SimEngine.start(SimConfig.builder().handoff(decodes).build());
+                HttpClient http = HttpClient.newHttpClient()) {
+            final String models = sim.await(line -> line.startsWith("engine ")).substring(7);
+            sim.await(line -> line.startsWith("running"));
+            final String prefilled =
+                    complete(http, URI.create(models), "{\"do_remote_decode\":true}");
+            final int from = prefilled.indexOf("{\"do_remote_prefill");
+            final String params = prefilled.substring(from, prefilled.indexOf('}', from) + 1);
+            final String answer = complete(http, decode.url(), params);
+            assertEquals(1, decode.handoffs(0).pulls(), answer);
+            assertEquals(0, decode.handoffs(0).stalePulls(), answer);
+            assertTrue(complete(http, URI.create(models), "null").contains(text(answer)), answer);
+        }
+    }
+
+    private static String complete(HttpClient http, URI engine, String params) throws Exception {
+        final String body =
+                "{\"prompt\":\"a prompt of more than one block\",\"max_tokens\":9,"
+                        + "\"ignore_eos\":true,\"kv_transfer_params\":"
+                        + params
+                        + "}";
+        final HttpResponse<String> answer =
+                http.send(
+                        HttpRequest.newBuilder(engine.resolve("/v1/completions"))
+                                .POST(HttpRequest.BodyPublishers.ofString(body))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, answer.statusCode(), answer.body());
+        return answer.body();
+    }
+
+    private static String text(String answer) {
+        final int from = answer.indexOf("\"text\":");
+        return answer.substring(from, answer.indexOf(",\"logprobs\"", from));
     }
 
     @Test

@@ -26,5 +26,4 @@ public record ProxyContext(
         TrustedCallers trusted,
         WorkerKey workerKey,
         ResponseCoding coding,
-        SplitContext split,
         Set<ProxyExchange> running) {}

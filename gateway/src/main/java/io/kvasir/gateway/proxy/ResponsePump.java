@@ -31,14 +31,7 @@ final class ResponsePump extends IteratingCallback {
         /** Whether the client still waits for this answer. */
         boolean isWanted();
 
-        /**
-         * The head is about to be sent: from now on the client gets this answer and no other one.
-         *
-         * @return false where it is not wanted any more
-         */
-        boolean claim();
-
-        /** The head is being made. */
+        /** The head is about to be sent. */
         void committing(HttpFields.Mutable headers);
 
         /** The first output token of a stream has come. */
@@ -268,9 +261,7 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action write(ByteBuffer bytes) {
-        if (!commit(bytes.remaining())) {
-            return Action.SUCCEEDED;
-        }
+        commit(bytes.remaining());
         listener.writing(true);
         response.write(false, encoded(bytes, false), this);
         return Action.SCHEDULED;
@@ -281,9 +272,7 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action complete(ByteBuffer bytes) {
-        if (!commit(bytes.remaining())) {
-            return Action.SUCCEEDED;
-        }
+        commit(bytes.remaining());
         listener.complete(status, usage);
         return writeLast(bytes);
     }
@@ -297,14 +286,10 @@ final class ResponsePump extends IteratingCallback {
 
     /**
      * @param bytes least length of the answer
-     * @return false where the answer is not wanted any more
      */
-    private boolean commit(int bytes) {
+    private void commit(int bytes) {
         if (committed) {
-            return true;
-        }
-        if (!listener.claim()) {
-            return false;
+            return;
         }
         committed = true;
         response.setStatus(status);
@@ -314,7 +299,6 @@ final class ResponsePump extends IteratingCallback {
                         ? coding.ofEvents(response.getRequest(), response.getHeaders())
                         : coding.ofBytes(bytes, response.getRequest(), response.getHeaders());
         listener.committing(response.getHeaders());
-        return true;
     }
 
     private Action broken(Throwable cause) {

@@ -9,7 +9,6 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.disagg.Leg;
-import io.kvasir.router.disagg.SplitChoice;
 
 import java.time.Instant;
 import java.util.Locale;
@@ -50,9 +49,7 @@ public final class DecisionRecord {
     private final int predictedCachedTokens;
     private final long eventSequence;
     private final Candidate[] candidates;
-    private final double tokensToCompute;
-    private final long activeRequests;
-    private volatile SplitChoice split; // null where it is not asked
+    private boolean workerWasIdle;
 
     private volatile String outcome = "running";
     private volatile int status;
@@ -81,9 +78,7 @@ public final class DecisionRecord {
         this.cost = decision.cost();
         this.overlapBlocks = decision.overlapBlocks();
         this.predictedCachedTokens = decision.predictedCachedTokens();
-        this.tokensToCompute = decision.tokensToCompute();
         this.eventSequence = decision.eventSequence();
-        long active = 0;
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
             candidates[i] =
@@ -100,10 +95,9 @@ public final class DecisionRecord {
                             decision.eventSequence(i),
                             decision.cost(i));
             if (decision.candidate(i) == decision.worker()) {
-                active = decision.activeRequests(i);
+                workerWasIdle = decision.activeRequests(i) == 0;
             }
         }
-        activeRequests = active;
     }
 
     String requestId() {
@@ -147,22 +141,7 @@ public final class DecisionRecord {
 
     /** Whether no other request was booked on the worker when it was chosen. */
     public boolean workerWasIdle() {
-        return activeRequests == 0;
-    }
-
-    /** Requests that were booked on the chosen worker before. */
-    public long activeRequests() {
-        return activeRequests;
-    }
-
-    /** Tokens that the chosen worker has to compute until this prompt is, those before included. */
-    public double tokensToCompute() {
-        return tokensToCompute;
-    }
-
-    /** The record is of a prefill worker that was considered: whether the request was split. */
-    public void split(SplitChoice choice) {
-        split = choice;
+        return workerWasIdle;
     }
 
     /** What the engine states of the prompt; {@link UsageReader#UNKNOWN} where it does not. */
@@ -208,10 +187,6 @@ public final class DecisionRecord {
         count(json, "engine_prompt_tokens", enginePromptTokens);
         number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
         number(json, "duration_ms", durationNs < 0 ? Double.NaN : durationNs / 1e6);
-        final SplitChoice choice = split;
-        if (choice != null) {
-            split(json.putObject("split"), choice);
-        }
         final ArrayNode list = json.putArray("candidates");
         for (Candidate c : candidates) {
             final ObjectNode item = list.addObject();
@@ -232,20 +207,6 @@ public final class DecisionRecord {
             number(item, "cost", c.cost);
         }
         return json;
-    }
-
-    private static void split(ObjectNode json, SplitChoice choice) {
-        json.put("split", choice.split());
-        json.put("reason", choice.reason());
-        json.put("local_uncached_tokens", choice.alternatives().localUncached());
-        json.put("local_queue_tokens", choice.alternatives().localQueue());
-        json.put("local_active_requests", choice.alternatives().localDecodes());
-        json.put("remote_uncached_tokens", choice.alternatives().remoteUncached());
-        json.put("remote_queue_tokens", choice.alternatives().remoteQueue());
-        number(json, "local_seconds", choice.localSeconds());
-        number(json, "harm_seconds", choice.harmSeconds());
-        number(json, "prefill_seconds", choice.prefillSeconds());
-        number(json, "transfer_seconds", choice.transferSeconds());
     }
 
     private static void number(ObjectNode json, String name, double value) {

@@ -362,11 +362,6 @@ final class ChaosRequest implements SplitLegs {
     }
 
     @Override
-    public void failed(LegFailure failure, SplitEvent next) {
-        // the world counts failures by itself
-    }
-
-    @Override
     public void report(LegFailure failure) {
         ended("failed: " + failure);
     }

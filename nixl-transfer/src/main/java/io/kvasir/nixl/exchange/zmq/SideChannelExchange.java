@@ -22,7 +22,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongSupplier;
 
 /**
  * Exchanges records from peer to peer over ZMQ, with no server between: an end that knows where a
@@ -43,7 +42,6 @@ public final class SideChannelExchange extends ViewedExchange {
     private record Published(Version version, List<byte[]> records) {}
 
     private final SideChannelConfig config;
-    private final LongSupplier clock; // ns; asked for heartbeats and silence
     private final ZContext context = new ZContext(1);
     private final ZMQ.Socket router;
     private final int port;
@@ -67,12 +65,7 @@ public final class SideChannelExchange extends ViewedExchange {
      * @throws ExchangeException of kind {@code UNAVAILABLE} if it cannot be bound
      */
     public SideChannelExchange(String host, int port, SideChannelConfig config) {
-        this(host, port, config, System::nanoTime);
-    }
-
-    SideChannelExchange(String host, int port, SideChannelConfig config, LongSupplier clock) {
         this.config = config;
-        this.clock = clock;
         context.setLinger(0);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
@@ -149,7 +142,7 @@ public final class SideChannelExchange extends ViewedExchange {
         own.check(record);
         if (own.put(record)) {
             changed();
-            view.offer(record, SELF, clock.getAsLong());
+            view.offer(record, SELF, System.nanoTime());
         }
     }
 
@@ -213,7 +206,7 @@ public final class SideChannelExchange extends ViewedExchange {
             hearAll();
             meetPeers(poller);
             askAll(poller);
-            dropYielded(clock.getAsLong() - config.silence().toNanos());
+            dropYielded(System.nanoTime() - config.silence().toNanos());
         }
         sayGoodbye(poller);
         poller.close();
@@ -221,14 +214,14 @@ public final class SideChannelExchange extends ViewedExchange {
 
     /** Answers that nothing is published any more until each peer should have asked. */
     private void sayGoodbye(ZMQ.Poller poller) {
-        dropYielded(clock.getAsLong());
+        dropYielded(System.nanoTime());
         if (published.records.isEmpty()) {
             return;
         }
         own.all().forEach(record -> withdraw(record.name()));
         final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
-        final long startNs = clock.getAsLong();
-        while (clock.getAsLong() - startNs < patienceNs) {
+        final long startNs = System.nanoTime();
+        while (System.nanoTime() - startNs < patienceNs) {
             poller.poll(1);
             answerAll();
         }
@@ -290,7 +283,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     private void hear(SidePeer peer, Answer answer, List<byte[]> frames) {
-        final long nowNs = clock.getAsLong();
+        final long nowNs = System.nanoTime();
         if (answer.count() == SideChannelWire.UNCHANGED) {
             peer.answered(answer.version(), null, nowNs);
         } else {
@@ -317,7 +310,7 @@ public final class SideChannelExchange extends ViewedExchange {
         if (endpoints.size() == peers.size() && peers.keySet().containsAll(endpoints)) {
             return;
         }
-        final long nowNs = clock.getAsLong();
+        final long nowNs = System.nanoTime();
         for (String endpoint : endpoints) {
             if (!peers.containsKey(endpoint)) {
                 final SidePeer peer = new SidePeer(context, endpoint, nowNs);
@@ -339,7 +332,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     private void askAll(ZMQ.Poller poller) {
-        final long nowNs = clock.getAsLong();
+        final long nowNs = System.nanoTime();
         for (SidePeer peer : peers.values()) {
             if (peer.fallsSilent(config, nowNs)) {
                 view.goneFrom(peer.endpoint(), name -> true);

@@ -1,0 +1,198 @@
+package io.kvasir.sim;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+class KvBytesTest {
+    private static final int[] PROMPT = Pair.tokens(100, 22);
+    private static final KvBytes BYTES = new KvBytes(4, 16, false);
+
+    private static Pair pair(SimHandoff protocol) {
+        return Pair.of(protocol, h -> h.withBytes(BYTES).withPatience(Duration.ofMinutes(1)));
+    }
+
+    private static JsonNode params(Pair pair, int[] prompt) {
+        return pair.vllmPrefill(prompt).get("kv_transfer_params");
+    }
+
+    private static String text(HttpResponse<String> answer) {
+        assertEquals(200, answer.statusCode(), answer.body());
+        return Pair.text(Http.tree(answer.body()));
+    }
+
+    @Test
+    void bytesArriveAndTheTextIsThatOfOneEngine() {
+        try (Pair pair = pair(SimHandoff.VLLM)) {
+            for (int length : new int[] {1, 3, 4, 5, 8, 22, 41}) {
+                final int[] prompt = Pair.tokens(1000 * length, length);
+                assertEquals(
+                        Pair.aggregated(prompt, 12),
+                        text(pair.vllmDecode(prompt, 12, params(pair, prompt))));
+            }
+            assertEquals(7, pair.decode().handoffs(0).pulls());
+            assertEquals(0, pair.decode().handoffs(0).stalePulls());
+        }
+    }
+
+    @Test
+    void bytesOfAnAnswerGoOnWithTheNextTurn() {
+        try (Pair pair = pair(SimHandoff.VLLM)) {
+            int[] prompt = PROMPT;
+            for (int turn = 0; turn < 3; turn++) {
+                final HttpResponse<String> answer =
+                        pair.vllmDecode(prompt, 7, params(pair, prompt));
+                final String expected = Pair.aggregated(prompt, 7);
+                assertEquals(expected, text(answer));
+                final int[] output = Http.outputIds(Http.tree(answer.body()));
+                final int[] next = java.util.Arrays.copyOf(prompt, prompt.length + output.length);
+                System.arraycopy(output, 0, next, prompt.length, output.length);
+                prompt = next;
+            }
+            assertEquals(0, pair.decode().handoffs(0).failedPulls());
+        }
+    }
+
+    @Test
+    void roomsOfSeveralRanksFindTheirBytes() {
+        try (Pair pair =
+                new Pair(
+                        SimEngine.start(
+                                Pair.config(
+                                                SimRole.PREFILL,
+                                                SimHandoff.SGLANG,
+                                                h -> h.withBytes(BYTES))
+                                        .dataParallelSize(3)
+                                        .build()),
+                        SimEngine.start(
+                                Pair.config(
+                                                SimRole.DECODE,
+                                                SimHandoff.SGLANG,
+                                                h -> h.withBytes(BYTES))
+                                        .dataParallelSize(2)
+                                        .build()))) {
+            final String whole = Pair.aggregated(PROMPT, 12);
+            for (int room = 0; room < 6; room++) {
+                final var prefill = pair.inRoom(pair.prefill(), PROMPT, 12, room);
+                assertEquals(whole, text(pair.inRoom(pair.decode(), PROMPT, 12, room).join()));
+                assertEquals(200, prefill.join().statusCode());
+            }
+        }
+    }
+
+    @Test
+    void aWrongByteFailsTheDecodeBeforeItGenerates() {
+        try (Pair pair = pair(SimHandoff.VLLM)) {
+            new Http(pair.prefill()).post("/sim/faults", "{\"handoff\":\"spoils_bytes\"}");
+            final HttpResponse<String> answer = pair.vllmDecode(PROMPT, 12, params(pair, PROMPT));
+            assertEquals(500, answer.statusCode());
+            assertEquals(1, pair.decode().handoffs(0).spoiledPulls());
+            assertEquals(1, pair.decode().handoffs(0).failedPulls());
+            assertEquals(64, pair.decode().state(0).freeBlocks());
+            assertEquals(0, pair.decode().state(0).cachedBlocks(), "nothing wrong is kept");
+            assertEquals(0, pair.prefill().handoffs(0).heldPrefills());
+            assertTrue(
+                    new Http(pair.decode())
+                            .get("/metrics")
+                            .contains("kvasir_sim_spoiled_pulls_total{"));
+        }
+    }
+
+    @Test
+    void blocksThatAreUsedAnewInTheMiddleOfAPullAreNoticed() throws InterruptedException {
+        final VirtualClock clock = new VirtualClock();
+        final SimConfig decodes =
+                Pair.config(
+                                SimRole.DECODE,
+                                SimHandoff.VLLM,
+                                h -> h.withBytes(BYTES).withPatience(Duration.ofDays(2)))
+                        .build();
+        final SimConfig prefills =
+                Pair.config(SimRole.PREFILL, SimHandoff.VLLM, h -> h.withBytes(BYTES))
+                        .blocks(8)
+                        .build();
+        try (Pair pair = new Pair(SimEngine.start(prefills), SimEngine.start(decodes, clock))) {
+            final JsonNode params = params(pair, PROMPT);
+            pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
+            final CompletableFuture<HttpResponse<String>> answer =
+                    new Http(pair.decode())
+                            .sendAsync(
+                                    "/v1/completions",
+                                    Http.body(PROMPT, 3, ",\"kv_transfer_params\":" + params));
+            // an offer that is here makes the pull due in a day and not in two
+            Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+            Waiting.until(() -> pair.decode().moving(0) == 1);
+            pair.prefill().notifyFreed(params.get("remote_request_id").textValue());
+            new Http(pair.prefill()).complete(Pair.tokens(5000, 30), 1);
+            clock.advance(TimeUnit.DAYS.toNanos(1) + TimeUnit.SECONDS.toNanos(1));
+            assertEquals(500, answer.join().statusCode());
+            assertEquals(1, pair.decode().handoffs(0).spoiledPulls());
+        }
+    }
+
+    @Test
+    void aClientThatGoesAwayLeavesBlocksThatCanBeUsedAtOnce() {
+        try (Pair pair = pair(SimHandoff.VLLM)) {
+            for (int i = 0; i < 5; i++) {
+                final int[] prompt = Pair.tokens(1000 * i, 22);
+                pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
+                final var answer =
+                        new Http(pair.decode())
+                                .sendAsync(
+                                        "/v1/completions",
+                                        Http.body(
+                                                prompt,
+                                                3,
+                                                ",\"kv_transfer_params\":" + params(pair, prompt)));
+                Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+                answer.cancel(true);
+                Waiting.until(() -> pair.decode().state(0).freeBlocks() == 64);
+                assertEquals(
+                        Pair.aggregated(prompt, 12),
+                        text(pair.vllmDecode(prompt, 12, params(pair, prompt))));
+            }
+        }
+    }
+
+    @Test
+    void anEngineWithoutBytesOrWithOthersCannotBePulledFrom() {
+        for (KvBytes other : new KvBytes[] {KvBytes.NONE, KvBytes.SMALL}) {
+            try (Pair pair =
+                    new Pair(
+                            SimEngine.start(
+                                    Pair.config(
+                                                    SimRole.PREFILL,
+                                                    SimHandoff.VLLM,
+                                                    h -> h.withBytes(other))
+                                            .build()),
+                            SimEngine.start(
+                                    Pair.config(
+                                                    SimRole.DECODE,
+                                                    SimHandoff.VLLM,
+                                                    h ->
+                                                            h.withBytes(BYTES)
+                                                                    .withPatience(
+                                                                            Duration.ofMillis(200)))
+                                            .build()))) {
+                assertEquals(500, pair.vllmDecode(PROMPT, 3, params(pair, PROMPT)).statusCode());
+                assertEquals(64, pair.decode().state(0).freeBlocks());
+            }
+        }
+    }
+
+    @Test
+    void rowsAreWholeNumbers() {
+        assertThrows(IllegalArgumentException.class, () -> new KvBytes(1, 12, false));
+        assertThrows(IllegalArgumentException.class, () -> new KvBytes(-1, 8, false));
+        assertThrows(IllegalArgumentException.class, () -> new KvBytes(1, 0, false));
+    }
+}
