@@ -1,29 +1,22 @@
 package io.kvasir.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.Setting;
+import io.kvasir.testsupport.Documents;
 
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 
-/**
- * The documents list what {@link GatewaySettings} has. With {@code -Dkvasir.documents=write} they
- * are written anew.
- */
+/** The documents list what {@link GatewaySettings} has. See {@link Documents}. */
 class SettingDocumentsTest {
-    private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
-    private static final Path PAGE = ROOT.resolve("docs/cli.md");
-    private static final Path EXAMPLE = ROOT.resolve("docs/operations/kvasir.yaml");
-    private static final String BEGIN = "<!-- settings -->\n";
-    private static final String END = "<!-- settings end -->\n";
+    private static final Path PAGE = Documents.file("docs/cli.md");
+    private static final Path EXAMPLE = Documents.file("docs/operations/kvasir.yaml");
 
     /** Values for the example where there is no default that can be written. */
     @SuppressWarnings("StringConcatToTextBlock") // the indentation counts
@@ -41,29 +34,17 @@ class SettingDocumentsTest {
 
     @Test
     void thePageListsEverySetting() throws IOException {
-        final String page = Files.readString(PAGE);
-        final int begin = page.indexOf(BEGIN) + BEGIN.length();
-        final int end = page.indexOf(END);
-        assertTrue(begin >= BEGIN.length() && end >= begin, PAGE + " has no marks");
-        check(PAGE, page, page.substring(0, begin) + table() + page.substring(end));
+        Documents.checkPart(PAGE, "settings", table());
     }
 
     @Test
     void theExampleHasEveryDefaultAndLoads() throws IOException {
-        check(EXAMPLE, Files.exists(EXAMPLE) ? Files.readString(EXAMPLE) : "", example());
+        Documents.check(EXAMPLE, example());
         final GatewayConfig config = GatewayConfig.builder().file(EXAMPLE).build();
         for (Setting<?> setting : GatewaySettings.TABLE.rows()) {
             if (!SHOWN.containsKey(setting)) {
                 assertEquals(setting.usual(), config.get(setting), setting.name());
             }
-        }
-    }
-
-    private static void check(Path file, String found, String expected) throws IOException {
-        if ("write".equals(System.getProperty("kvasir.documents"))) {
-            Files.writeString(file, expected);
-        } else {
-            assertEquals(expected, found, file + "; -Dkvasir.documents=write writes it anew");
         }
     }
 

@@ -23,6 +23,7 @@ import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
 
 import org.eclipse.jetty.http.HttpHeader;
@@ -169,6 +170,12 @@ final class GatewayHandler extends Handler.Abstract {
                 trusted
                         ? RoutingHeaders.parse(request.getHeaders(), context.registry())
                         : RoutingHeaders.NONE;
+        if (inference.namesBlocks
+                && !trusted
+                && context.registry().routerOrNull(WorkerPool.PREFILL) != null) {
+            throw ApiException.invalid(
+                    null, "members that hand KV blocks over are set by the gateway alone");
+        }
         final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();
         final RequestRecord record = RequestRecords.of(request);

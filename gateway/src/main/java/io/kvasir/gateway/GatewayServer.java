@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.log.AccessLog;
 import io.kvasir.gateway.metrics.GatewayActivity;
 import io.kvasir.gateway.metrics.GatewayMetrics;
@@ -11,6 +12,7 @@ import io.kvasir.gateway.proxy.PredictionFeedback;
 import io.kvasir.gateway.proxy.ProxyContext;
 import io.kvasir.gateway.proxy.ProxyExchange;
 import io.kvasir.gateway.proxy.RetryPolicy;
+import io.kvasir.gateway.proxy.SplitContext;
 import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.PromptExecutor;
 import io.kvasir.gateway.routing.PromptReader;
@@ -105,6 +107,7 @@ public final class GatewayServer implements AutoCloseable {
 
     private final GatewayConfig config;
     private final PoolRouters routers;
+    private final BlockRelease release;
     private final KvRouter router;
     private final ChatModel encoder;
     private final PromptExecutor executor;
@@ -148,6 +151,7 @@ public final class GatewayServer implements AutoCloseable {
         connector = newConnector();
         client = newClient(threads);
         routers = new PoolRouters(config);
+        release = BlockRelease.open(config);
         router = routers.main();
         final DecisionLog decisions =
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
@@ -163,6 +167,7 @@ public final class GatewayServer implements AutoCloseable {
                             config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
         }
         discoveries.add(byAdmin);
+        metrics.watch(release);
         final StaleConnectionDetector staleConnections = new StaleConnectionDetector();
         final ProxyContext context =
                 new ProxyContext(
@@ -177,6 +182,7 @@ public final class GatewayServer implements AutoCloseable {
                         trusted,
                         workerKey,
                         new ResponseCoding(config),
+                        SplitContext.of(config, client, release),
                         running);
         final AdmissionGate gate = newGate();
         metrics.watch(() -> activity(gate));
@@ -622,6 +628,7 @@ public final class GatewayServer implements AutoCloseable {
         } catch (Exception e) {
             LOG.warn("the admin port did not stop: {}", e.toString());
         }
+        release.close();
         routers.close();
         if (ownsEncoder && encoder != null) {
             encoder.close();

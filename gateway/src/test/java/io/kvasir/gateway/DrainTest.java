@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewaySettings;
@@ -76,11 +77,12 @@ class DrainTest {
     }
 
     @Test
-    void itIsNotReadyFirstAndServesOnUntilTheLameDuckTimeIsOver() throws Exception {
-        start(Duration.ofSeconds(3), Duration.ofSeconds(10));
-        final int port = gateway.port();
+    void itIsNotReadyFirstAndServesOnInTheLameDuckTime() throws Exception {
+        start(Duration.ofMinutes(5), Duration.ofSeconds(10));
         assertEquals(200, status("/ready"));
-        final CompletableFuture<Void> drained = draining();
+        final Thread draining =
+                Thread.ofVirtual()
+                        .start(() -> assertThrows(InterruptedException.class, gateway::drain));
         Eventually.holds("not ready", () -> status("/ready") == 503);
         assertEquals(503, status("/health"));
         assertEquals(200, status("/live"));
@@ -90,7 +92,16 @@ class DrainTest {
             assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
             assertTrue(answer.contains("Connection: close"), answer);
         }
-        drained.get();
+        draining.interrupt();
+        draining.join();
+        assertEquals(200, status("/live"));
+    }
+
+    @Test
+    void itRefusesConnectionsWhenTheLameDuckTimeIsOver() throws Exception {
+        start(Duration.ofMillis(20), Duration.ofSeconds(10));
+        final int port = gateway.port();
+        draining().get();
         assertTrue(refuses(port));
     }
 

@@ -76,6 +76,16 @@ public final class Decision {
         return (int) (selection.chosenCredit() * cached);
     }
 
+    /**
+     * Tokens that the chosen worker has to compute until this prompt is computed: those of the
+     * prompts before it included, less what it holds of this one.
+     *
+     * @return as of the decision
+     */
+    public double tokensToCompute() {
+        return selection.prefillBlocks(selection.chosen()) * selection.blockSize();
+    }
+
     /** Tokens of the prompt that the chosen worker has to prefill. */
     int prefillTokens() {
         return selection.prefillTokens() - predictedCachedTokens();

@@ -12,6 +12,7 @@ import io.kvasir.testsupport.ChildJvm;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -40,10 +41,22 @@ class CloseTest {
     @Test
     void closingUnderFireCrashesNothingInTheModeThatIsShipped()
             throws IOException, InterruptedException {
-        final long seed = Seeds.next("CloseTest.underFire");
+        closeUnderFire(30);
+    }
+
+    @Tag("integration") // a race: the more rounds, the more is seen
+    @Test
+    void closingUnderFireOftenCrashesNothingInTheModeThatIsShipped()
+            throws IOException, InterruptedException {
+        closeUnderFire(300);
+    }
+
+    private static void closeUnderFire(int rounds) throws IOException, InterruptedException {
+        final String seed = Long.toString(Seeds.next("CloseTest.underFire"));
         final String output =
-                ChildJvm.run(ChildJvm.unchecked(), CloseRounds.class, "100", Long.toString(seed));
-        assertTrue(output.contains("100 rounds"), output);
+                ChildJvm.run(
+                        ChildJvm.unchecked(), CloseRounds.class, Integer.toString(rounds), seed);
+        assertTrue(output.contains(rounds + " rounds"), output);
     }
 
     @Test

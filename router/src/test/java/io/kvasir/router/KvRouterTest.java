@@ -12,6 +12,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -445,13 +446,23 @@ class KvRouterTest {
 
     @Test
     void aLeaseThatIsClosedWhileItExpiresGivesItsPlaceBackOnce() throws Exception {
+        closeWhileTheyExpire(400);
+    }
+
+    @Tag("integration") // a race: the more rounds, the more is seen
+    @Test
+    void noneOfManyLeasesThatAreClosedWhileTheyExpireGivesItsPlaceBackTwice() throws Exception {
+        closeWhileTheyExpire(10_000);
+    }
+
+    private void closeWhileTheyExpire(int rounds) throws Exception {
         router.close();
         final int places = 4;
         router = ticked().maxActiveRequests(places).build();
         final Worker worker = worker(1);
         final int[] prompt = prompt(3);
         try (ExecutorService ticker = Executors.newSingleThreadExecutor()) {
-            for (int round = 1; round <= 2_000; round++) {
+            for (int round = 1; round <= rounds; round++) {
                 final long now = round * 10_000_000L;
                 final List<Lease> leases = new ArrayList<>();
                 for (int i = 0; i < places; i++) {

@@ -8,6 +8,7 @@ import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,7 +24,8 @@ import java.util.TreeMap;
 
 /** What an index does at its limits of blocks, held blocks and bytes. */
 class PrefixIndexEvictionTest {
-    private static final int OPERATIONS = 2_000;
+    private static final int OPERATIONS = 700;
+    private static final int MANY_OPERATIONS = 10_000;
     private static final long NO_LIMIT = 1 << 20;
 
     private final SplittableRandom fresh = new SplittableRandom(5);
@@ -43,12 +45,31 @@ class PrefixIndexEvictionTest {
     })
     void holdsWhatTheModelSaysButWhatItWasEvicted(
             CapacityRule rule, int slots, long blocks, long held, long kib) {
+        tell(OPERATIONS, rule, slots, blocks, held, kib);
+    }
+
+    @Tag("integration") // takes a minute
+    @ParameterizedTest(name = "{0} {1} slots, {2} blocks, {3} held blocks, {4} KiB")
+    @CsvSource({
+        "EVICT, 3, 60, 1048576, 4096",
+        "EVICT, 3, 1048576, 90, 4096",
+        "EVICT, 70, 300, 900, 4096",
+        "EVICT, 20, 1048576, 1048576, 128",
+        "REFUSE, 3, 1048576, 1048576, 64"
+    })
+    void holdsForLongWhatTheModelSaysButWhatItWasEvicted(
+            CapacityRule rule, int slots, long blocks, long held, long kib) {
+        tell(MANY_OPERATIONS, rule, slots, blocks, held, kib);
+    }
+
+    private static void tell(
+            int operations, CapacityRule rule, int slots, long blocks, long held, long kib) {
         final long seed = Seeds.next("PrefixIndexEvictionTest " + rule + "/" + slots + "/" + kib);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, blocks, held, kib << 10, rule);
         try (PrefixIndex index = new PrefixIndex(config)) {
             final Story story = new Story(new Random(seed), index);
-            for (int i = 0; i < OPERATIONS; i++) {
+            for (int i = 0; i < operations; i++) {
                 story.step();
                 if (i % 5 == 0) {
                     IndexInvariants.check(index);

@@ -6,6 +6,8 @@ import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Setting;
 import io.kvasir.router.SettingTable;
+import io.kvasir.router.disagg.FallbackPolicy;
+import io.kvasir.router.disagg.SplitMode;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -584,6 +586,94 @@ public final class GatewaySettings {
                             6_000,
                             "How long prefill workers hold the blocks of a finished prefill for a"
                                     + " decode worker: vLLM's kv_lease_duration."));
+
+    /** When requests are split. */
+    public static final Setting<SplitMode> SPLIT_MODE =
+            row(
+                    Setting.choice(
+                            "split-mode",
+                            SplitMode.ALWAYS,
+                            "When a request is split between a prefill and a decode worker, given"
+                                + " that there are both: always, by the limits split-min-tokens,"
+                                + " split-min-ratio and split-max-queue, by cost (what is expected"
+                                + " to be faster; by the limits until enough is known), or"
+                                + " never."));
+
+    /** Fewer tokens to compute are computed by the decode worker. */
+    public static final Setting<Integer> SPLIT_MIN_TOKENS =
+            row(
+                    Setting.integer(
+                            "split-min-tokens",
+                            2048,
+                            0,
+                            Integer.MAX_VALUE,
+                            "A prompt of which the decode worker would have to compute fewer tokens"
+                                    + " is computed there."));
+
+    /** A prompt of which a smaller part is to be computed is computed by the decode worker. */
+    public static final Setting<Double> SPLIT_MIN_RATIO =
+            row(
+                    Setting.decimal(
+                            "split-min-ratio",
+                            0,
+                            0,
+                            1,
+                            "A prompt of which the decode worker would have to compute a smaller"
+                                    + " part is computed there."));
+
+    /** A longer queue of the prefill worker has the decode worker compute the prompt. */
+    public static final Setting<Long> SPLIT_MAX_QUEUE =
+            row(
+                    Setting.number(
+                            "split-max-queue",
+                            0L,
+                            0L,
+                            Long.MAX_VALUE,
+                            "A prompt whose prefill worker has more tokens to compute before it is"
+                                    + " computed by the decode worker; 0 = no limit."));
+
+    /** What a second of delay of a generating request counts. */
+    public static final Setting<Double> SPLIT_HARM_WEIGHT =
+            row(
+                    Setting.decimal(
+                            "split-harm-weight",
+                            0.1,
+                            0,
+                            1000,
+                            "With split-mode cost: what a second counts by which a prompt delays"
+                                    + " each request that generates on the same worker."));
+
+    /** What follows when a split request fails before the client has a byte. */
+    public static final Setting<FallbackPolicy> SPLIT_FALLBACK =
+            row(
+                    Setting.choice(
+                            "split-fallback",
+                            FallbackPolicy.DECODE_ONLY,
+                            "What follows when the prefill or the decode worker of a split request"
+                                    + " fails before the client has a byte: one worker does all of"
+                                    + " it, the prompt is computed again by a prefill worker, or"
+                                    + " the request fails."));
+
+    /** Prefills of one request at most. */
+    public static final Setting<Integer> PREFILL_ATTEMPTS =
+            row(
+                    Setting.integer(
+                            "prefill-attempts",
+                            2,
+                            1,
+                            16,
+                            "How often the prompt of a request is sent to a prefill worker at"
+                                    + " most, with split-fallback other-prefill."));
+
+    /** Longest time of a prefill. */
+    public static final Setting<Duration> PREFILL_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "prefill-timeout-ms",
+                            120_000,
+                            1,
+                            "Longest time of a prefill, queue of the worker included, before"
+                                    + " split-fallback applies."));
 
     /** Longest silence of a client while its request is read or its answer is written. */
     public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =

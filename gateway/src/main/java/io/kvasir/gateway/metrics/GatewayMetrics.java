@@ -1,6 +1,7 @@
 package io.kvasir.gateway.metrics;
 
 import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.log.RequestRecord;
@@ -13,6 +14,9 @@ import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterStatus;
 import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.FallbackPolicy;
+import io.kvasir.router.disagg.LegFailure;
+import io.kvasir.router.disagg.SplitEvent;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
@@ -87,6 +91,12 @@ public final class GatewayMetrics {
     private final Counter cachedTokens;
     private final Counter comparisons;
     private final Counter unknownPrompts;
+    private final Counter splits;
+    private final Counter wholes;
+    private final Counter legFailures;
+    private final Counter stranded;
+    private final Histogram prefillLeg;
+    private final Histogram handoff;
     private final Histogram duration;
     private final Histogram firstToken;
     private final Histogram perToken;
@@ -147,6 +157,43 @@ public final class GatewayMetrics {
                         "kvasir_untokenized_prompts_total",
                         "Prompts routed by load alone, because their tokens cannot be known",
                         "route");
+        splits =
+                counter(
+                        "kvasir_split_requests_total",
+                        "Requests that were split between a prefill and a decode worker",
+                        "handoff");
+        wholes =
+                counter(
+                        "kvasir_whole_requests_total",
+                        "Requests that one worker was to do all of although there are prefill"
+                                + " workers, by reason",
+                        "reason");
+        legFailures =
+                counter(
+                        "kvasir_leg_failures_total",
+                        "Failures of one of the two workers of a split request, and what followed:"
+                                + " decode-only, other-prefill, fail",
+                        "leg",
+                        "kind",
+                        "fallback");
+        stranded =
+                counter(
+                        "kvasir_prefills_stranded_total",
+                        "Prefills without a decode whose engine has no call to free the blocks",
+                        "handoff");
+        prefillLeg =
+                histogram(
+                        "kvasir_prefill_leg_seconds",
+                        "Time from the prefill worker's request to its answer",
+                        LATENCY,
+                        "worker");
+        handoff =
+                histogram(
+                        "kvasir_handoff_seconds",
+                        "Time from the prefill worker's answer to the first bytes of the decode"
+                                + " worker's: transfer and wait",
+                        LATENCY,
+                        "worker");
         duration =
                 histogram(
                         "kvasir_request_duration_seconds",
@@ -404,6 +451,45 @@ public final class GatewayMetrics {
                 "kvasir_prefill_heartbeats_total",
                 "Leases of prefills that were prolonged",
                 out -> out.call((double) prefills.heartbeats()));
+    }
+
+    /** A request is split. */
+    public void split(HandoffProtocol protocol) {
+        splits.labelValues(protocol.spelling()).inc();
+    }
+
+    /** One worker does all of a request. */
+    public void notSplit(String reason) {
+        wholes.labelValues(reason).inc();
+    }
+
+    /** One leg of a split request has failed, and something follows. */
+    public void legFailed(LegFailure failure, SplitEvent next) {
+        legFailures
+                .labelValues(
+                        failure.leg().spelling(),
+                        failure.kind(),
+                        switch (next) {
+                            case DECODE_ALONE -> FallbackPolicy.DECODE_ONLY.spelling();
+                            case PREFILL_AGAIN -> FallbackPolicy.OTHER_PREFILL.spelling();
+                            default -> FallbackPolicy.FAIL.spelling();
+                        })
+                .inc();
+    }
+
+    /** The blocks of a prefill are left to its engine. */
+    public void stranded(HandoffProtocol protocol) {
+        stranded.labelValues(protocol.spelling()).inc();
+    }
+
+    /** A prefill worker has answered. */
+    public void prefilled(Upstream worker, long ns) {
+        prefillLeg.labelValues(worker.name()).observe(ns / NANOS);
+    }
+
+    /** A decode worker's answer begins. */
+    public void handedOver(Upstream worker, long ns) {
+        handoff.labelValues(worker.name()).observe(ns / NANOS);
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */

@@ -3,6 +3,8 @@ package io.kvasir.gateway.openai;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.router.disagg.LegFailure;
+
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpHeader;
 
@@ -13,8 +15,9 @@ import java.nio.charset.StandardCharsets;
  * outcome.
  *
  * <p>Beside OpenAI's four members the error object has a member {@code kvasir} that says which leg
- * failed ({@code client}, {@code gateway}, {@code router} or {@code upstream}), the worker when one
- * is to blame, the kind of failure and whether trying again makes sense.
+ * failed ({@code client}, {@code gateway}, {@code router}, {@code upstream}, or {@code prefill} or
+ * {@code decode} of a request that was split), the worker when one is to blame, the kind of failure
+ * and whether trying again makes sense.
  */
 public final class ApiException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -24,7 +27,9 @@ public final class ApiException extends Exception {
         CLIENT("client"),
         GATEWAY("gateway"),
         ROUTER("router"),
-        UPSTREAM("upstream");
+        UPSTREAM("upstream"),
+        PREFILL("prefill"),
+        DECODE("decode");
 
         final String spelling;
 
@@ -231,6 +236,28 @@ public final class ApiException extends Exception {
                 worker,
                 true,
                 message);
+    }
+
+    /**
+     * One of the two workers of a split request failed, and nothing else was tried; a later attempt
+     * may be served.
+     */
+    public static ApiException ofLeg(LegFailure failure) {
+        final String leg = failure.leg().spelling();
+        return new ApiException(
+                switch (failure.kind()) {
+                    case "timeout", "dead" -> 504;
+                    case "no_worker", "busy" -> 503;
+                    default -> 502;
+                },
+                "server_error",
+                null,
+                leg + "_" + failure.kind(),
+                failure.leg() == io.kvasir.router.disagg.Leg.PREFILL ? Leg.PREFILL : Leg.DECODE,
+                failure.kind(),
+                null,
+                true,
+                "the " + leg + " of the request failed (" + failure.kind() + ")");
     }
 
     /** The gateway itself could not ask a worker; another gateway may serve the request. */

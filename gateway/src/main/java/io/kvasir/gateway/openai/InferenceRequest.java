@@ -79,6 +79,14 @@ public final class InferenceRequest {
     /** How many of the last tokens the engine is to keep; 0 for all. */
     public int truncatePromptTokens;
 
+    /** Whether the body has a member by which an engine is handed another one's blocks. */
+    public boolean namesBlocks;
+
+    /**
+     * Member of the body that needs the whole request to be computed by one engine; null for none.
+     */
+    public String wholeFor;
+
     /** Null when absent: then completions add special tokens and chats do not. */
     public Boolean addSpecialTokens;
 

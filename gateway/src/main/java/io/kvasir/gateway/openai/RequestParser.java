@@ -9,6 +9,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.protocol.handoff.HandoffMembers;
+
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -135,7 +137,9 @@ public final class RequestParser {
                 embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
                 json.skipChildren();
             }
+            case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             default -> {
+                request.namesBlocks |= HandoffMembers.contains(name);
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
                     request.chat.set(name, json.<JsonNode>readValueAsTree());
                 } else {
@@ -225,6 +229,15 @@ public final class RequestParser {
         } else {
             json.skipChildren();
         }
+    }
+
+    /** What says something of the prompt's tokens needs an engine that computes them. */
+    private void wholePrompt(String name) throws IOException {
+        final JsonToken value = json.currentToken();
+        if (value != JsonToken.VALUE_NULL && value != JsonToken.VALUE_FALSE) {
+            request.wholeFor = name;
+        }
+        json.skipChildren();
     }
 
     private void truncate() throws IOException, ApiException {

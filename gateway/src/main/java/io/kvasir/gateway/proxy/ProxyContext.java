@@ -26,4 +26,5 @@ public record ProxyContext(
         TrustedCallers trusted,
         WorkerKey workerKey,
         ResponseCoding coding,
+        SplitContext split,
         Set<ProxyExchange> running) {}

@@ -6,19 +6,21 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RequestPart;
+import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
 import io.kvasir.gateway.server.Responses;
-import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.Leg;
+import io.kvasir.router.disagg.LegFailure;
 
 import org.eclipse.jetty.http.HttpFields;
-import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -53,6 +55,7 @@ public final class ProxyExchange {
     private final Callback callback;
     private final ClientProbe clientProbe;
     private final DisconnectWatcher watch;
+    private final SplitExchange split; // null where no request is split
 
     // touched by one attempt at a time
     private final RetryPolicy retries;
@@ -61,10 +64,12 @@ public final class ProxyExchange {
 
     // guarded by this
     private BookedAttempt current;
+    private boolean committed; // the client gets the current attempt's answer
     private boolean ended;
 
     private volatile boolean writing;
     private volatile boolean cut;
+    private volatile ApiException lastError; // of the decode side while the request is split
 
     /** Prepares an exchange; nothing happens before {@link #start}. */
     public ProxyExchange(
@@ -83,6 +88,10 @@ public final class ProxyExchange {
         this.faults = new FaultAttribution(proxied.body());
         this.clientProbe = new ClientProbe(request, this::clientLeft);
         this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
+        this.split =
+                context.registry().routerOrNull(WorkerPool.PREFILL) != null
+                        ? new SplitExchange(context, proxied, request, new DecodeSide())
+                        : null;
     }
 
     /** Books and sends; the caller is done. */
@@ -93,7 +102,14 @@ public final class ProxyExchange {
         context.running().add(this);
         Request.addCompletionListener(request, _ -> context.running().remove(this));
         watch.arm();
-        guarded(() -> next(null));
+        guarded(
+                () -> {
+                    if (split == null) {
+                        next(null);
+                    } else {
+                        split.flow().start();
+                    }
+                });
     }
 
     /**
@@ -140,7 +156,10 @@ public final class ProxyExchange {
     /** Starts an attempt, or ends with what went wrong. */
     private void next(ApiException failure) {
         try {
-            begin(reserve());
+            final BookedAttempt tried = begin(reserve());
+            if (tried != null) {
+                dispatch(tried);
+            }
         } catch (ApiException e) {
             respond(failure == null ? e : failure);
         }
@@ -149,7 +168,7 @@ public final class ProxyExchange {
     private WorkerReservations.Booking reserve() throws ApiException {
         return context.reservations()
                 .reserve(
-                        RequestPart.WHOLE,
+                        split == null ? RequestPart.WHOLE : split.decodePart(),
                         proxied.prompt(),
                         excluded,
                         proxied.requestId(),
@@ -157,13 +176,14 @@ public final class ProxyExchange {
                         retries.attempt() + 1);
     }
 
-    private void begin(WorkerReservations.Booking booking) {
-        final long waitNs = retries.attempt() == 0 ? 0 : retries.backoffNs();
-        final BookedAttempt tried = new BookedAttempt(booking);
+    /** Has an attempt be the current one; null where the exchange has ended. */
+    private BookedAttempt begin(WorkerReservations.Booking booking) {
+        final BookedAttempt tried =
+                new BookedAttempt(booking, retries.attempt() == 0 ? 0 : retries.backoffNs());
         synchronized (this) {
             if (ended) {
                 booking.lease().close();
-                return;
+                return null;
             }
             current = tried;
             retries.begun();
@@ -171,7 +191,12 @@ public final class ProxyExchange {
             proxied.record()
                     .routed(decision.mode().spelling(), decision.worker(), decision.tokens());
         }
-        if (waitNs == 0) {
+        return tried;
+    }
+
+    /** Sends it, after a wait where it is a further attempt. */
+    private void dispatch(BookedAttempt tried) {
+        if (tried.waitNs == 0) {
             tried.send();
         } else {
             context.client()
@@ -181,8 +206,65 @@ public final class ProxyExchange {
                                     context.client()
                                             .getExecutor()
                                             .execute(() -> guarded(tried::send)),
-                            waitNs,
+                            tried.waitNs,
                             TimeUnit.NANOSECONDS);
+        }
+    }
+
+    private boolean isSplit() {
+        return split != null && split.flow().isSplit();
+    }
+
+    /** The side of a split request that answers the client, as its flow has it act. */
+    private final class DecodeSide implements SplitExchange.DecodeSide {
+        @Override
+        public void chooseDecode() {
+            synchronized (ProxyExchange.this) {
+                if (committed) {
+                    return; // the client gets an answer already
+                }
+            }
+            try {
+                if (begin(reserve()) != null) {
+                    split.flow().decodeChosen();
+                }
+            } catch (ApiException e) {
+                if (isSplit()) {
+                    lastError = e;
+                    split.flow().decodeFailed(new LegFailure(Leg.DECODE, "no_worker", true));
+                } else {
+                    respond(lastError == null ? e : lastError);
+                }
+            }
+        }
+
+        @Override
+        public void sendDecode() {
+            final BookedAttempt tried = current();
+            if (tried != null) {
+                dispatch(tried);
+            }
+        }
+
+        @Override
+        public void abortDecode() {
+            final BookedAttempt tried;
+            synchronized (ProxyExchange.this) {
+                if (committed || current == null) {
+                    return;
+                }
+                tried = current;
+                current = null;
+            }
+            tried.abandon("superseded", 0, new EOFException("the other leg has failed"));
+        }
+
+        @Override
+        public void report(LegFailure failure) {
+            respond(
+                    failure.leg() == Leg.DECODE && lastError != null
+                            ? lastError
+                            : ApiException.ofLeg(failure));
         }
     }
 
@@ -257,6 +339,9 @@ public final class ProxyExchange {
     }
 
     private void finished(int status) {
+        if (split != null) {
+            split.flow().abandoned(); // means nothing to a flow that is done
+        }
         if (context.metrics().ended(proxied.record(), status)) {
             context.metrics()
                     .finished(
@@ -276,12 +361,19 @@ public final class ProxyExchange {
         private final Upstream upstream;
         private final UpstreamAttempt attempt;
         private final AtomicBoolean over = new AtomicBoolean();
+        private final long waitNs;
+        private volatile long sentNs;
+        private volatile int status;
         private volatile ResponsePump pump;
         private volatile int streamedTokens;
         private long firstTokenNs = -1; // of the pump's thread
 
-        BookedAttempt(WorkerReservations.Booking booking) {
+        /**
+         * @param waitNs how long to wait before it is sent
+         */
+        BookedAttempt(WorkerReservations.Booking booking, long waitNs) {
             this.booking = booking;
+            this.waitNs = waitNs;
             this.lease = booking.lease();
             this.upstream = booking.upstream();
             this.attempt =
@@ -293,31 +385,16 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
+            sentNs = System.nanoTime();
             attempt.send(
                     proxied.inference().route.target(request.getHttpURI().getQuery()),
-                    headers(),
-                    proxied.body(),
+                    ProxyHeaders.toWorker(context, request, proxied.requestId(), booking),
+                    split == null ? proxied.body() : split.mainBody(),
                     retries.attempt() > 1);
             if (!isCurrent(this)) {
                 // it left before there was anything to abort
                 attempt.abort(new EOFException("the client left"));
             }
-        }
-
-        private HttpFields headers() {
-            final HttpFields.Mutable headers = HttpFields.build();
-            ProxyHeaders.toWorker(request.getHeaders(), headers);
-            headers.put(RequestRecord.HEADER, proxied.requestId());
-            if (upstream.hasRanks()) {
-                headers.put(ProxyHeaders.RANK, Integer.toString(booking.decision().dpRank()));
-            }
-            final String key = context.workerKey().of(upstream);
-            if (key != null) {
-                headers.put(HttpHeader.AUTHORIZATION, key);
-            } else if (context.trusted().hasToken(request)) {
-                headers.remove(HttpHeader.AUTHORIZATION); // the gateway's token, not a worker's
-            }
-            return headers;
         }
 
         private void outcome(UpstreamAttempt.Outcome outcome) {
@@ -339,11 +416,15 @@ public final class ProxyExchange {
         }
 
         private void answered(UpstreamAttempt.Answered answer) {
-            final int status = answer.head().getStatus();
+            status = answer.head().getStatus();
             final UpstreamFault fault = UpstreamFault.ofStatus(status);
             if (fault == null) {
                 upstream.answered();
                 faults.answered();
+            } else if (isSplit()) {
+                attempt.abort(new EOFException("computed anew"));
+                legFailed(fault, "status " + status, true, false);
+                return;
             } else {
                 attribute(fault, "status " + status, true);
                 if (retries.allowsAnother(fault, true) && isCurrent(this)) {
@@ -351,7 +432,10 @@ public final class ProxyExchange {
                     try {
                         final WorkerReservations.Booking other = reserve();
                         abandoned(fault, "status " + status);
-                        begin(other);
+                        final BookedAttempt next = begin(other);
+                        if (next != null) {
+                            dispatch(next);
+                        }
                         attempt.abort(new EOFException("tried elsewhere"));
                         return;
                     } catch (ApiException e) {
@@ -383,7 +467,13 @@ public final class ProxyExchange {
         }
 
         private void failed(UpstreamAttempt.Failed failure) {
-            if (!failure.unprocessed()) {
+            if (isSplit()) {
+                legFailed(
+                        failure.fault(),
+                        failure.cause(),
+                        failure.sent() && !failure.unprocessed(),
+                        failure.unprocessed());
+            } else if (!failure.unprocessed()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
                 final ApiException error = error(failure.fault());
@@ -396,6 +486,37 @@ public final class ProxyExchange {
                 } else {
                     respond(error);
                 }
+            }
+        }
+
+        /**
+         * Failed while the request is split, before the client got a byte. What follows is decided
+         * by the flow: blocks that this worker may have fetched are not fetched again.
+         *
+         * @param sent the worker may have begun with it
+         * @param unprocessed no fault of the worker
+         */
+        private void legFailed(
+                UpstreamFault fault, String cause, boolean sent, boolean unprocessed) {
+            if (!isCurrent(this)) {
+                return;
+            }
+            final boolean another = retries.allowsAnother(fault, sent);
+            final boolean own = fault != UpstreamFault.STATUS; // else it may be the hand-off's
+            if (!unprocessed && own) {
+                attribute(fault, cause, sent);
+            }
+            abandoned(fault, cause);
+            lastError = error(fault);
+            if (!another) {
+                logFailure(fault, cause);
+            } else if (!unprocessed && own) {
+                excluded.add(lease.worker());
+            }
+            if (another && !sent) {
+                split.flow().decodeUnsent();
+            } else {
+                split.flow().decodeFailed(new LegFailure(Leg.DECODE, fault.spelling(), another));
             }
         }
 
@@ -417,18 +538,7 @@ public final class ProxyExchange {
         }
 
         private void attribute(UpstreamFault fault, String cause, boolean sent) {
-            switch (fault) {
-                case CONNECT -> upstream.refused(cause);
-                case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE ->
-                        faults.failed(upstream, cause, attempt.lostConnection());
-                case TIMEOUT -> {
-                    if (!sent) {
-                        faults.failed(upstream, cause, null); // it takes no requests
-                    }
-                }
-                case DESCRIPTORS -> Descriptors.reportLack();
-                case DEAD, BUSY, REFUSED, LOCAL -> {}
-            }
+            faults.failed(upstream, fault, cause, sent, attempt.lostConnection());
         }
 
         /** Frees the lease of an attempt that failed. */
@@ -497,11 +607,28 @@ public final class ProxyExchange {
         }
 
         @Override
+        public boolean claim() {
+            synchronized (ProxyExchange.this) {
+                if (!isCurrent(this)) {
+                    return false;
+                }
+                committed = true;
+            }
+            if (split != null && status == 200) {
+                split.decodeStarted(upstream);
+            }
+            return true;
+        }
+
+        @Override
         public void committing(HttpFields.Mutable headers) {
             clientProbe.headFollows(pump::writeComment);
             proxied.record().firstByte(sinceStartNs());
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+                if (isSplit()) {
+                    headers.put(RoutingHeaders.PREFILL_WORKER, split.prefillWorker());
+                }
             }
         }
 
@@ -511,6 +638,9 @@ public final class ProxyExchange {
             firstTokenNs = sinceStartNs();
             booking.decision().firstToken(firstTokenNs);
             context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
+            if (split != null && !isSplit()) {
+                split.wholeStarted(booking.decision(), System.nanoTime() - sentNs);
+            }
         }
 
         @Override
@@ -545,6 +675,9 @@ public final class ProxyExchange {
             if (!over.compareAndSet(false, true)) {
                 return;
             }
+            if (split != null && status == 200) {
+                split.flow().decodeDone();
+            }
             final int generated = Math.max(usage.completionTokens(), streamedTokens);
             if (generated > 0) {
                 lease.outputTokens(generated);
@@ -555,7 +688,7 @@ public final class ProxyExchange {
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
             }
             lease.close();
-            if (status == 200) {
+            if (status == 200 && !isSplit()) { // else what it has fetched counts as cached, too
                 context.feedback().completed(proxied, booking, upstream, usage);
             }
             booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
@@ -570,7 +703,11 @@ public final class ProxyExchange {
             }
             if (progress == ResponsePump.Progress.NOTHING) {
                 attempt.abort(new EOFException("given up"));
-                replace(fault, cause, true);
+                if (isSplit()) {
+                    legFailed(fault, cause, true, false);
+                } else {
+                    replace(fault, cause, true);
+                }
                 return null;
             }
             attribute(fault, cause, true);

@@ -1,12 +1,15 @@
 package io.kvasir.gateway.proxy;
 
+import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RoutingHeaders;
+import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.CrossOrigin;
 
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.server.Request;
 
 import java.util.List;
 import java.util.Set;
@@ -39,6 +42,27 @@ final class ProxyHeaders {
                     "x-data-parallel-rank");
 
     private ProxyHeaders() {}
+
+    /** The headers of a request to a booked worker. */
+    static HttpFields toWorker(
+            ProxyContext context,
+            Request request,
+            String requestId,
+            WorkerReservations.Booking booking) {
+        final HttpFields.Mutable headers = HttpFields.build();
+        toWorker(request.getHeaders(), headers);
+        headers.put(RequestRecord.HEADER, requestId);
+        if (booking.upstream().hasRanks()) {
+            headers.put(RANK, Integer.toString(booking.decision().dpRank()));
+        }
+        final String key = context.workerKey().of(booking.upstream());
+        if (key != null) {
+            headers.put(HttpHeader.AUTHORIZATION, key);
+        } else if (context.trusted().hasToken(request)) {
+            headers.remove(HttpHeader.AUTHORIZATION); // the gateway's token, not a worker's
+        }
+        return headers;
+    }
 
     /** Copies a client's headers for the worker. */
     static void toWorker(HttpFields given, HttpFields.Mutable headers) {

@@ -31,7 +31,14 @@ final class ResponsePump extends IteratingCallback {
         /** Whether the client still waits for this answer. */
         boolean isWanted();
 
-        /** The head is about to be sent. */
+        /**
+         * The head is about to be sent: from now on the client gets this answer and no other one.
+         *
+         * @return false where it is not wanted any more
+         */
+        boolean claim();
+
+        /** The head is being made. */
         void committing(HttpFields.Mutable headers);
 
         /** The first output token of a stream has come. */
@@ -261,7 +268,9 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action write(ByteBuffer bytes) {
-        commit(bytes.remaining());
+        if (!commit(bytes.remaining())) {
+            return Action.SUCCEEDED;
+        }
         listener.writing(true);
         response.write(false, encoded(bytes, false), this);
         return Action.SCHEDULED;
@@ -272,7 +281,9 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action complete(ByteBuffer bytes) {
-        commit(bytes.remaining());
+        if (!commit(bytes.remaining())) {
+            return Action.SUCCEEDED;
+        }
         listener.complete(status, usage);
         return writeLast(bytes);
     }
@@ -286,10 +297,14 @@ final class ResponsePump extends IteratingCallback {
 
     /**
      * @param bytes least length of the answer
+     * @return false where the answer is not wanted any more
      */
-    private void commit(int bytes) {
+    private boolean commit(int bytes) {
         if (committed) {
-            return;
+            return true;
+        }
+        if (!listener.claim()) {
+            return false;
         }
         committed = true;
         response.setStatus(status);
@@ -299,6 +314,7 @@ final class ResponsePump extends IteratingCallback {
                         ? coding.ofEvents(response.getRequest(), response.getHeaders())
                         : coding.ofBytes(bytes, response.getRequest(), response.getHeaders());
         listener.committing(response.getHeaders());
+        return true;
     }
 
     private Action broken(Throwable cause) {

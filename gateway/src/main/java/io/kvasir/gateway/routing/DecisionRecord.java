@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.disagg.Leg;
+import io.kvasir.router.disagg.SplitChoice;
 
 import java.time.Instant;
 import java.util.Locale;
@@ -49,7 +50,9 @@ public final class DecisionRecord {
     private final int predictedCachedTokens;
     private final long eventSequence;
     private final Candidate[] candidates;
-    private boolean workerWasIdle;
+    private final double tokensToCompute;
+    private final long activeRequests;
+    private volatile SplitChoice split; // null where it is not asked
 
     private volatile String outcome = "running";
     private volatile int status;
@@ -78,7 +81,9 @@ public final class DecisionRecord {
         this.cost = decision.cost();
         this.overlapBlocks = decision.overlapBlocks();
         this.predictedCachedTokens = decision.predictedCachedTokens();
+        this.tokensToCompute = decision.tokensToCompute();
         this.eventSequence = decision.eventSequence();
+        long active = 0;
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
             candidates[i] =
@@ -95,9 +100,10 @@ public final class DecisionRecord {
                             decision.eventSequence(i),
                             decision.cost(i));
             if (decision.candidate(i) == decision.worker()) {
-                workerWasIdle = decision.activeRequests(i) == 0;
+                active = decision.activeRequests(i);
             }
         }
+        activeRequests = active;
     }
 
     String requestId() {
@@ -141,7 +147,22 @@ public final class DecisionRecord {
 
     /** Whether no other request was booked on the worker when it was chosen. */
     public boolean workerWasIdle() {
-        return workerWasIdle;
+        return activeRequests == 0;
+    }
+
+    /** Requests that were booked on the chosen worker before. */
+    public long activeRequests() {
+        return activeRequests;
+    }
+
+    /** Tokens that the chosen worker has to compute until this prompt is, those before included. */
+    public double tokensToCompute() {
+        return tokensToCompute;
+    }
+
+    /** The record is of a prefill worker that was considered: whether the request was split. */
+    public void split(SplitChoice choice) {
+        split = choice;
     }
 
     /** What the engine states of the prompt; {@link UsageReader#UNKNOWN} where it does not. */
@@ -187,6 +208,10 @@ public final class DecisionRecord {
         count(json, "engine_prompt_tokens", enginePromptTokens);
         number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
         number(json, "duration_ms", durationNs < 0 ? Double.NaN : durationNs / 1e6);
+        final SplitChoice choice = split;
+        if (choice != null) {
+            split(json.putObject("split"), choice);
+        }
         final ArrayNode list = json.putArray("candidates");
         for (Candidate c : candidates) {
             final ObjectNode item = list.addObject();
@@ -207,6 +232,20 @@ public final class DecisionRecord {
             number(item, "cost", c.cost);
         }
         return json;
+    }
+
+    private static void split(ObjectNode json, SplitChoice choice) {
+        json.put("split", choice.split());
+        json.put("reason", choice.reason());
+        json.put("local_uncached_tokens", choice.alternatives().localUncached());
+        json.put("local_queue_tokens", choice.alternatives().localQueue());
+        json.put("local_active_requests", choice.alternatives().localDecodes());
+        json.put("remote_uncached_tokens", choice.alternatives().remoteUncached());
+        json.put("remote_queue_tokens", choice.alternatives().remoteQueue());
+        number(json, "local_seconds", choice.localSeconds());
+        number(json, "harm_seconds", choice.harmSeconds());
+        number(json, "prefill_seconds", choice.prefillSeconds());
+        number(json, "transfer_seconds", choice.transferSeconds());
     }
 
     private static void number(ObjectNode json, String name, double value) {

@@ -27,7 +27,9 @@ public record RoutingHeaders(
     public static final String PREFIX = "x-kvasir-";
 
     private static final String WORKER = "x-kvasir-worker";
-    private static final String PREFILL_WORKER = "x-kvasir-prefill-worker";
+
+    /** The prefill worker: of a request, which one it is to be; of an answer, which one it was. */
+    public static final String PREFILL_WORKER = PREFIX + "prefill-worker";
 
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =

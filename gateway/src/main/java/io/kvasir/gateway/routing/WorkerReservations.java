@@ -35,6 +35,15 @@ public final class WorkerReservations {
     /** A worker booked for one attempt. */
     public record Booking(Lease lease, DecisionRecord decision, Upstream upstream) {}
 
+    /**
+     * What the worker that would be chosen would have to do.
+     *
+     * @param tokensToCompute until the prompt is computed, those of prompts before it included
+     * @param uncachedTokens of the prompt alone
+     * @param activeRequests booked on it
+     */
+    public record Outlook(double tokensToCompute, int uncachedTokens, long activeRequests) {}
+
     private record Scratch(RouteRequest request, Decision decision) {}
 
     private static final int KEPT_SCRATCHES = 64;
@@ -79,14 +88,8 @@ public final class WorkerReservations {
             int attempt)
             throws ApiException {
         final long begin = System.nanoTime();
-        final KvRouter router = registry.routerOrNull(part.pool());
-        if (router == null) {
-            throw refusal(RouteException.Kind.NO_WORKERS, NO_WORKERS);
-        }
-        Scratch scratch = free.get(part.pool()).poll();
-        if (scratch == null) {
-            scratch = new Scratch(router.newRequest(), new Decision());
-        }
+        final KvRouter router = router(part);
+        final Scratch scratch = scratch(part, router);
         try {
             fill(scratch.request.reset(), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
@@ -122,9 +125,52 @@ public final class WorkerReservations {
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
-            scratch.request.reset();
-            free.get(part.pool()).offer(scratch);
+            giveBack(part, scratch);
         }
+    }
+
+    /**
+     * Says what a worker would have to do; books nothing and records nothing.
+     *
+     * @param excluded workers that are not asked about
+     * @throws ApiException if no worker can be chosen, or the router is closed
+     */
+    public Outlook outlook(RequestPart part, RoutedPrompt prompt, List<Worker> excluded)
+            throws ApiException {
+        final KvRouter router = router(part);
+        final Scratch scratch = scratch(part, router);
+        try {
+            fill(scratch.request.reset(), part, prompt, excluded);
+            router.select(scratch.request, scratch.decision);
+            return new Outlook(
+                    scratch.decision.tokensToCompute(),
+                    scratch.decision.requestTokens() - scratch.decision.predictedCachedTokens(),
+                    scratch.decision.worker().activeRequests());
+        } catch (RouteException e) {
+            throw refusal(e.kind(), textForClient(e));
+        } catch (ClosedException e) {
+            throw ApiException.routerClosed();
+        } finally {
+            giveBack(part, scratch);
+        }
+    }
+
+    private KvRouter router(RequestPart part) throws ApiException {
+        final KvRouter router = registry.routerOrNull(part.pool());
+        if (router == null) {
+            throw refusal(RouteException.Kind.NO_WORKERS, NO_WORKERS);
+        }
+        return router;
+    }
+
+    private Scratch scratch(RequestPart part, KvRouter router) {
+        final Scratch kept = free.get(part.pool()).poll();
+        return kept == null ? new Scratch(router.newRequest(), new Decision()) : kept;
+    }
+
+    private void giveBack(RequestPart part, Scratch scratch) {
+        scratch.request.reset();
+        free.get(part.pool()).offer(scratch);
     }
 
     private static ApiException refusal(RouteException.Kind kind, String text) {

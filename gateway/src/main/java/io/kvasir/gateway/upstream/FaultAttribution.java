@@ -37,6 +37,33 @@ public final class FaultAttribution {
         }
     }
 
+    /**
+     * An attempt at a worker failed: has it count where it tells of the worker.
+     *
+     * @param sent the worker had the whole request
+     * @param lostConnection what all requests of one connection failed with; null for the request
+     *     itself
+     */
+    public void failed(
+            Upstream worker,
+            UpstreamFault fault,
+            String description,
+            boolean sent,
+            Object lostConnection) {
+        switch (fault) {
+            case CONNECT -> worker.refused(description);
+            case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE ->
+                    failed(worker, description, lostConnection);
+            case TIMEOUT -> {
+                if (!sent) {
+                    failed(worker, description, null); // it takes no requests
+                }
+            }
+            case DESCRIPTORS -> Descriptors.reportLack();
+            case DEAD, BUSY, REFUSED, LOCAL -> {}
+        }
+    }
+
     /** A worker answered the request: it is fine, so what failed before was the worker. */
     public void answered() {
         settle();

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 /** Records for tests, and a listener that waits for them. */
 public final class Records {
     /** Longest wait for what should come soon. */
-    static final int PATIENCE_SECONDS = 30;
+    static final int PATIENCE_SECONDS = 60;
 
     public static final KvLayout LAYOUT = KvLayout.of(Order.LAYER_MAJOR, 8, 2, 512);
 

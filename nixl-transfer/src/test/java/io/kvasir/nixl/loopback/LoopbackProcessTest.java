@@ -14,6 +14,7 @@ import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.BufferedReader;
@@ -33,7 +34,8 @@ import java.util.concurrent.locks.LockSupport;
 class LoopbackProcessTest {
     private static final KvLayout LAYOUT = LoopbackChild.LAYOUT;
     private static final int BLOCKS = LAYOUT.groups().getFirst().blocks();
-    private static final int COPIES = 10_000;
+    private static final int COPIES = 1_500;
+    private static final int MANY_COPIES = 10_000;
     private static final int KILLS = 7;
     private static final HexFormat HEX = HexFormat.of();
 
@@ -123,11 +125,21 @@ class LoopbackProcessTest {
     }
 
     @Test
+    void randomCopiesArriveInBothDirections() throws IOException {
+        copy(COPIES);
+    }
+
+    @Tag("integration") // takes seconds
+    @Test
     void tenThousandRandomCopiesArriveInBothDirections() throws IOException {
+        copy(MANY_COPIES);
+    }
+
+    private void copy(int copies) throws IOException {
         start("answer");
         connect();
         final long[] theirs = new long[BLOCKS]; // seeds of the child's blocks; 0: not yet filled
-        for (int round = 1; round <= COPIES; round++) {
+        for (int round = 1; round <= copies; round++) {
             final int count = 1 + random.nextInt(random.nextInt(10) == 0 ? 32 : 4);
             final int[] local = someBlocks(count);
             final int[] remotes = someBlocks(count);
@@ -158,7 +170,7 @@ class LoopbackProcessTest {
             }
             awaitAnswer(round);
         }
-        assertEquals(COPIES, answers);
+        assertEquals(copies, answers);
         assertEquals(
                 0,
                 Allocations.bytesPerRound(500, () -> transport.notifications((peer, bytes) -> {})),

@@ -233,7 +233,7 @@ public final class SplitFlow {
 
     private void lost(LegFailure how) {
         if (started) {
-            take(SplitEvent.ABANDONED); // the client has a part of the answer already
+            followed(how, SplitEvent.ABANDONED); // the client has a part of the answer already
         } else {
             recover(how);
         }
@@ -282,15 +282,23 @@ public final class SplitFlow {
 
     private void recover(LegFailure how) {
         failure = how;
+        followed(how, next(how));
+    }
+
+    private void followed(LegFailure how, SplitEvent next) {
+        rethrow(caught(caught(null, () -> legs.failed(how, next)), () -> take(next)));
+    }
+
+    private SplitEvent next(LegFailure how) {
         if (!split || !how.retryable()) {
-            take(SplitEvent.GIVE_UP); // one worker was to do all of it, which is the last resort
-        } else if (rules.fallback() == FallbackPolicy.DECODE_ONLY) {
-            take(SplitEvent.DECODE_ALONE);
-        } else if (rules.fallback() == FallbackPolicy.OTHER_PREFILL && attempt < rules.prefills()) {
-            take(SplitEvent.PREFILL_AGAIN);
-        } else {
-            take(SplitEvent.GIVE_UP);
+            return SplitEvent.GIVE_UP; // one worker was to do all of it, which is the last resort
         }
+        return switch (rules.fallback()) {
+            case DECODE_ONLY -> SplitEvent.DECODE_ALONE;
+            case OTHER_PREFILL ->
+                    attempt < rules.prefills() ? SplitEvent.PREFILL_AGAIN : SplitEvent.GIVE_UP;
+            case FAIL -> SplitEvent.GIVE_UP;
+        };
     }
 
     private void take(SplitEvent event) {

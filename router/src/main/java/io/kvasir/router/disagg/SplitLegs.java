@@ -72,6 +72,17 @@ public interface SplitLegs {
     void freePrefill(int attempt);
 
     /**
+     * A leg of a split request has failed. For counting: what is to be done is asked for by the
+     * other methods.
+     *
+     * @param failure what happened
+     * @param next what follows: {@link SplitEvent#DECODE_ALONE}, {@link SplitEvent#PREFILL_AGAIN},
+     *     {@link SplitEvent#GIVE_UP}, or {@link SplitEvent#ABANDONED} where the client has a part
+     *     of the answer
+     */
+    void failed(LegFailure failure, SplitEvent next);
+
+    /**
      * The request has failed: the client is to be answered.
      *
      * @param failure that nothing else was tried after

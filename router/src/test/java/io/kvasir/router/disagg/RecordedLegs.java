@@ -10,6 +10,9 @@ final class RecordedLegs implements SplitLegs {
     /** What was called, in order. */
     final List<String> calls = new ArrayList<>();
 
+    /** Each failure and what followed. */
+    final List<String> failures = new ArrayList<>();
+
     /** Runs inside each call, with its name and number. */
     Consumer<String> reaction = _ -> {};
 
@@ -56,6 +59,11 @@ final class RecordedLegs implements SplitLegs {
     @Override
     public void freePrefill(int attempt) {
         called("freePrefill " + attempt);
+    }
+
+    @Override
+    public void failed(LegFailure failure, SplitEvent next) {
+        failures.add(failure + " -> " + next);
     }
 
     @Override

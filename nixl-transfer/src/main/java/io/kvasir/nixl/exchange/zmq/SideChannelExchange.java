@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /**
  * Exchanges records from peer to peer over ZMQ, with no server between: an end that knows where a
@@ -42,6 +43,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private record Published(Version version, List<byte[]> records) {}
 
     private final SideChannelConfig config;
+    private final LongSupplier clock; // ns; asked for heartbeats and silence
     private final ZContext context = new ZContext(1);
     private final ZMQ.Socket router;
     private final int port;
@@ -65,7 +67,12 @@ public final class SideChannelExchange extends ViewedExchange {
      * @throws ExchangeException of kind {@code UNAVAILABLE} if it cannot be bound
      */
     public SideChannelExchange(String host, int port, SideChannelConfig config) {
+        this(host, port, config, System::nanoTime);
+    }
+
+    SideChannelExchange(String host, int port, SideChannelConfig config, LongSupplier clock) {
         this.config = config;
+        this.clock = clock;
         context.setLinger(0);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
@@ -142,7 +149,7 @@ public final class SideChannelExchange extends ViewedExchange {
         own.check(record);
         if (own.put(record)) {
             changed();
-            view.offer(record, SELF, System.nanoTime());
+            view.offer(record, SELF, clock.getAsLong());
         }
     }
 
@@ -206,7 +213,7 @@ public final class SideChannelExchange extends ViewedExchange {
             hearAll();
             meetPeers(poller);
             askAll(poller);
-            dropYielded(System.nanoTime() - config.silence().toNanos());
+            dropYielded(clock.getAsLong() - config.silence().toNanos());
         }
         sayGoodbye(poller);
         poller.close();
@@ -214,14 +221,14 @@ public final class SideChannelExchange extends ViewedExchange {
 
     /** Answers that nothing is published any more until each peer should have asked. */
     private void sayGoodbye(ZMQ.Poller poller) {
-        dropYielded(System.nanoTime());
+        dropYielded(clock.getAsLong());
         if (published.records.isEmpty()) {
             return;
         }
         own.all().forEach(record -> withdraw(record.name()));
         final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
-        final long startNs = System.nanoTime();
-        while (System.nanoTime() - startNs < patienceNs) {
+        final long startNs = clock.getAsLong();
+        while (clock.getAsLong() - startNs < patienceNs) {
             poller.poll(1);
             answerAll();
         }
@@ -283,7 +290,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     private void hear(SidePeer peer, Answer answer, List<byte[]> frames) {
-        final long nowNs = System.nanoTime();
+        final long nowNs = clock.getAsLong();
         if (answer.count() == SideChannelWire.UNCHANGED) {
             peer.answered(answer.version(), null, nowNs);
         } else {
@@ -310,7 +317,7 @@ public final class SideChannelExchange extends ViewedExchange {
         if (endpoints.size() == peers.size() && peers.keySet().containsAll(endpoints)) {
             return;
         }
-        final long nowNs = System.nanoTime();
+        final long nowNs = clock.getAsLong();
         for (String endpoint : endpoints) {
             if (!peers.containsKey(endpoint)) {
                 final SidePeer peer = new SidePeer(context, endpoint, nowNs);
@@ -332,7 +339,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     private void askAll(ZMQ.Poller poller) {
-        final long nowNs = System.nanoTime();
+        final long nowNs = clock.getAsLong();
         for (SidePeer peer : peers.values()) {
             if (peer.fallsSilent(config, nowNs)) {
                 view.goneFrom(peer.endpoint(), name -> true);

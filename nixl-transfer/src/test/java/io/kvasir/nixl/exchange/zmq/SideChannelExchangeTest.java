@@ -21,13 +21,16 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 
 class SideChannelExchangeTest extends ExchangeContract {
     private static final String HOST = "127.0.0.1";
 
     /** A slow machine must not look like a silent peer. */
     private static final SideChannelConfig CONFIG =
-            new SideChannelConfig(Duration.ofMillis(20), Duration.ofMillis(2_500), 8);
+            new SideChannelConfig(Duration.ofMillis(20), Duration.ofSeconds(10), 8);
+
+    private final AtomicLong skippedNs = new AtomicLong();
 
     private final List<SideChannelExchange> all = new ArrayList<>();
 
@@ -44,13 +47,21 @@ class SideChannelExchangeTest extends ExchangeContract {
 
     @Override
     protected MetadataExchange open() {
-        final SideChannelExchange exchange = closing(new SideChannelExchange(HOST, 0, CONFIG));
+        final SideChannelExchange exchange =
+                closing(
+                        new SideChannelExchange(
+                                HOST, 0, CONFIG, () -> System.nanoTime() + skippedNs.get()));
         for (SideChannelExchange other : all) {
             exchange.know(HOST, other.port());
             other.know(HOST, exchange.port());
         }
         all.add(exchange);
         return exchange;
+    }
+
+    @Override
+    protected void passSilence() {
+        skippedNs.addAndGet(CONFIG.silence().toNanos());
     }
 
     @Override

@@ -1,0 +1,165 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.upstream.FaultAttribution;
+import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.protocol.handoff.MalformedJsonException;
+import io.kvasir.protocol.handoff.VerbatimJson;
+
+import org.eclipse.jetty.http.HttpFields;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * The request to one booked prefill worker, sent once. Its booking ends with it. Reports once: an
+ * answer with status 200, a refusal of the request itself, or a failure.
+ */
+final class PrefillLeg {
+    /** What becomes of it. */
+    interface Listener {
+        /** The whole answer, as far as it is JSON; null where it is not. */
+        void answered(VerbatimJson answer, UsageReader usage);
+
+        /** A 4xx: the worker finds fault with the request, as any other would. */
+        void refused(int status);
+
+        /** The worker failed, or the leg was aborted. */
+        void failed(UpstreamFault fault, String cause);
+    }
+
+    private static final int MAX_ANSWER_BYTES = 16 << 20;
+
+    private final ProxyContext context;
+    private final ProxyRequest proxied;
+    private final WorkerReservations.Booking booking;
+    private final FaultAttribution faults;
+    private final long startNs = System.nanoTime();
+    private final UpstreamAttempt attempt;
+    private final Listener listener;
+    private final AtomicBoolean over = new AtomicBoolean();
+    private volatile BodyCollector collector;
+
+    /**
+     * @param faults of all prefills of the exchange
+     */
+    PrefillLeg(
+            ProxyContext context,
+            ProxyRequest proxied,
+            WorkerReservations.Booking booking,
+            FaultAttribution faults,
+            Listener listener) {
+        this.context = context;
+        this.proxied = proxied;
+        this.booking = booking;
+        this.faults = faults;
+        this.listener = listener;
+        this.attempt = new UpstreamAttempt(context, booking.upstream(), false, this::outcome);
+    }
+
+    WorkerReservations.Booking booking() {
+        return booking;
+    }
+
+    /** Sends it; see {@link UpstreamAttempt#send}. */
+    void send(String target, HttpFields headers, ByteBuffer body) {
+        attempt.send(target, headers, body, false);
+        if (over.get()) {
+            attempt.abort(new EOFException("given up")); // before there was anything to abort
+        }
+    }
+
+    /** Ends it, if it still runs. */
+    void abort(String why) {
+        if (end(why, 0)) {
+            attempt.abort(new EOFException(why));
+        }
+    }
+
+    boolean isOver() {
+        return over.get();
+    }
+
+    private void outcome(UpstreamAttempt.Outcome outcome) {
+        switch (outcome) {
+            case UpstreamAttempt.Answered answer -> {
+                collector =
+                        new BodyCollector(
+                                answer.content(),
+                                MAX_ANSWER_BYTES,
+                                bytes -> whole(answer.head().getStatus(), bytes),
+                                failure ->
+                                        failed(
+                                                UpstreamFault.of(failure),
+                                                UpstreamFault.describe(failure),
+                                                true));
+                collector.readOn();
+            }
+            case UpstreamAttempt.Broken _ -> {
+                final BodyCollector reading = collector;
+                if (reading != null) {
+                    reading.broken();
+                }
+            }
+            case UpstreamAttempt.Failed failure ->
+                    failed(
+                            failure.fault(),
+                            failure.cause(),
+                            failure.sent() && !failure.unprocessed());
+        }
+    }
+
+    private void whole(int status, byte[] bytes) {
+        final UpstreamFault fault = UpstreamFault.ofStatus(status);
+        if (fault != null) {
+            failed(fault, "status " + status, true);
+            return;
+        }
+        booking.upstream().answered();
+        faults.answered();
+        if (!end(status == 200 ? "ok" : "status", status)) {
+            return;
+        }
+        if (status != 200) {
+            listener.refused(status);
+            return;
+        }
+        final UsageReader usage = new UsageReader();
+        usage.read(bytes, 0, bytes.length);
+        context.feedback().completed(proxied, booking, booking.upstream(), usage);
+        listener.answered(parsed(bytes), usage);
+    }
+
+    private static VerbatimJson parsed(byte[] bytes) {
+        try {
+            return VerbatimJson.parse(bytes);
+        } catch (MalformedJsonException e) {
+            return null;
+        }
+    }
+
+    private void failed(UpstreamFault fault, String cause, boolean sent) {
+        if (end(fault.spelling(), 0)) {
+            faults.failed(booking.upstream(), fault, cause, sent, attempt.lostConnection());
+            attempt.abort(new IOException(cause)); // what is left of an answer is not read
+            listener.failed(fault, cause);
+        }
+    }
+
+    /** True for the one that ends it. */
+    private boolean end(String outcome, int status) {
+        if (!over.compareAndSet(false, true)) {
+            return false;
+        }
+        if (status == 200) {
+            booking.lease().prefillComplete();
+        }
+        booking.lease().close();
+        booking.decision().end(outcome, status, System.nanoTime() - startNs);
+        context.metrics().attempt(booking.upstream().name(), outcome);
+        return true;
+    }
+}

@@ -1,0 +1,434 @@
+package io.kvasir.gateway.proxy;
+
+import io.kvasir.gateway.config.HandoffProtocol;
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.routing.RequestPart;
+import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.upstream.FaultAttribution;
+import io.kvasir.gateway.upstream.Upstream;
+import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.protocol.handoff.MalformedJsonException;
+import io.kvasir.protocol.handoff.VerbatimJson;
+import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.LegFailure;
+import io.kvasir.router.disagg.PrefillBlocks;
+import io.kvasir.router.disagg.SplitAlternatives;
+import io.kvasir.router.disagg.SplitChoice;
+import io.kvasir.router.disagg.SplitEvent;
+import io.kvasir.router.disagg.SplitFlow;
+import io.kvasir.router.disagg.SplitLegs;
+import io.kvasir.router.disagg.SplitPolicy;
+
+import org.eclipse.jetty.server.Request;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The prefill side of one exchange's request, and the flow that joins it to the decode side, which
+ * is the exchange's own. One method at a time, by the flow.
+ */
+final class SplitExchange implements SplitLegs {
+    /** The side that answers the client. */
+    interface DecodeSide {
+        /** Books a worker and reports it to the flow, or fails. */
+        void chooseDecode();
+
+        /** Sends to the booked worker. */
+        void sendDecode();
+
+        /** Ends what is under way, unless the client has a part of its answer. */
+        void abortDecode();
+
+        /** Answers with an error. */
+        void report(LegFailure failure);
+    }
+
+    /** One prefill. */
+    private static final class Prefill {
+        private final PrefillLeg leg;
+        private final PrefillBlocks blocks = new PrefillBlocks();
+        private final Rendezvous rendezvous; // null where the answer is waited for
+        private boolean sent;
+        private volatile long sentNs;
+        private volatile VerbatimJson answer;
+
+        Prefill(PrefillLeg leg, Rendezvous rendezvous) {
+            this.leg = leg;
+            this.rendezvous = rendezvous;
+        }
+    }
+
+    /**
+     * A prefill whose client has left may end by itself for so long: its answer says which blocks
+     * are to be freed, and most prompts take less. One that takes longer is aborted.
+     */
+    private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
+
+    private final ProxyContext context;
+    private final ProxyRequest proxied;
+    private final Request request;
+    private final DecodeSide decode;
+    private final SplitFlow flow;
+    private final FaultAttribution faults;
+    private final List<Prefill> prefills = new ArrayList<>(1); // by attempt, from 1
+    private final List<Worker> failed = new ArrayList<>(1);
+    private LegBodies bodies; // null before the first prefill worker is chosen
+    private volatile HandoffProtocol protocol;
+    private volatile ByteBuffer decodeBody;
+    private volatile long answeredNs; // of the last prefill; 0 before
+
+    SplitExchange(ProxyContext context, ProxyRequest proxied, Request request, DecodeSide decode) {
+        this.context = context;
+        this.proxied = proxied;
+        this.request = request;
+        this.decode = decode;
+        this.faults = new FaultAttribution(proxied.body());
+        this.flow = new SplitFlow(context.split().rules(), this, context.split().deadlines());
+    }
+
+    SplitFlow flow() {
+        return flow;
+    }
+
+    /** The client is about to get the first bytes of a decode worker's answer. */
+    void decodeStarted(Upstream worker) {
+        if (answeredNs != 0 && flow.isSplit()) {
+            final long ns = System.nanoTime() - answeredNs;
+            context.metrics().handedOver(worker, ns);
+            context.split()
+                    .policy()
+                    .learnTransfer(prefills.getLast().leg.booking().decision().tokens(), ns / 1e9);
+        }
+        flow.decodeStarted();
+    }
+
+    /** The first token of a stream that one worker does all of, so long after it was sent. */
+    void wholeStarted(DecisionRecord decision, long ns) {
+        context.split().policy().learnLocal(decision.tokensToCompute(), ns / 1e9);
+    }
+
+    /** What the decode side sends: as long as it is split, with what hands the blocks over. */
+    ByteBuffer mainBody() {
+        return flow.isSplit() ? decodeBody : proxied.body();
+    }
+
+    /** Name of the prefill worker that was chosen last. */
+    String prefillWorker() {
+        return prefills.getLast().leg.booking().decision().worker();
+    }
+
+    /** What the decode side books a worker for. */
+    RequestPart decodePart() {
+        return flow.isSplit() ? RequestPart.decodeAfter(protocol) : RequestPart.WHOLE;
+    }
+
+    @Override
+    public void choosePrefill(int attempt) {
+        final String whole = wholeFor();
+        if (whole != null) {
+            context.metrics().notSplit(whole);
+            flow.notSplit();
+            return;
+        }
+        final WorkerReservations.Booking booking;
+        try {
+            booking =
+                    context.reservations()
+                            .reserve(
+                                    RequestPart.PREFILL,
+                                    proxied.prompt(),
+                                    failed,
+                                    proxied.requestId(),
+                                    proxied.inference().route.label,
+                                    attempt);
+        } catch (ApiException e) {
+            flow.prefillFailed(attempt, "no_worker");
+            return;
+        }
+        begin(attempt, booking);
+    }
+
+    /** Why one worker is to do all of it; null if it may be split. */
+    private String wholeFor() {
+        if (proxied.inference().wholeFor != null) {
+            return proxied.inference().wholeFor;
+        }
+        if (proxied.inference().namesBlocks) {
+            return "names_blocks"; // a trusted caller has split it itself
+        }
+        if (!context.split().policy().splits()) {
+            return "never";
+        }
+        if (!context.registry().canSplit()) {
+            return "no_pair";
+        }
+        return proxied.inference().sequences() > proxied.inference().prompts() ? "samples" : null;
+    }
+
+    private void begin(int attempt, WorkerReservations.Booking booking) {
+        final HandoffProtocol how = booking.upstream().handoff();
+        final boolean meets = how == HandoffProtocol.SGLANG;
+        if (!meets && proxied.inference().prompts() > 1) { // an answer names the blocks of one
+            booking.lease().close();
+            context.metrics().notSplit("batch");
+            flow.notSplit();
+            return;
+        }
+        try {
+            bodies = new LegBodies(how, VerbatimJson.parse(bytes(proxied.body())));
+        } catch (MalformedJsonException e) {
+            booking.lease().close();
+            context.metrics().notSplit("malformed");
+            flow.notSplit();
+            return;
+        }
+        if (!isWorthIt(booking)) {
+            booking.lease().close();
+            booking.decision().end("not_split", 0, 0);
+            flow.notSplit();
+            return;
+        }
+        protocol = how;
+        context.metrics().split(how);
+        prefills.add(
+                new Prefill(
+                        new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
+                        meets ? meeting(booking) : null));
+        flow.prefillChosen(attempt, meets ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
+    }
+
+    /** Asks the policy, where that depends on the request. */
+    private boolean isWorthIt(WorkerReservations.Booking booking) {
+        final SplitPolicy policy = context.split().policy();
+        if (!policy.isConditional() || !prefills.isEmpty()) {
+            return true;
+        }
+        final WorkerReservations.Outlook local;
+        try {
+            local = context.reservations().outlook(RequestPart.WHOLE, proxied.prompt(), List.of());
+        } catch (ApiException e) {
+            return true; // no worker can do all of it
+        }
+        final DecisionRecord remote = booking.decision();
+        final int remoteUncached = remote.tokens() - remote.predictedCachedTokens();
+        final SplitChoice choice =
+                policy.choose(
+                        new SplitAlternatives(
+                                remote.tokens(),
+                                local.uncachedTokens(),
+                                local.tokensToCompute() - local.uncachedTokens(),
+                                local.activeRequests(),
+                                remoteUncached,
+                                remote.tokensToCompute() - remoteUncached));
+        remote.split(choice);
+        if (!choice.split()) {
+            context.metrics().notSplit(choice.reason());
+        }
+        return choice.split();
+    }
+
+    private Rendezvous meeting(WorkerReservations.Booking booking) {
+        return Rendezvous.draw(
+                booking.upstream().bootstrap(),
+                booking.decision().dpRank(),
+                booking.upstream().ranks().size(),
+                proxied.inference().prompts(),
+                ThreadLocalRandom.current());
+    }
+
+    private static byte[] bytes(ByteBuffer buffer) {
+        final byte[] bytes = new byte[buffer.remaining()];
+        buffer.duplicate().get(bytes);
+        return bytes;
+    }
+
+    private Prefill prefill(int attempt) {
+        return prefills.get(attempt - 1);
+    }
+
+    @Override
+    public void sendPrefill(int attempt) {
+        try {
+            send(prefill(attempt), bodies.prefill());
+        } catch (MalformedJsonException e) {
+            flow.prefillFailed(attempt, "malformed");
+        }
+    }
+
+    private void send(Prefill prefill, VerbatimJson body) {
+        prefill.sent = true;
+        prefill.sentNs = System.nanoTime();
+        prefill.leg.send(
+                proxied.inference().route.target(request.getHttpURI().getQuery()),
+                ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
+                ByteBuffer.wrap(body.bytes()));
+    }
+
+    @Override
+    public void handOver(int attempt) {
+        final Prefill prefill = prefill(attempt);
+        try {
+            if (prefill.rendezvous != null) {
+                decodeBody = ByteBuffer.wrap(bodies.meeting(prefill.rendezvous).bytes());
+            } else {
+                final VerbatimJson body =
+                        prefill.answer == null ? null : bodies.decode(prefill.answer).orElse(null);
+                prefill.answer = null;
+                if (body == null) { // such as one whose first token is the last
+                    flow.prefillFailed(attempt, "no_blocks");
+                    return;
+                }
+                decodeBody = ByteBuffer.wrap(body.bytes());
+            }
+        } catch (MalformedJsonException e) {
+            flow.prefillFailed(attempt, "malformed");
+            return;
+        }
+        flow.handedOver(attempt);
+    }
+
+    @Override
+    public void chooseDecode(boolean split) {
+        decode.chooseDecode();
+    }
+
+    @Override
+    public void sendDecode() {
+        final Prefill prefill = flow.isSplit() ? prefill(flow.attempt()) : null;
+        if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
+            prefill.blocks.answered(new Stranded());
+            send(prefill, VerbatimJson.parse(bytes(decodeBody)));
+        }
+        decode.sendDecode();
+    }
+
+    @Override
+    public void blocksFetched() {
+        if (!flow.isSplit()) {
+            return;
+        }
+        final Prefill prefill = prefill(flow.attempt());
+        prefill.blocks.fetched();
+        if (!prefill.leg.isOver()) { // its answer is thrown away, but must come
+            context.split()
+                    .deadlines()
+                    .after(
+                            context.split().rules().prefillTimeoutNs(),
+                            () -> prefill.leg.abort("timeout"));
+        }
+    }
+
+    @Override
+    public void abortDecode() {
+        decode.abortDecode();
+    }
+
+    @Override
+    public void freePrefill(int attempt) {
+        if (attempt > prefills.size()) {
+            return; // none was chosen
+        }
+        final Prefill prefill = prefill(attempt);
+        failed.add(prefill.leg.booking().lease().worker());
+        prefill.blocks.free();
+        if (prefill.leg.isOver()) {
+            return;
+        }
+        if (prefill.sent && prefill.rendezvous == null) {
+            context.split().deadlines().after(GRACE_NS, () -> prefill.leg.abort("abandoned"));
+        } else {
+            prefill.leg.abort("abandoned");
+        }
+    }
+
+    @Override
+    public void failed(LegFailure failure, SplitEvent next) {
+        context.metrics().legFailed(failure, next);
+    }
+
+    @Override
+    public void report(LegFailure failure) {
+        decode.report(failure);
+    }
+
+    /** What a prefill's request comes to. */
+    private final class Outcome implements PrefillLeg.Listener {
+        private final int attempt;
+
+        Outcome(int attempt) {
+            this.attempt = attempt;
+        }
+
+        @Override
+        public void answered(VerbatimJson answer, UsageReader usage) {
+            final Prefill prefill = prefill(attempt);
+            answeredNs = System.nanoTime();
+            final long ns = answeredNs - prefill.sentNs;
+            context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
+            context.split()
+                    .policy()
+                    .learnRemote(prefill.leg.booking().decision().tokensToCompute(), ns / 1e9);
+            if (prefill.rendezvous == null) {
+                prefill.answer = answer;
+                prefill.blocks.answered(held(answer));
+            }
+            flow.prefillAnswered(attempt);
+        }
+
+        private PrefillBlocks.Held held(VerbatimJson answer) {
+            if (protocol == HandoffProtocol.VLLM && answer != null) {
+                final KvTransferParams params = params(answer);
+                if (params == null) {
+                    return new NothingHeld();
+                }
+                return context.split().release().hold(params);
+            }
+            return new Stranded();
+        }
+
+        private static KvTransferParams params(VerbatimJson answer) {
+            try {
+                return KvTransferParams.in(answer).orElse(null);
+            } catch (MalformedJsonException e) {
+                return null;
+            }
+        }
+
+        @Override
+        public void refused(int status) {
+            flow.notSplit(); // the request is wrong: the client gets that from a decode worker
+        }
+
+        @Override
+        public void failed(UpstreamFault fault, String cause) {
+            flow.prefillFailed(attempt, fault.spelling());
+        }
+    }
+
+    /** A prefill that left no blocks behind. */
+    private static final class NothingHeld implements PrefillBlocks.Held {
+        @Override
+        public void fetched() {}
+
+        @Override
+        public void free() {}
+    }
+
+    /** Blocks that an engine frees by itself only: there is no call to free them. */
+    private final class Stranded implements PrefillBlocks.Held {
+        @Override
+        public void fetched() {}
+
+        @Override
+        public void free() {
+            context.metrics().stranded(protocol);
+        }
+    }
+}

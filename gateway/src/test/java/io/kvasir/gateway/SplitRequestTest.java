@@ -1,0 +1,465 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.disagg.FallbackPolicy;
+import io.kvasir.router.disagg.SplitMode;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
+
+/** Requests that a prefill worker and a decode worker share, over real HTTP. */
+class SplitRequestTest {
+    private static final String PARAMS =
+            "{\"do_remote_prefill\":true,\"do_remote_decode\":false,\"remote_block_ids\":[[9,10]],"
+                    + "\"remote_engine_id\":\"e-1\",\"remote_request_id\":\"cmpl-1-0-a\","
+                    + "\"remote_host\":\"127.0.0.1\",\"remote_port\":1, \"x\":1.50}";
+    private static final String PREFILLED =
+            "{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"length\"}],\"kv_transfer_params\":"
+                    + PARAMS
+                    + ",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
+    private static final String DECODED =
+            "{\"choices\":[{\"text\":\"ab\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}";
+    private static final String ASK =
+            "{\"model\":\"m\", \"prompt\":[1,2,3],\"max_tokens\":7,\"temperature\":0.50}";
+    private static final String STREAM =
+            "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stream\":true,"
+                    + "\"stream_options\":{\"include_usage\":true}}";
+
+    private final FakeEngine prefill = new FakeEngine(call -> call.json(200, PREFILLED));
+    private final FakeEngine decode = new FakeEngine(call -> call.json(200, DECODED));
+    private final List<AutoCloseable> more = new ArrayList<>();
+    private GatewayServer gateway;
+
+    private static WorkerConfigOf worker(FakeEngine engine, String name, String role) {
+        return new WorkerConfigOf(engine.url() + ",name=" + name + ",role=" + role);
+    }
+
+    /** A worker's flag, which may be added to. */
+    private record WorkerConfigOf(String flag) {
+        WorkerConfigOf with(String more) {
+            return new WorkerConfigOf(flag + "," + more);
+        }
+    }
+
+    private void start(GatewayConfig.Builder config, WorkerConfigOf... workers) throws Exception {
+        for (WorkerConfigOf worker : workers) {
+            config.worker(WorkerConfig.parse(worker.flag));
+        }
+        gateway = GatewayServer.start(config.build());
+        Gateways.awaitContact(gateway);
+    }
+
+    private GatewayConfig.Builder config() {
+        return Gateways.config().set(GatewaySettings.RETRIES, 2);
+    }
+
+    private void start() throws Exception {
+        start(config(), worker(prefill, "p", "prefill"), worker(decode, "d", "decode"));
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        if (gateway != null) {
+            Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+            gateway.close();
+        }
+        prefill.close();
+        decode.close();
+        for (AutoCloseable each : more) {
+            each.close();
+        }
+    }
+
+    private HttpResponse<String> ask(String body, String... headers) throws Exception {
+        return Gateways.post(gateway, "/v1/completions", body, headers);
+    }
+
+    private static String bodyWith(String body, String member) {
+        return body.substring(0, body.length() - 1) + "," + member + "}";
+    }
+
+    private String metric(String name) throws Exception {
+        return Gateways.admin(gateway, "/metrics")
+                .body()
+                .lines()
+                .filter(line -> line.startsWith(name))
+                .findFirst()
+                .orElse("");
+    }
+
+    @Test
+    void theDecodeWorkerGetsTheClientsBytesAndThePrefillWorkersParameters() throws Exception {
+        start();
+        final HttpResponse<String> answer = ask(ASK, "x-request-id", "r-1");
+        assertEquals(200, answer.statusCode());
+        assertEquals(DECODED, answer.body());
+        assertEquals(1, prefill.calls.size());
+        assertEquals(1, decode.calls.size());
+        assertEquals(
+                bodyWith(
+                        ASK.replace("\"max_tokens\":7", "\"max_tokens\":1"),
+                        "\"stream\":false,\"kv_transfer_params\":{\"do_remote_decode\":true,"
+                                + "\"do_remote_prefill\":false,\"remote_engine_id\":null,"
+                                + "\"remote_block_ids\":null,\"remote_host\":null,"
+                                + "\"remote_port\":null}"),
+                prefill.calls.getFirst().text());
+        assertEquals(
+                bodyWith(ASK, "\"kv_transfer_params\":" + PARAMS), decode.calls.getFirst().text());
+        assertEquals("r-1", prefill.calls.getFirst().headers.get("x-request-id"));
+        assertEquals("r-1", decode.calls.getFirst().headers.get("x-request-id"));
+        assertEquals("d", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
+        assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
+        assertTrue(metric("kvasir_split_requests_total{handoff=\"vllm\"}").endsWith(" 1.0"));
+    }
+
+    @Test
+    void aStreamIsPrefilledWholeAndDecodedAsAStream() throws Exception {
+        decode.script = FakeEngine.chatStream(3, 0);
+        start();
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertEquals(200, answer.statusCode());
+        assertTrue(answer.body().contains("t2"), answer.body());
+        assertTrue(answer.body().endsWith("data: [DONE]\n\n"), answer.body());
+        final JsonNode asked = Json.MAPPER.readTree(prefill.calls.getFirst().body);
+        assertFalse(asked.get("stream").booleanValue());
+        assertFalse(asked.has("stream_options"));
+        assertEquals(1, asked.get("max_tokens").intValue());
+        assertEquals(
+                bodyWith(STREAM, "\"kv_transfer_params\":" + PARAMS),
+                decode.calls.getFirst().text());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"model\":\"m\",\"prompt\":[[1,2],[3]]}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"n\":2}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"prompt_logprobs\":1}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"echo\":true}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"use_beam_search\":true}"
+            })
+    void whatOneAnswerCannotHandOverIsDoneByOneWorker(String body) throws Exception {
+        start();
+        assertEquals(200, ask(body).statusCode());
+        assertEquals(0, prefill.calls.size());
+        assertEquals(body, decode.calls.getFirst().text());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "down, connect",
+        "500, status",
+        "429, busy",
+        "cut, closed",
+        "no params, no_blocks",
+        "no json, no_blocks",
+        "stall, timeout"
+    })
+    void aDecodeWorkerDoesAllWhereThePrefillFails(String how, String kind) throws Exception {
+        failPrefills(how);
+        start(
+                config().set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofMillis(300)),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        if (how.equals("down")) {
+            prefill.close();
+        }
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(DECODED, answer.body());
+        assertEquals(ASK, decode.calls.getFirst().text());
+        if (!how.equals("down")) { // else the probes may have found it before the request did
+            assertTrue(
+                    metric(
+                                    "kvasir_leg_failures_total{fallback=\"decode-only\",kind=\""
+                                            + kind
+                                            + "\",leg=\"prefill\"}")
+                            .endsWith(" 1.0"),
+                    how);
+        }
+    }
+
+    private void failPrefills(String how) {
+        prefill.script =
+                switch (how) {
+                    case "500" -> call -> call.json(500, "{}");
+                    case "429" -> call -> call.json(429, "{}");
+                    case "cut" -> FakeEngine.Call::cut;
+                    case "no params" ->
+                            call -> call.json(200, "{\"choices\":[],\"kv_transfer_params\":null}");
+                    case "no json" -> call -> call.json(200, "nothing");
+                    case "stall" -> call -> call.awaitClientGone(60);
+                    default -> call -> call.json(200, PREFILLED);
+                };
+    }
+
+    @Test
+    void aRequestThatIsWrongIsAnsweredByADecodeWorkerWhateverTheFallback() throws Exception {
+        prefill.script = call -> call.json(400, "{\"error\":\"p\"}");
+        decode.script = call -> call.json(400, "{\"error\":\"d\"}");
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(400, answer.statusCode());
+        assertEquals("{\"error\":\"d\"}", answer.body());
+    }
+
+    @Test
+    void withoutAFallbackTheErrorNamesTheLeg() throws Exception {
+        prefill.script = call -> call.awaitClientGone(60);
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL)
+                        .set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofMillis(200)),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(504, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("prefill", error.at("/kvasir/leg").textValue());
+        assertEquals("timeout", error.at("/kvasir/kind").textValue());
+        assertEquals(0, decode.calls.size());
+    }
+
+    @Test
+    void anotherPrefillWorkerComputesThePromptWhereThatIsTheFallback() throws Exception {
+        final FakeEngine other = new FakeEngine(call -> call.json(200, PREFILLED));
+        more.add(other);
+        prefill.script = call -> call.json(500, "{}");
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.OTHER_PREFILL),
+                worker(prefill, "p", "prefill"),
+                worker(other, "q", "prefill"),
+                worker(decode, "d", "decode"));
+        final HttpResponse<String> answer = ask(ASK, "x-kvasir-prefill-worker", "p");
+        assertEquals(503, answer.statusCode(), "a pin allows no other one: " + answer.body());
+        prefill.calls.clear();
+        while (prefill.calls.isEmpty()) { // which one is first is drawn
+            final HttpResponse<String> next = ask(ASK);
+            assertEquals(200, next.statusCode(), next.body());
+        }
+        assertTrue(decode.calls.getLast().text().contains("\"kv_transfer_params\""));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "always, 4, 1, ''",
+        "never, 100, 0, never",
+        "limits, 63, 0, min-tokens",
+        "limits, 64, 1, ''",
+        "cost, 63, 0, min-tokens",
+        "cost, 64, 1, ''"
+    })
+    void theModeSaysWhichRequestsAreSplit(String mode, int tokens, int prefills, String reason)
+            throws Exception {
+        start(
+                config().set(
+                                GatewaySettings.SPLIT_MODE,
+                                SplitMode.valueOf(mode.toUpperCase(Locale.ROOT)))
+                        .set(GatewaySettings.SPLIT_MIN_TOKENS, 64),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        final String prompt = IntStream.range(0, tokens).boxed().toList().toString();
+        final String body = "{\"model\":\"m\",\"prompt\":" + prompt + "}";
+        assertEquals(200, ask(body, "x-request-id", "r").statusCode());
+        assertEquals(prefills, prefill.calls.size());
+        if (!reason.isEmpty()) {
+            assertTrue(
+                    metric("kvasir_whole_requests_total{reason=\"" + reason + "\"}")
+                            .endsWith(" 1.0"));
+        }
+        JsonNode split = MissingNode.getInstance();
+        for (JsonNode decision :
+                Json.MAPPER
+                        .readTree(Gateways.admin(gateway, "/debug/decisions?id=r").body())
+                        .get("decisions")) {
+            split = decision.has("split") ? decision.get("split") : split;
+        }
+        if (mode.equals("limits") || mode.equals("cost")) {
+            assertEquals(prefills == 1, split.get("split").booleanValue());
+            assertEquals(tokens, split.get("local_uncached_tokens").intValue());
+            assertTrue(split.get("local_seconds").isNull());
+        } else {
+            assertTrue(split.isMissingNode());
+        }
+    }
+
+    @Test
+    void parametersAreNeverUsedTwice() throws Exception {
+        decode.script = call -> call.json(decode.calls.size() == 1 ? 500 : 200, DECODED);
+        start();
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(2, decode.calls.size());
+        assertTrue(decode.calls.get(0).text().contains("kv_transfer_params"));
+        assertEquals(ASK, decode.calls.get(1).text());
+        assertTrue(
+                metric(
+                                "kvasir_leg_failures_total{fallback=\"decode-only\","
+                                        + "kind=\"status\",leg=\"decode\"}")
+                        .endsWith(" 1.0"));
+    }
+
+    @Test
+    void aDecodeWorkerThatCannotBeReachedLeavesTheParametersGood() throws Exception {
+        final FakeEngine dead = new FakeEngine(call -> call.json(200, DECODED));
+        more.add(dead);
+        final GatewayConfig.Builder config =
+                config().set(GatewaySettings.HEALTH_INTERVAL, Duration.ofHours(1));
+        start(
+                config,
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"),
+                worker(dead, "e", "decode"));
+        dead.close();
+        for (int i = 0; i < 8; i++) {
+            final HttpResponse<String> answer = ask(ASK);
+            assertEquals(200, answer.statusCode(), answer.body());
+        }
+        assertEquals(8, decode.calls.size());
+        for (FakeEngine.Call call : decode.calls) {
+            assertTrue(call.text().contains("\"kv_transfer_params\":" + PARAMS), call.text());
+        }
+        assertEquals(8, prefill.calls.size());
+    }
+
+    @Test
+    void aStreamThatBreaksOffEndsWithAnEventThatSaysSo() throws Exception {
+        decode.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(
+                            FakeEngine.event(
+                                    "{\"index\":0,\"delta\":{\"content\":\"t\"},\"finish_reason\":null}"));
+                    call.cut();
+                };
+        start();
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertEquals(200, answer.statusCode());
+        assertTrue(answer.body().contains("\"kind\":\"closed\""), answer.body());
+        assertEquals(1, decode.calls.size());
+    }
+
+    @Test
+    void aClientThatLeavesDuringThePrefillEndsBothLegs() throws Exception {
+        prefill.script = call -> call.awaitClientGone(60);
+        start();
+        final CompletableFuture<?> asked =
+                Gateways.HTTP.sendAsync(
+                        java.net.http.HttpRequest.newBuilder(
+                                        Gateways.uri(gateway, "/v1/completions"))
+                                .POST(java.net.http.HttpRequest.BodyPublishers.ofString(ASK))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        Eventually.holds("the prefill runs", () -> prefill.inFlight.get() == 1);
+        asked.cancel(true);
+        assertTrue(prefill.calls.getFirst().awaitClientGone(60));
+        Eventually.holds("the prefill has ended", () -> prefill.inFlight.get() == 0);
+        assertEquals(0, decode.calls.size());
+    }
+
+    @Test
+    void clientsMayNotNameBlocks() throws Exception {
+        start(
+                config().set(GatewaySettings.TRUSTED_NETWORKS, List.of("10.0.0.0/8")),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        for (String member :
+                List.of(
+                        "\"kv_transfer_params\":" + PARAMS,
+                        "\"kv_transfer\\u005fparams\":null",
+                        "\"disaggregated_params\":{}",
+                        "\"bootstrap_room\":1")) {
+            final HttpResponse<String> answer = ask(bodyWith(ASK, member));
+            assertEquals(400, answer.statusCode(), member);
+        }
+        assertEquals(0, prefill.calls.size() + decode.calls.size());
+    }
+
+    @Test
+    void aTrustedCallerMayHaveSplitARequestItself() throws Exception {
+        start();
+        final String own = bodyWith(ASK, "\"kv_transfer_params\":" + PARAMS);
+        assertEquals(200, ask(own).statusCode());
+        assertEquals(0, prefill.calls.size());
+        assertEquals(own, decode.calls.getFirst().text());
+    }
+
+    @Test
+    void workersThatMeetGetTheSameBytesAtOnce() throws Exception {
+        prefill.script =
+                call -> { // answers once the other one has the request
+                    Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
+                    call.json(200, PREFILLED);
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(DECODED, answer.body());
+        final String sent = decode.calls.getFirst().text();
+        assertEquals(sent, prefill.calls.getFirst().text());
+        assertTrue(
+                sent.startsWith(
+                        bodyWith(ASK, "\"bootstrap_host\":\"10.0.0.9\",\"bootstrap_port\":8998,")
+                                .replace("}", "")),
+                sent);
+        assertTrue(Json.MAPPER.readTree(sent).get("bootstrap_room").isIntegralNumber());
+    }
+
+    @Test
+    void aBatchMeetsOncePerPrompt() throws Exception {
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        assertEquals(200, ask("{\"model\":\"m\",\"prompt\":[[1,2],[3],[4]]}").statusCode());
+        final JsonNode sent = Json.MAPPER.readTree(decode.calls.getFirst().body);
+        assertEquals(3, sent.get("bootstrap_room").size());
+        assertEquals("10.0.0.9", sent.get("bootstrap_host").get(2).textValue());
+    }
+
+    @Test
+    void aPrefillThatFailsEndsTheDecodeThatWaitsForIt() throws Exception {
+        prefill.script =
+                call -> {
+                    Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
+                    call.json(500, "{}");
+                };
+        decode.script = call -> call.awaitClientGone(60);
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(503, answer.statusCode(), "no worker can do all of it: " + answer.body());
+        assertTrue(decode.calls.getFirst().awaitClientGone(60));
+    }
+}

@@ -1,0 +1,19 @@
+package io.kvasir.router.disagg;
+
+/**
+ * What is known of one request when it is decided whether to split it.
+ *
+ * @param promptTokens of the prompt; 0 where they are unknown
+ * @param localUncached tokens that the decode worker would compute
+ * @param localQueue tokens that it has to compute before
+ * @param localDecodes requests that generate on it
+ * @param remoteUncached tokens that the prefill worker would compute
+ * @param remoteQueue tokens that it has to compute before
+ */
+public record SplitAlternatives(
+        int promptTokens,
+        double localUncached,
+        double localQueue,
+        long localDecodes,
+        double remoteUncached,
+        double remoteQueue) {}

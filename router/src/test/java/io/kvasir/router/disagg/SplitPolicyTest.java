@@ -1,0 +1,107 @@
+package io.kvasir.router.disagg;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class SplitPolicyTest {
+    private static SplitPolicy policy(SplitMode mode, double harmWeight) {
+        return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight));
+    }
+
+    private static SplitAlternatives prompt(int tokens, int cachedThere) {
+        return new SplitAlternatives(tokens, tokens - cachedThere, 0, 0, tokens, 0);
+    }
+
+    /** Prefill 1 ms a token on both, a transfer 50 ms and 0.1 ms a token. */
+    private static SplitPolicy taught(double harmWeight) {
+        final SplitPolicy policy = policy(SplitMode.COST, harmWeight);
+        for (int i = 1; i <= 20; i++) {
+            policy.learnLocal(100 * i, 0.1 * i);
+            policy.learnRemote(100 * i, 0.1 * i);
+            policy.learnTransfer(100 * i, 0.05 + 0.01 * i);
+        }
+        return policy;
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0, true, limits",
+        "99, 0, false, min-tokens",
+        "100, 0, true, limits",
+        "1000, 499, true, limits",
+        "1000, 501, false, min-ratio",
+        "1000, 901, false, min-tokens"
+    })
+    void limitsKeepShortAndCachedPromptsWhole(
+            int tokens, int cached, boolean split, String reason) {
+        final SplitChoice choice = policy(SplitMode.LIMITS, 0).choose(prompt(tokens, cached));
+        assertEquals(split, choice.split());
+        assertEquals(reason, choice.reason());
+    }
+
+    @Test
+    void aLongQueueOfThePrefillWorkerKeepsAPromptWhole() {
+        final SplitChoice choice =
+                policy(SplitMode.LIMITS, 0)
+                        .choose(new SplitAlternatives(1000, 1000, 0, 0, 1000, 5001));
+        assertFalse(choice.split());
+        assertEquals("queue", choice.reason());
+    }
+
+    @Test
+    void limitsDecideWhileTooLittleIsKnown() {
+        final SplitChoice choice = policy(SplitMode.COST, 1).choose(prompt(50, 0));
+        assertEquals("min-tokens", choice.reason());
+        assertTrue(Double.isNaN(choice.localSeconds()));
+    }
+
+    @Test
+    void withEqualWorkersThatAreIdleATransferIsNotWorthIt() {
+        assertFalse(taught(1).choose(prompt(2000, 0)).split());
+    }
+
+    @Test
+    void harmToRunningRequestsMakesItWorthIt() {
+        final SplitAlternatives busy = new SplitAlternatives(2000, 2000, 0, 8, 2000, 0);
+        final SplitChoice choice = taught(0.5).choose(busy);
+        assertTrue(choice.split());
+        assertEquals("cost", choice.reason());
+        assertEquals(2, choice.localSeconds(), 1e-6);
+        assertEquals(0.5 * 8 * 2, choice.harmSeconds(), 1e-6);
+        assertEquals(2, choice.prefillSeconds(), 1e-6);
+        assertEquals(0.25, choice.transferSeconds(), 1e-6);
+        assertFalse(taught(0).choose(busy).split());
+    }
+
+    @Test
+    void aQueueAtTheDecodeWorkerMakesItWorthIt() {
+        assertTrue(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 0)).split());
+        assertFalse(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 2000)).split());
+    }
+
+    @Test
+    void aPromptThatTheDecodeWorkerHoldsStaysThere() {
+        assertFalse(taught(1).choose(new SplitAlternatives(4000, 16, 0, 8, 4000, 0)).split());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "-1, 0, 0, 0",
+        "0, -0.1, 0, 0",
+        "0, 1.1, 0, 0",
+        "0, NaN, 0, 0",
+        "0, 0, -1, 0",
+        "0, 0, 0, -1"
+    })
+    void limitsThatCannotBeAreRefused(int tokens, double ratio, long queue, double harm) {
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new SplitPolicy.Limits(SplitMode.COST, tokens, ratio, queue, harm));
+    }
+}
