@@ -41,6 +41,7 @@ import io.kvasir.gateway.upstream.TrustStore;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.UpstreamTransport;
 import io.kvasir.gateway.upstream.WorkerKey;
+import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.prompt.chat.TemplatePolicy;
@@ -157,7 +158,7 @@ public final class GatewayServer implements AutoCloseable {
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
         registry = new UpstreamRegistry(config, routers);
-        metrics.watch(router, registry);
+        metrics.watch(registry);
         discoveries.add(new StaticDiscovery(config));
         if (config.get(GatewaySettings.WORKERS_FILE) != null) {
             discoveries.add(
@@ -369,7 +370,7 @@ public final class GatewayServer implements AutoCloseable {
         return new AdmissionGate(
                 config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
                 bytes == null ? heapShare() : bytes,
-                router::activeLeases);
+                routers::activeLeases);
     }
 
     private static TemplatePolicy templates(GatewayConfig config) {
@@ -405,12 +406,16 @@ public final class GatewayServer implements AutoCloseable {
         client.getProtocolHandlers().put(new InterimResponses());
         registry.watch(probe::watch);
         LOG.info(
-                "listening on {}, admin port on {}, model {}, {} workers, mode {}",
+                "listening on {}, admin port on {}, model {}, {} workers, mode {}; {} prefill"
+                        + " workers, mode {}, requests are {}",
                 url(),
                 adminUrl(),
                 config.get(GatewaySettings.MODEL),
                 router.workers().size(),
-                config.get(RouterSettings.MODE).spelling());
+                config.get(RouterSettings.MODE).spelling(),
+                registry.workers(WorkerPool.PREFILL).size(),
+                config.get(GatewaySettings.PREFILL_MODE).spelling(),
+                registry.canSplit() ? "split" : "not split");
     }
 
     private GatewayException startFailure(Exception e) {
@@ -509,7 +514,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Changes the routing mode of requests that do not choose one themselves.
+     * Changes the routing mode of the main pool for requests that do not choose one themselves.
      *
      * @param mode the mode from now on
      */

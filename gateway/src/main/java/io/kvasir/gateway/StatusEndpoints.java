@@ -23,6 +23,7 @@ import java.io.UncheckedIOException;
 import java.time.Instant;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 
 /** What the gateway tells about itself, as JSON. */
 final class StatusEndpoints {
@@ -118,9 +119,17 @@ final class StatusEndpoints {
                 item.put("last_error", upstream.health().lastError());
                 item.put("index_state", lower(worker.state()));
                 item.put("tokenizer", upstream.tokenizer().spelling());
+                putPart(item, upstream);
             }
         }
         return page;
+    }
+
+    /** What it is there for. */
+    private static void putPart(ObjectNode item, Upstream upstream) {
+        item.put("role", upstream.role().spelling());
+        item.put("pool", upstream.pool().spelling());
+        item.put("handoff", upstream.handoff().spelling());
     }
 
     /** One entry a server, its ranks together. */
@@ -137,6 +146,10 @@ final class StatusEndpoints {
         item.put("source", upstream.source());
         item.put("generation", upstream.id());
         item.put("dp", upstream.ranks().size());
+        putPart(item, upstream);
+        item.put("bootstrap", Objects.toString(upstream.bootstrap(), null));
+        final ObjectNode labels = item.putObject("labels");
+        upstream.labels().forEach(labels::put);
         item.put("health", upstream.health().state().spelling());
         item.put("in_use", upstream.inUse());
         item.put("draining", upstream.draining());
@@ -150,6 +163,10 @@ final class StatusEndpoints {
         page.put("mode", router.mode().spelling());
         page.put("block_size", config.get(RouterSettings.BLOCK_SIZE));
         page.put("active_leases", router.activeLeases());
+        final KvRouter prefill = registry.routerOrNull(WorkerPool.PREFILL);
+        page.put("prefill_mode", prefill == null ? null : prefill.mode().spelling());
+        page.put("prefill_active_leases", prefill == null ? 0 : prefill.activeLeases());
+        page.put("split", registry.canSplit());
         final ArrayNode list = page.putArray("workers");
         for (Upstream upstream : registry.upstreams()) {
             for (Worker worker : upstream.ranks()) {
@@ -166,6 +183,7 @@ final class StatusEndpoints {
         item.put("available", worker.available());
         item.put("draining", upstream.draining());
         item.put("generation", upstream.id());
+        putPart(item, upstream);
         item.put("health", upstream.health().state().spelling());
         item.put("last_error", upstream.health().lastError());
         item.put("tokenizer", upstream.tokenizer().spelling());

@@ -47,6 +47,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -329,26 +330,36 @@ public final class GatewayMetrics {
     }
 
     /** What all metrics of one page are read from. */
-    private record Snapshot(RouterStatus router, List<Worker> workers, List<SourceStatus> sources) {
-        static Snapshot of(KvRouter router, List<Worker> workers) {
+    private record Snapshot(
+            RouterStatus router,
+            RouterStatus prefillOrNull,
+            List<Worker> workers,
+            List<SourceStatus> sources) {
+        static Snapshot of(UpstreamRegistry servers) {
+            final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
+            final List<Worker> workers =
+                    servers.upstreams().stream().flatMap(u -> u.ranks().stream()).toList();
             return new Snapshot(
-                    router.status(),
+                    servers.routerOrNull(WorkerPool.MAIN).status(),
+                    prefill == null ? null : prefill.status(),
                     workers,
                     workers.stream().map(Worker::sourceStatus).filter(Objects::nonNull).toList());
         }
     }
 
-    /** Adds what is read from router and workers when the page is asked for. */
-    public void watch(KvRouter router, UpstreamRegistry servers) {
+    /** Adds what is read from routers and workers when the page is asked for. */
+    public void watch(UpstreamRegistry servers) {
         take =
                 () -> {
-                    snapshot = Snapshot.of(router, servers.workers(WorkerPool.MAIN));
+                    snapshot = Snapshot.of(servers);
                     forgetAllBut(servers.upstreams());
                 };
         servers.onRemoval(() -> forgetAllBut(servers.upstreams()));
         take.run();
-        watchRouter();
+        watchRouter("kvasir_", "", () -> snapshot.router);
+        watchRouter("kvasir_prefill_pool_", "; prefill workers", () -> snapshot.prefillOrNull);
         watchWorkers();
+        watchPools(servers);
         watchSources();
         gauge(
                 "kvasir_worker_tokenizer",
@@ -369,9 +380,41 @@ public final class GatewayMetrics {
                         servers.failures()
                                 .forEach((source, n) -> out.call((double) n.get(), source)),
                 "source");
-        if (router.routedPrefixes() != null) {
-            watch(router.routedPrefixes());
+        final KvRouter main = servers.routerOrNull(WorkerPool.MAIN);
+        if (main.routedPrefixes() != null) {
+            watchRouted("kvasir_", "", main::routedPrefixes);
+            watchRouted(
+                    "kvasir_prefill_pool_",
+                    "; prefill workers",
+                    () -> {
+                        final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
+                        return prefill == null ? null : prefill.routedPrefixes();
+                    });
         }
+    }
+
+    private void watchPools(UpstreamRegistry servers) {
+        gauge(
+                "kvasir_disagg_active",
+                "1 while requests can be split between prefill and decode workers",
+                out -> out.call(servers.canSplit() ? 1 : 0));
+        gauge(
+                "kvasir_worker_role",
+                "1 for the worker's role, pool and protocol of hand-off",
+                out -> {
+                    for (Upstream u : servers.upstreams()) {
+                        out.call(
+                                1,
+                                u.name(),
+                                u.role().spelling(),
+                                u.pool().spelling(),
+                                u.handoff().spelling());
+                    }
+                },
+                "worker",
+                "role",
+                "pool",
+                "handoff");
     }
 
     /**
@@ -502,52 +545,73 @@ public final class GatewayMetrics {
         }
     }
 
-    private void watchRouter() {
+    /**
+     * Adds what a router says of itself.
+     *
+     * @param prefix of the metrics' names
+     * @param pool ends their help
+     * @param router its status; null as long as there is no such router: then there is no series
+     */
+    private void watchRouter(String prefix, String pool, Supplier<RouterStatus> router) {
         gauge(
-                "kvasir_resource_used",
-                "How much of a limit is used",
-                out ->
-                        snapshot.router
-                                .usages()
-                                .forEach(u -> out.call((double) u.used(), u.resource())),
+                prefix + "resource_used",
+                "How much of a limit is used" + pool,
+                ifThere(
+                        router,
+                        (status, out) ->
+                                status.usages()
+                                        .forEach(u -> out.call((double) u.used(), u.resource()))),
                 "resource");
         gauge(
-                "kvasir_resource_limit",
-                "The limit; kvasir_resource_used beside it",
-                out ->
-                        snapshot.router
-                                .usages()
-                                .forEach(u -> out.call((double) u.limit(), u.resource())),
+                prefix + "resource_limit",
+                "The limit; " + prefix + "resource_used beside it",
+                ifThere(
+                        router,
+                        (status, out) ->
+                                status.usages()
+                                        .forEach(u -> out.call((double) u.limit(), u.resource()))),
                 "resource");
         count(
-                "kvasir_refused_total",
-                "What was not taken, by cause",
-                out ->
-                        snapshot.router
-                                .refusals()
-                                .byCause()
-                                .forEach((cause, n) -> out.call((double) n, cause)),
+                prefix + "refused_total",
+                "What was not taken, by cause" + pool,
+                ifThere(
+                        router,
+                        (status, out) ->
+                                status.refusals()
+                                        .byCause()
+                                        .forEach((cause, n) -> out.call((double) n, cause))),
                 "cause");
         count(
-                "kvasir_failures_total",
-                "Events and bookings that could not be applied because of an error",
-                out -> out.call((double) snapshot.router.failures()));
+                prefix + "failures_total",
+                "Events and bookings that could not be applied because of an error" + pool,
+                ifThere(router, (status, out) -> out.call((double) status.failures())));
         count(
-                "kvasir_bookings_expired_total",
-                "Bookings that booking-timeout-ms has ended",
-                out -> out.call((double) snapshot.router.expiredLeases()));
+                prefix + "bookings_expired_total",
+                "Bookings that booking-timeout-ms has ended" + pool,
+                ifThere(router, (status, out) -> out.call((double) status.expiredLeases())));
         count(
-                "kvasir_leases_forgotten_total",
-                "Bookings that were never released by the gateway: a defect of it",
-                out -> out.call((double) snapshot.router.forgottenLeases()));
+                prefix + "leases_forgotten_total",
+                "Bookings that were never released by the gateway: a defect of it" + pool,
+                ifThere(router, (status, out) -> out.call((double) status.forgottenLeases())));
         count(
-                "kvasir_bookings_pathless_total",
-                "Requests that count with all their blocks, for want of room for what they share",
-                out -> out.call((double) snapshot.router.pathlessBookings()));
+                prefix + "bookings_pathless_total",
+                "Requests that count with all their blocks, for want of room for what they share"
+                        + pool,
+                ifThere(router, (status, out) -> out.call((double) status.pathlessBookings())));
         count(
-                "kvasir_load_corrections_total",
-                "How often a worker's load was not what is booked on it, and was corrected",
-                out -> out.call((double) snapshot.router.loadCorrections()));
+                prefix + "load_corrections_total",
+                "How often a worker's load was not what is booked on it, and was corrected" + pool,
+                ifThere(router, (status, out) -> out.call((double) status.loadCorrections())));
+    }
+
+    /** Points of what may not be there; none then. */
+    private static <T> Consumer<Point> ifThere(Supplier<T> source, BiConsumer<T, Point> points) {
+        return out -> {
+            final T there = source.get();
+            if (there != null) {
+                points.accept(there, out);
+            }
+        };
     }
 
     private void watchWorkers() {
@@ -668,24 +732,27 @@ public final class GatewayMetrics {
                 label);
     }
 
-    private void watch(PredictedPrefixes routed) {
+    private void watchRouted(String prefix, String pool, Supplier<PredictedPrefixes> routed) {
         gauge(
-                "kvasir_routed_blocks",
-                "Blocks that workers without events are taken to hold",
-                out -> out.call((double) routed.blocks()));
+                prefix + "routed_blocks",
+                "Blocks that workers without events are taken to hold" + pool,
+                ifThere(routed, (prefixes, out) -> out.call((double) prefixes.blocks())));
         gauge(
-                "kvasir_routed_prompts",
-                "Routed prompts that these blocks are of",
-                out -> out.call((double) routed.visits()));
+                prefix + "routed_prompts",
+                "Routed prompts that these blocks are of" + pool,
+                ifThere(routed, (prefixes, out) -> out.call((double) prefixes.visits())));
         count(
-                "kvasir_routed_prompts_dropped_total",
+                prefix + "routed_prompts_dropped_total",
                 "Routed prompts that do not count any more: expired, pruned for want of room; or"
-                        + " never counted: refused",
-                out -> {
-                    out.call((double) routed.expired(), "expired");
-                    out.call((double) routed.pruned(), "pruned");
-                    out.call((double) routed.refused(), "refused");
-                },
+                        + " never counted: refused"
+                        + pool,
+                ifThere(
+                        routed,
+                        (prefixes, out) -> {
+                            out.call((double) prefixes.expired(), "expired");
+                            out.call((double) prefixes.pruned(), "pruned");
+                            out.call((double) prefixes.refused(), "refused");
+                        }),
                 "reason");
     }
 

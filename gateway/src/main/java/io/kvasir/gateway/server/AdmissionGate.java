@@ -22,7 +22,7 @@ public final class AdmissionGate {
     private final AtomicLong bytes = new AtomicLong();
 
     /**
-     * @param bookings requests that the router counts
+     * @param bookings requests that the routers count
      */
     public AdmissionGate(int maxRequests, long maxBytes, IntSupplier bookings) {
         this.maxRequests = maxRequests;

@@ -52,7 +52,7 @@ class GatewayMetricsTest {
                 .openDirect(
                         registry.workers(WorkerPool.MAIN).getLast(),
                         SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
-        metrics.watch(routers.main(), registry);
+        metrics.watch(registry);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
     }
