@@ -69,6 +69,7 @@ public final class ProxyExchange {
 
     private volatile boolean writing;
     private volatile boolean cut;
+    private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
 
     /** Prepares an exchange; nothing happens before {@link #start}. */
@@ -218,7 +219,8 @@ public final class ProxyExchange {
     /** The side of a split request that answers the client, as its flow has it act. */
     private final class DecodeSide implements SplitExchange.DecodeSide {
         @Override
-        public void chooseDecode() {
+        public void chooseDecode(int number) {
+            decode = number;
             synchronized (ProxyExchange.this) {
                 if (committed) {
                     return; // the client gets an answer already
@@ -226,12 +228,13 @@ public final class ProxyExchange {
             }
             try {
                 if (begin(reserve()) != null) {
-                    split.flow().decodeChosen();
+                    split.flow().decodeChosen(number);
                 }
             } catch (ApiException e) {
                 if (isSplit()) {
                     lastError = e;
-                    split.flow().decodeFailed(new LegFailure(Leg.DECODE, "no_worker", true));
+                    split.flow()
+                            .decodeFailed(number, new LegFailure(Leg.DECODE, "no_worker", true));
                 } else {
                     respond(lastError == null ? e : lastError);
                 }
@@ -362,6 +365,7 @@ public final class ProxyExchange {
         private final UpstreamAttempt attempt;
         private final AtomicBoolean over = new AtomicBoolean();
         private final long waitNs;
+        private final int number = decode; // of the flow
         private volatile long sentNs;
         private volatile int status;
         private volatile ResponsePump pump;
@@ -514,9 +518,11 @@ public final class ProxyExchange {
                 excluded.add(lease.worker());
             }
             if (another && !sent) {
-                split.flow().decodeUnsent();
+                split.flow().decodeUnsent(number);
             } else {
-                split.flow().decodeFailed(new LegFailure(Leg.DECODE, fault.spelling(), another));
+                split.flow()
+                        .decodeFailed(
+                                number, new LegFailure(Leg.DECODE, fault.spelling(), another));
             }
         }
 
@@ -615,7 +621,7 @@ public final class ProxyExchange {
                 committed = true;
             }
             if (split != null && status == 200) {
-                split.decodeStarted(upstream);
+                split.decodeStarted(number, upstream);
             }
             return true;
         }
@@ -676,7 +682,7 @@ public final class ProxyExchange {
                 return;
             }
             if (split != null && status == 200) {
-                split.flow().decodeDone();
+                split.flow().decodeDone(number);
             }
             final int generated = Math.max(usage.completionTokens(), streamedTokens);
             if (generated > 0) {

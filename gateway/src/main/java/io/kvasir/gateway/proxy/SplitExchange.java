@@ -37,8 +37,12 @@ import java.util.concurrent.TimeUnit;
 final class SplitExchange implements SplitLegs {
     /** The side that answers the client. */
     interface DecodeSide {
-        /** Books a worker and reports it to the flow, or fails. */
-        void chooseDecode();
+        /**
+         * Books a worker and reports it to the flow, or fails.
+         *
+         * @param number the flow's of this decode
+         */
+        void chooseDecode(int number);
 
         /** Sends to the booked worker. */
         void sendDecode();
@@ -97,8 +101,12 @@ final class SplitExchange implements SplitLegs {
         return flow;
     }
 
-    /** The client is about to get the first bytes of a decode worker's answer. */
-    void decodeStarted(Upstream worker) {
+    /**
+     * The client is about to get the first bytes of a decode worker's answer.
+     *
+     * @param number the flow's of this decode
+     */
+    void decodeStarted(int number, Upstream worker) {
         if (answeredNs != 0 && flow.isSplit()) {
             final long ns = System.nanoTime() - answeredNs;
             context.metrics().handedOver(worker, ns);
@@ -106,7 +114,7 @@ final class SplitExchange implements SplitLegs {
                     .policy()
                     .learnTransfer(prefills.getLast().leg.booking().decision().tokens(), ns / 1e9);
         }
-        flow.decodeStarted();
+        flow.decodeStarted(number);
     }
 
     /** The first token of a stream that one worker does all of, so long after it was sent. */
@@ -134,7 +142,7 @@ final class SplitExchange implements SplitLegs {
         final String whole = wholeFor();
         if (whole != null) {
             context.metrics().notSplit(whole);
-            flow.notSplit();
+            flow.notSplit(attempt);
             return;
         }
         final WorkerReservations.Booking booking;
@@ -178,7 +186,7 @@ final class SplitExchange implements SplitLegs {
         if (!meets && proxied.inference().prompts() > 1) { // an answer names the blocks of one
             booking.lease().close();
             context.metrics().notSplit("batch");
-            flow.notSplit();
+            flow.notSplit(attempt);
             return;
         }
         try {
@@ -186,13 +194,13 @@ final class SplitExchange implements SplitLegs {
         } catch (MalformedJsonException e) {
             booking.lease().close();
             context.metrics().notSplit("malformed");
-            flow.notSplit();
+            flow.notSplit(attempt);
             return;
         }
         if (!isWorthIt(booking)) {
             booking.lease().close();
             booking.decision().end("not_split", 0, 0);
-            flow.notSplit();
+            flow.notSplit(attempt);
             return;
         }
         protocol = how;
@@ -295,8 +303,8 @@ final class SplitExchange implements SplitLegs {
     }
 
     @Override
-    public void chooseDecode(boolean split) {
-        decode.chooseDecode();
+    public void chooseDecode(int number, boolean split) {
+        decode.chooseDecode(number);
     }
 
     @Override
@@ -403,7 +411,8 @@ final class SplitExchange implements SplitLegs {
 
         @Override
         public void refused(int status) {
-            flow.notSplit(); // the request is wrong: the client gets that from a decode worker
+            // the request is wrong: the client gets that from a decode worker
+            flow.notSplit(attempt);
         }
 
         @Override

@@ -14,8 +14,8 @@ import java.util.Queue;
  * uses up one of the prefills that it may try. Until its end it sees to it that a prefill worker's
  * blocks are fetched or freed.
  *
- * <p>An event that names another prefill than the current one is late and ignored, and so is one
- * that the state has no row for: what it is about was given up.
+ * <p>Prefills and decodes are numbered from 1. An event that names another one than the current is
+ * late and ignored, and so is one that the state has no row for: what it is about was given up.
  *
  * <p>What a method of the legs throws fails that leg, with the kind {@link #INTERNAL}; the other
  * actions of the row are done, and the thread that worked the event off gets the exception.
@@ -69,6 +69,7 @@ public final class SplitFlow {
     private volatile boolean split = true;
     private Path path = Path.COMPLETED;
     private boolean prefillDone;
+    private int decode; // 0 before the first
     private boolean started; // the decode worker answers
     private LegFailure failure;
     private Runnable deadline; // cancels it; null while none runs
@@ -117,11 +118,15 @@ public final class SplitFlow {
                 });
     }
 
-    /** The request is not to be split: one worker does all of it. */
-    public void notSplit() {
+    /**
+     * The request is not to be split: one worker does all of it.
+     *
+     * @param of attempt that finds so, before or after its prefill was sent
+     */
+    public void notSplit(int of) {
         post(
                 () -> {
-                    if (prefillCounts()) {
+                    if (of == attempt && prefillCounts()) {
                         take(SplitEvent.DECODE_ALONE);
                     }
                 });
@@ -184,17 +189,24 @@ public final class SplitFlow {
                 });
     }
 
-    /** A decode worker is booked. */
-    public void decodeChosen() {
-        postOfDecode(() -> take(SplitEvent.DECODE_CHOSEN));
+    /**
+     * A decode worker is booked.
+     *
+     * @param of which decode
+     */
+    public void decodeChosen(int of) {
+        postOfDecode(of, () -> take(SplitEvent.DECODE_CHOSEN));
     }
 
     /**
      * The client is about to get the first bytes of the decode worker's answer. Those of its body:
      * an engine may send the head before it has fetched the blocks.
+     *
+     * @param of which decode
      */
-    public void decodeStarted() {
+    public void decodeStarted(int of) {
         postOfDecode(
+                of,
                 () -> {
                     if (state == SplitState.DECODING && !started) {
                         started = true;
@@ -203,14 +215,23 @@ public final class SplitFlow {
                 });
     }
 
-    /** The decode worker's answer is complete. */
-    public void decodeDone() {
-        postOfDecode(() -> take(SplitEvent.DECODE_DONE));
+    /**
+     * The decode worker's answer is complete.
+     *
+     * @param of which decode
+     */
+    public void decodeDone(int of) {
+        postOfDecode(of, () -> take(SplitEvent.DECODE_DONE));
     }
 
-    /** No byte of the request has reached the decode worker, or it has not looked at it. */
-    public void decodeUnsent() {
+    /**
+     * No byte of the request has reached the decode worker, or it has not looked at it.
+     *
+     * @param of which decode
+     */
+    public void decodeUnsent(int of) {
         postOfDecode(
+                of,
                 () -> {
                     if (started) {
                         lost(new LegFailure(Leg.DECODE, INTERNAL, false)); // it cannot be both
@@ -225,10 +246,11 @@ public final class SplitFlow {
      * not be used again: it may have fetched the blocks, and a worker that fetches them later may
      * get another prompt's.
      *
+     * @param of which decode
      * @param how what happened
      */
-    public void decodeFailed(LegFailure how) {
-        postOfDecode(() -> lost(how));
+    public void decodeFailed(int of, LegFailure how) {
+        postOfDecode(of, () -> lost(how));
     }
 
     private void lost(LegFailure how) {
@@ -239,10 +261,12 @@ public final class SplitFlow {
         }
     }
 
-    private void postOfDecode(Runnable event) {
+    private void postOfDecode(int of, Runnable event) {
         post(
                 () -> {
-                    if (state == SplitState.SELECT_DECODE || state == SplitState.DECODING) {
+                    if (of == decode
+                            && (state == SplitState.SELECT_DECODE
+                                    || state == SplitState.DECODING)) {
                         event.run();
                     }
                 });
@@ -346,7 +370,10 @@ public final class SplitFlow {
                 legs.sendPrefill(attempt);
             }
             case HAND_OVER -> legs.handOver(attempt);
-            case CHOOSE_DECODE -> legs.chooseDecode(split);
+            case CHOOSE_DECODE -> {
+                decode++;
+                legs.chooseDecode(decode, split);
+            }
             case SEND_DECODE -> {
                 if (split && path == Path.RENDEZVOUS && !prefillDone && deadline == null) {
                     beginPrefillDeadline();
@@ -371,7 +398,7 @@ public final class SplitFlow {
         switch (action) {
             case CHOOSE_PREFILL, SEND_PREFILL, HAND_OVER -> prefillFailed(attempt, INTERNAL);
             case CHOOSE_DECODE, SEND_DECODE ->
-                    decodeFailed(new LegFailure(Leg.DECODE, INTERNAL, true));
+                    decodeFailed(decode, new LegFailure(Leg.DECODE, INTERNAL, true));
             case BLOCKS_FETCHED, ABORT_DECODE, FREE_PREFILL, REPORT -> {} // nothing waits for them
         }
     }

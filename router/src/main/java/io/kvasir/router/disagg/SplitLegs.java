@@ -4,11 +4,11 @@ package io.kvasir.router.disagg;
  * What a {@link SplitFlow} has done to workers. The flow calls one method at a time, in the order
  * of its events; none may block, and each may report to the flow before it returns.
  *
- * <p>{@code attempt} numbers the prefills of one request from 1. An event that names another
- * attempt than the current one is late and ignored by the flow. So {@link #freePrefill} is about
- * all that there is of an attempt and all that comes of it later: a booking that is made after it
- * is released by the legs, an answer that comes after it is thrown away and its blocks are freed.
- * {@link #abortDecode} likewise; nothing is reported of a decode after it.
+ * <p>{@code attempt} numbers the prefills of one request from 1, {@code decode} the decode workers
+ * that are booked for it. An event that names another one than the current is late and ignored by
+ * the flow. So {@link #freePrefill} is about all that there is of an attempt and all that comes of
+ * it later: a booking that is made after it is released by the legs, an answer that comes after it
+ * is thrown away and its blocks are freed. {@link #abortDecode} likewise.
  *
  * <p>What is begun is reported on in a time of its own that the legs see to; only a prefill has a
  * deadline of the flow.
@@ -42,9 +42,10 @@ public interface SplitLegs {
      * Books a decode worker. Reports {@link SplitFlow#decodeChosen} or {@link
      * SplitFlow#decodeFailed}.
      *
+     * @param decode its number
      * @param split whether it fetches the blocks; false: it computes the prompt, too
      */
-    void chooseDecode(boolean split);
+    void chooseDecode(int decode, boolean split);
 
     /**
      * Sends the request to the booked decode worker; in a rendezvous that of the prefill worker

@@ -141,6 +141,7 @@ final class ChaosRequest implements SplitLegs {
 
     /** One decode, from its choice. */
     private final class Decode implements ChaosDecode.Listener {
+        private final int number;
         private final boolean split;
         private ChaosFleet.Booking booking;
         private ChaosDecode engine;
@@ -149,7 +150,8 @@ final class ChaosRequest implements SplitLegs {
         private boolean answers;
         private Runnable limit = () -> {};
 
-        Decode(boolean split) {
+        Decode(int number, boolean split) {
+            this.number = number;
             this.split = split;
         }
 
@@ -159,7 +161,7 @@ final class ChaosRequest implements SplitLegs {
             }
             booking = fleet.book();
             engine = worker;
-            flow.decodeChosen();
+            flow.decodeChosen(number);
         }
 
         void send() {
@@ -180,9 +182,9 @@ final class ChaosRequest implements SplitLegs {
         public void unsent(String kind) {
             if (end()) {
                 if (--decodesLeft > 0) {
-                    flow.decodeUnsent();
+                    flow.decodeUnsent(number);
                 } else {
-                    flow.decodeFailed(new LegFailure(Leg.DECODE, kind, true));
+                    flow.decodeFailed(number, new LegFailure(Leg.DECODE, kind, true));
                 }
             }
         }
@@ -193,7 +195,7 @@ final class ChaosRequest implements SplitLegs {
                 answers = true;
                 limit.run();
                 limit = fleet.after(ANSWER_MS, () -> failed("timeout"));
-                flow.decodeStarted();
+                flow.decodeStarted(number);
             }
         }
 
@@ -204,7 +206,7 @@ final class ChaosRequest implements SplitLegs {
                 if (answer != prompt) {
                     world.violated("prompt " + prompt + " got the answer of another");
                 }
-                flow.decodeDone();
+                flow.decodeDone(number);
             }
         }
 
@@ -217,10 +219,10 @@ final class ChaosRequest implements SplitLegs {
             if (answers) {
                 ended("broken off (" + kind + ")");
             } else if (defect == Defect.REUSES_PARAMETERS && split && --decodesLeft > 0) {
-                flow.decodeUnsent();
+                flow.decodeUnsent(number);
                 return;
             }
-            flow.decodeFailed(new LegFailure(Leg.DECODE, kind, world.chance(80)));
+            flow.decodeFailed(number, new LegFailure(Leg.DECODE, kind, world.chance(80)));
         }
 
         void abort() {
@@ -286,7 +288,7 @@ final class ChaosRequest implements SplitLegs {
         soon(
                 () -> {
                     if (world.chance(5)) {
-                        flow.notSplit();
+                        flow.notSplit(attempt);
                     } else if (world.chance(4)) {
                         flow.prefillFailed(attempt, "no_worker");
                     } else {
@@ -315,11 +317,11 @@ final class ChaosRequest implements SplitLegs {
     }
 
     @Override
-    public void chooseDecode(boolean split) {
+    public void chooseDecode(int number, boolean split) {
         if (!split) {
             decodesLeft = DECODES;
         }
-        final Decode chosen = new Decode(split);
+        final Decode chosen = new Decode(number, split);
         decode = chosen;
         soon(
                 () -> {
@@ -328,7 +330,7 @@ final class ChaosRequest implements SplitLegs {
                     }
                     if (world.chance(4)) {
                         chosen.end();
-                        flow.decodeFailed(new LegFailure(Leg.DECODE, "no_worker", true));
+                        flow.decodeFailed(number, new LegFailure(Leg.DECODE, "no_worker", true));
                     } else {
                         chosen.chosen(fleet.decodeWorker());
                     }

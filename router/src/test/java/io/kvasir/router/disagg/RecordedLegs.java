@@ -37,8 +37,9 @@ final class RecordedLegs implements SplitLegs {
     }
 
     @Override
-    public void chooseDecode(boolean split) {
-        called("chooseDecode " + ++decode + (split ? "" : " alone"));
+    public void chooseDecode(int number, boolean split) {
+        decode = number;
+        called("chooseDecode " + decode + (split ? "" : " alone"));
     }
 
     @Override
@@ -73,7 +74,6 @@ final class RecordedLegs implements SplitLegs {
 
     void clear() {
         calls.clear();
-        decode = 0;
     }
 
     private void called(String call) {

@@ -39,8 +39,8 @@ class SplitFlowTest {
     void aSplitRequestIsPrefilledThenHandedOverThenDecoded() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.COMPLETED);
-        flow.decodeStarted();
-        flow.decodeDone();
+        flow.decodeStarted(1);
+        flow.decodeDone(1);
         assertEquals(
                 List.of(
                         "choosePrefill 1",
@@ -60,7 +60,7 @@ class SplitFlowTest {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.RENDEZVOUS);
         flow.prefillAnswered(1);
-        flow.decodeDone();
+        flow.decodeDone(1);
         assertEquals(
                 List.of(
                         "choosePrefill 1",
@@ -75,10 +75,10 @@ class SplitFlowTest {
     @Test
     void aRequestThatIsNotSplitHasOneDecodeAndNoBlocks() {
         begin(FallbackPolicy.OTHER_PREFILL);
-        flow.notSplit();
-        flow.decodeChosen();
-        flow.decodeStarted();
-        flow.decodeDone();
+        flow.notSplit(1);
+        flow.decodeChosen(1);
+        flow.decodeStarted(1);
+        flow.decodeDone(1);
         assertEquals(
                 List.of("choosePrefill 1", "freePrefill 1", "chooseDecode 1 alone", "sendDecode 1"),
                 legs.calls);
@@ -125,14 +125,43 @@ class SplitFlowTest {
     }
 
     @Test
+    void eventsOfAnEarlierDecodeMeanNothing() {
+        begin(FallbackPolicy.DECODE_ONLY);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        flow.prefillFailed(1, "reset");
+        assertEquals(SplitState.SELECT_DECODE, flow.state());
+        assertNothingFollows(() -> everyEventOfADecode(1));
+        flow.decodeChosen(2);
+        assertEquals(SplitState.DECODING, flow.state());
+        assertNothingFollows(() -> everyEventOfADecode(1));
+        flow.decodeDone(2);
+        assertEnded(SplitState.DONE);
+    }
+
+    @Test
+    void legsThatFailInTheSameMomentAreOneFailure() {
+        begin(FallbackPolicy.DECODE_ONLY);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        legs.reaction =
+                call -> {
+                    if (call.equals("abortDecode 1")) {
+                        flow.decodeFailed(1, BROKEN); // on its way when it was aborted
+                    }
+                };
+        flow.prefillFailed(1, "reset");
+        assertLast("abortDecode 1", "freePrefill 1", "chooseDecode 2 alone");
+        assertEquals(SplitState.SELECT_DECODE, flow.state());
+    }
+
+    @Test
     void aDecodeThatWasGivenUpUsesNoFurtherPrefill() {
         begin(FallbackPolicy.OTHER_PREFILL);
         to(SplitState.DECODING, Path.COMPLETED);
-        flow.decodeFailed(BROKEN);
+        flow.decodeFailed(1, BROKEN);
         for (SplitState state :
                 List.of(SplitState.SELECT_PREFILL, SplitState.PREFILLING, SplitState.HANDOFF)) {
             to(state, Path.COMPLETED);
-            assertNothingFollows(() -> everyEventOfADecode());
+            assertNothingFollows(() -> everyEventOfADecode(1));
         }
         assertEquals(2, flow.attempt());
     }
@@ -153,7 +182,7 @@ class SplitFlowTest {
             begin(FallbackPolicy.OTHER_PREFILL);
             to(SplitState.DECODING, path);
             if (done) {
-                flow.decodeDone();
+                flow.decodeDone(1);
             } else {
                 flow.abandoned();
             }
@@ -161,9 +190,9 @@ class SplitFlowTest {
             assertNothingFollows(
                     () -> {
                         everyEventOfAPrefill(1);
-                        everyEventOfADecode();
+                        everyEventOfADecode(1);
                         everyEventOfAPrefill(2);
-                        everyEventOfADecode();
+                        everyEventOfADecode(2);
                         flow.abandoned();
                         flow.start();
                         List.copyOf(deadlines.all).forEach(ManualDeadlines.Set::fire);
@@ -184,12 +213,12 @@ class SplitFlowTest {
         }
         flow.handedOver(1);
         flow.handedOver(1);
-        flow.decodeChosen();
-        flow.decodeChosen();
-        flow.decodeStarted();
-        flow.decodeStarted();
-        flow.decodeDone();
-        flow.decodeDone();
+        flow.decodeChosen(1);
+        flow.decodeChosen(1);
+        flow.decodeStarted(1);
+        flow.decodeStarted(1);
+        flow.decodeDone(1);
+        flow.decodeDone(1);
         assertEquals(path == Path.COMPLETED ? 7 : 6, legs.calls.size(), legs.calls.toString());
         assertEnded(SplitState.DONE);
     }
@@ -223,7 +252,7 @@ class SplitFlowTest {
                         flow.abandoned();
                     }
                 };
-        flow.decodeFailed(BROKEN);
+        flow.decodeFailed(1, BROKEN);
         assertLast(
                 "abortDecode 1",
                 "freePrefill 1",
@@ -295,10 +324,10 @@ class SplitFlowTest {
             case 2, 3 -> flow.prefillAnswered(of);
             case 4 -> flow.prefillFailed(of, "reset");
             case 5, 6 -> flow.handedOver(of);
-            case 7, 8 -> flow.decodeChosen();
-            case 9 -> flow.decodeUnsent();
-            case 10 -> flow.decodeFailed(BROKEN);
-            default -> flow.decodeDone();
+            case 7, 8 -> flow.decodeChosen(of);
+            case 9 -> flow.decodeUnsent(of);
+            case 10 -> flow.decodeFailed(of, BROKEN);
+            default -> flow.decodeDone(random.nextInt(10) == 0 ? of : 0);
         }
     }
 
@@ -364,7 +393,8 @@ class SplitFlowTest {
                     }
                 };
         assertSame(
-                defect, assertThrows(IllegalStateException.class, () -> flow.decodeFailed(BROKEN)));
+                defect,
+                assertThrows(IllegalStateException.class, () -> flow.decodeFailed(1, BROKEN)));
         assertLast("abortDecode 1", "freePrefill 1", "report decode (broken)");
         assertEnded(SplitState.FAILED);
     }
@@ -377,8 +407,8 @@ class SplitFlowTest {
                 _ -> {
                     throw new IllegalStateException("defect");
                 };
-        assertThrows(IllegalStateException.class, () -> flow.decodeStarted());
-        assertThrows(IllegalStateException.class, () -> flow.decodeDone());
+        assertThrows(IllegalStateException.class, () -> flow.decodeStarted(1));
+        assertThrows(IllegalStateException.class, () -> flow.decodeDone(1));
         assertEnded(SplitState.DONE);
     }
 
@@ -454,8 +484,8 @@ class SplitFlowTest {
         begin(FallbackPolicy.FAIL);
         to(SplitState.DECODING, Path.RENDEZVOUS);
         final ManualDeadlines.Set deadline = deadlines.open();
-        flow.decodeUnsent();
-        flow.decodeChosen();
+        flow.decodeUnsent(1);
+        flow.decodeChosen(2);
         assertSame(deadline, deadlines.open());
         deadline.fire();
         assertLast("abortDecode 2", "freePrefill 1", "report prefill (timeout)");
@@ -467,8 +497,8 @@ class SplitFlowTest {
         to(SplitState.DECODING, Path.RENDEZVOUS);
         flow.prefillAnswered(1);
         assertTrue(deadlines.noneOpen());
-        flow.decodeUnsent();
-        flow.decodeChosen();
+        flow.decodeUnsent(1);
+        flow.decodeChosen(2);
         assertTrue(deadlines.noneOpen());
     }
 
@@ -478,8 +508,8 @@ class SplitFlowTest {
     void aDecodeThatIsUnsentThoughItAnsweredIsBrokenOff() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.COMPLETED);
-        flow.decodeStarted();
-        flow.decodeUnsent();
+        flow.decodeStarted(1);
+        flow.decodeUnsent(1);
         assertLast("blocksFetched 1", "abortDecode 1", "freePrefill 1");
         assertEnded(SplitState.FAILED);
     }
@@ -488,7 +518,7 @@ class SplitFlowTest {
     void anUnsentReportBeforeItWasSentMeansNothing() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.SELECT_DECODE, Path.COMPLETED);
-        assertNothingFollows(() -> flow.decodeUnsent());
+        assertNothingFollows(() -> flow.decodeUnsent(1));
     }
 
     // policies
@@ -512,7 +542,7 @@ class SplitFlowTest {
         assertEquals("chooseDecode " + (decodes + 1) + " alone", last());
         assertTrue(legs.calls.contains("freePrefill 1"));
         assertEquals(decodes == 1, legs.calls.contains("abortDecode 1"));
-        flow.decodeFailed(BROKEN);
+        flow.decodeFailed(decodes + 1, BROKEN);
         assertEquals("report decode (broken)", last());
         assertEnded(SplitState.FAILED);
     }
@@ -573,7 +603,7 @@ class SplitFlowTest {
     void aFailureThatIsNotRetryableIsFinal(FallbackPolicy policy) {
         begin(policy);
         to(SplitState.DECODING, Path.COMPLETED);
-        flow.decodeFailed(new LegFailure(Leg.DECODE, "timeout", false));
+        flow.decodeFailed(1, new LegFailure(Leg.DECODE, "timeout", false));
         assertLast("abortDecode 1", "freePrefill 1", "report decode (timeout)");
         assertEnded(SplitState.FAILED);
     }
@@ -582,8 +612,8 @@ class SplitFlowTest {
     void aClientThatHasAPartOfTheAnswerGetsNoReportAndNoSecondAnswer() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.COMPLETED);
-        flow.decodeStarted();
-        flow.decodeFailed(BROKEN);
+        flow.decodeStarted(1);
+        flow.decodeFailed(1, BROKEN);
         assertLast("blocksFetched 1", "abortDecode 1", "freePrefill 1");
         assertEnded(SplitState.FAILED);
     }
@@ -602,10 +632,10 @@ class SplitFlowTest {
     void aPrefillThatFailsAfterTheDecodeAnsweredMeansNothing() {
         begin(FallbackPolicy.OTHER_PREFILL);
         to(SplitState.DECODING, Path.RENDEZVOUS);
-        flow.decodeStarted();
+        flow.decodeStarted(1);
         assertNothingFollows(() -> flow.prefillFailed(1, "reset"));
         assertTrue(deadlines.noneOpen());
-        flow.decodeDone();
+        flow.decodeDone(1);
         assertEnded(SplitState.DONE);
     }
 
@@ -613,7 +643,7 @@ class SplitFlowTest {
     void aPrefillThatFailsWhileAnotherDecodeWorkerIsChosenEndsTheChoice() {
         begin(FallbackPolicy.FAIL);
         to(SplitState.DECODING, Path.RENDEZVOUS);
-        flow.decodeUnsent();
+        flow.decodeUnsent(1);
         flow.prefillFailed(1, "reset");
         assertLast("chooseDecode 2", "abortDecode 2", "freePrefill 1", "report prefill (reset)");
     }
@@ -623,7 +653,7 @@ class SplitFlowTest {
         begin(FallbackPolicy.OTHER_PREFILL);
         to(SplitState.DECODING, Path.RENDEZVOUS);
         flow.prefillAnswered(1);
-        flow.decodeFailed(BROKEN);
+        flow.decodeFailed(1, BROKEN);
         assertEquals("choosePrefill 2", last());
         flow.prefillFailed(2, "none");
         assertLast("choosePrefill 2", "freePrefill 2", "report prefill (none)");
@@ -635,7 +665,7 @@ class SplitFlowTest {
         begin(FallbackPolicy.OTHER_PREFILL);
         to(SplitState.DECODING, Path.RENDEZVOUS);
         flow.prefillAnswered(1);
-        flow.decodeFailed(BROKEN);
+        flow.decodeFailed(1, BROKEN);
         to(SplitState.DECODING, Path.RENDEZVOUS);
         deadlines.open().fire();
         assertLast("abortDecode 2", "freePrefill 2", "report prefill (timeout)");
@@ -645,8 +675,8 @@ class SplitFlowTest {
     void aDecodeAloneIsNotEndedByThePrefillThatWasGivenUp() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.RENDEZVOUS);
-        flow.decodeFailed(BROKEN);
-        flow.decodeChosen();
+        flow.decodeFailed(1, BROKEN);
+        flow.decodeChosen(2);
         assertNothingFollows(() -> everyEventOfAPrefill(1));
         assertTrue(deadlines.noneOpen());
     }
@@ -681,7 +711,7 @@ class SplitFlowTest {
                 case SELECT_PREFILL -> flow.prefillChosen(flow.attempt(), path);
                 case PREFILLING -> flow.prefillAnswered(flow.attempt());
                 case HANDOFF -> flow.handedOver(flow.attempt());
-                case SELECT_DECODE -> flow.decodeChosen();
+                case SELECT_DECODE -> flow.decodeChosen(count("chooseDecode"));
                 case DECODING, DONE, FAILED -> throw new AssertionError(before.toString());
             }
             assertNotEquals(before, flow.state());
@@ -692,7 +722,7 @@ class SplitFlowTest {
     private void fail(SplitState state) {
         final LegFailure how = failure(state);
         if (how.leg() == Leg.DECODE) {
-            flow.decodeFailed(how);
+            flow.decodeFailed(count("chooseDecode"), how);
         } else {
             flow.prefillFailed(flow.attempt(), how.kind());
         }
@@ -712,8 +742,8 @@ class SplitFlowTest {
             case "choosePrefill" -> flow.prefillChosen(of, Path.COMPLETED);
             case "sendPrefill" -> flow.prefillAnswered(of);
             case "handOver" -> flow.handedOver(of);
-            case "chooseDecode" -> flow.decodeChosen();
-            case "sendDecode" -> flow.decodeDone();
+            case "chooseDecode" -> flow.decodeChosen(of);
+            case "sendDecode" -> flow.decodeDone(of);
             default -> {}
         }
     }
@@ -731,12 +761,12 @@ class SplitFlowTest {
         flow.prefillFailed(of, "late");
     }
 
-    private void everyEventOfADecode() {
-        flow.decodeChosen();
-        flow.decodeStarted();
-        flow.decodeUnsent();
-        flow.decodeFailed(BROKEN);
-        flow.decodeDone();
+    private void everyEventOfADecode(int of) {
+        flow.decodeChosen(of);
+        flow.decodeStarted(of);
+        flow.decodeUnsent(of);
+        flow.decodeFailed(of, BROKEN);
+        flow.decodeDone(of);
     }
 
     private void assertNothingFollows(Runnable events) {
