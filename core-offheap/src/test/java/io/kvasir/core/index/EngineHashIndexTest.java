@@ -113,6 +113,63 @@ class EngineHashIndexTest {
         assertEquals(lastEntry, index.find(7));
     }
 
+    private int insertBatch(EngineHashIndex.Insertion expected, long... batch) {
+        final int first = lastEntry + 1;
+        for (long name : batch) {
+            names.put(++lastEntry, name);
+        }
+        assertEquals(expected, index.insert(batch, 0, batch.length, first));
+        return first;
+    }
+
+    @Test
+    void batchesThatAreTakenAwayGiveTheirBucketsBack() {
+        final Random random = new Random(Seeds.next("EngineHashIndexTest.batches"));
+        final List<long[]> batches = new ArrayList<>();
+        final List<Integer> firsts = new ArrayList<>();
+        while (batches.size() < 100) {
+            batches.add(random.longs(EngineHashIndex.Batch.LENGTH).toArray());
+            firsts.add(insertBatch(EngineHashIndex.Insertion.DONE, batches.getLast()));
+        }
+        while (batches.size() > 1) {
+            takeAway(batches.removeLast(), firsts.removeLast());
+        }
+        for (int i = 0; i < EngineHashIndex.Batch.LENGTH; i++) {
+            entries.put(batches.getFirst()[i], firsts.getFirst() + i);
+        }
+        check();
+        takeAway(batches.getFirst(), firsts.getFirst());
+        assertEquals(0, arena.usedLines());
+    }
+
+    private void takeAway(long[] batch, int first) {
+        index.remove(batch, 0, batch.length, first, 1);
+    }
+
+    @Test
+    void aBatchWithAnEngineHashThatIsThereLeavesNothingBehind() {
+        insertBatch(EngineHashIndex.Insertion.KNOWN, 5, 6, 5);
+        assertEquals(0, index.size());
+        assertEquals(0, arena.usedLines());
+    }
+
+    @Test
+    void aBatchWithoutMemoryGivesBackTheBucketsMadeForIt() {
+        final List<Integer> taken = new ArrayList<>();
+        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
+            taken.add(line);
+        }
+        for (int i = 0; i < 8; i++) { // room for buckets of some of the batch
+            arena.free(taken.removeLast());
+        }
+        final long before = arena.usedLines();
+        final long[] batch = new Random(1).longs(EngineHashIndex.Batch.LENGTH).toArray();
+        insertBatch(EngineHashIndex.Insertion.NO_MEMORY, batch);
+        assertEquals(0, index.size());
+        assertEquals(before, arena.usedLines());
+        insertBatch(EngineHashIndex.Insertion.DONE, 1, 2, 3);
+    }
+
     @Test
     void clearingGivesAllMemoryBack() {
         for (long name = 0; name < 10_000; name++) {
