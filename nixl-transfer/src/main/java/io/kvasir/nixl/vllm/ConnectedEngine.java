@@ -21,15 +21,12 @@ final class ConnectedEngine {
     record Source(VllmBlocks blocks, long localList, long remoteList) {}
 
     private final KvTransport transport;
-    private final VllmEngine engine;
-    private final int consumers;
-    private final List<String> peers = new ArrayList<>();
+    private final EngineRanks ranks;
     private final List<Source> sources = new ArrayList<>();
 
-    private ConnectedEngine(KvTransport transport, VllmEngine engine, int consumers) {
+    private ConnectedEngine(KvTransport transport, EngineRanks ranks) {
         this.transport = transport;
-        this.engine = engine;
-        this.consumers = consumers;
+        this.ranks = ranks;
     }
 
     /**
@@ -45,11 +42,15 @@ final class ConnectedEngine {
         for (TensorSplit.Source source : split.sources()) {
             cache.requireFit(engine.rank(source.rank()), source);
         }
-        final ConnectedEngine connected = new ConnectedEngine(transport, engine, split.consumers());
+        final ConnectedEngine connected =
+                new ConnectedEngine(
+                        transport,
+                        new EngineRanks(
+                                transport, engine, split.ranks().size(), split.consumers()));
         connected.orClose(
                 () -> {
                     for (int rank : split.ranks()) {
-                        final String peer = connected.connect(engine.rank(rank));
+                        final String peer = connected.ranks.connect(engine.rank(rank));
                         split.sources().stream()
                                 .filter(source -> source.rank() == rank)
                                 .forEach(source -> connected.prepare(peer, source, lists));
@@ -67,25 +68,15 @@ final class ConnectedEngine {
         }
     }
 
-    private String connect(VllmAgent rank) {
-        final String peer = transport.connect(rank.metadata().agent().toArray());
-        peers.add(peer);
-        return peer;
-    }
-
     private void prepare(String peer, TensorSplit.Source source, LocalLists lists) {
-        final VllmBlocks blocks = VllmBlocks.of(engine.rank(source.rank()));
+        final VllmBlocks blocks = VllmBlocks.of(ranks.engine().rank(source.rank()));
         final long local = lists.list(source.here());
         final long remote = transport.prepare(peer, blocks.descriptors(source.there()));
         sources.add(new Source(blocks, local, remote));
     }
 
-    VllmEngine engine() {
-        return engine;
-    }
-
-    int consumers() {
-        return consumers;
+    EngineRanks ranks() {
+        return ranks;
     }
 
     List<Source> sources() {
@@ -98,16 +89,7 @@ final class ConnectedEngine {
      * be made good by reading all again.
      */
     boolean isToldByRead() {
-        return peers.size() == 1;
-    }
-
-    int ranksToTell() {
-        return peers.size();
-    }
-
-    /** Sends a message to one of {@link #ranksToTell} ranks. */
-    void tell(int rank, VllmNotification message) {
-        transport.send(peers.get(rank), message.encode());
+        return ranks.count() == 1;
     }
 
     /** Refuses blocks that do not exist. */
@@ -117,6 +99,6 @@ final class ConnectedEngine {
 
     void close() {
         sources.forEach(source -> transport.releaseList(source.remoteList()));
-        peers.forEach(transport::disconnect);
+        ranks.close();
     }
 }

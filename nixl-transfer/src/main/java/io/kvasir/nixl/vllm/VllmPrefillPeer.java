@@ -4,11 +4,8 @@ import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -35,9 +32,6 @@ import java.util.Optional;
  * blocks, so it is refused.
  */
 public final class VllmPrefillPeer implements AutoCloseable {
-    /** Notifications stay well below the 8 KiB that a transport promises. */
-    private static final int MAX_HEARTBEAT_BYTES = 4_096;
-
     /**
      * What is accepted.
      *
@@ -62,25 +56,12 @@ public final class VllmPrefillPeer implements AutoCloseable {
         }
     }
 
-    private static final class Held {
-        private final PrefillLease lease;
-        private int reads; // requests of a pull that have not ended
-        private boolean failed; // one of them did: the blocks are not given back
-        private int notified; // ranks that know the blocks are not needed any more
-
-        private Held(PrefillLease lease) {
-            this.lease = lease;
-        }
-    }
-
     private final KvTransport transport;
     private final VllmCache cache;
     private final LocalLists lists;
     private final Options options;
     private final Map<String, ConnectedEngine> engines = new HashMap<>();
-    private final Map<String, Held> leases = new LinkedHashMap<>();
-    private long expired;
-    private long failedHeartbeats;
+    private final HeldLeases leases;
 
     /**
      * Makes one without engines.
@@ -94,6 +75,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
         this.cache = cache;
         this.lists = new LocalLists(transport, cache);
         this.options = options;
+        this.leases = new HeldLeases(options.maxLeases());
     }
 
     /**
@@ -140,12 +122,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
         if (engine == null) {
             return;
         }
-        for (Held held : leases.values()) {
-            if (held.lease.engineId().equals(engineId)) {
-                requireNoRead(held);
-            }
-        }
-        leases.values().removeIf(held -> held.lease.engineId().equals(engineId));
+        leases.removeAllOf(engineId);
         engines.remove(engineId).close();
     }
 
@@ -162,21 +139,12 @@ public final class VllmPrefillPeer implements AutoCloseable {
      */
     public PrefillLease hold(KvTransferParams params, long receivedNs) {
         final ConnectedEngine engine = engine(HandoffFields.engineId(params));
+        final EngineRanks ranks = engine.ranks();
         final PrefillLease lease =
                 PrefillLease.of(
-                        params, engine.engine(), engine.consumers(), options.terms(), receivedNs);
+                        params, ranks.engine(), ranks.consumers(), options.terms(), receivedNs);
         engine.requireBlocks(lease.requestId(), lease.blocks());
-        if (leases.containsKey(lease.requestId())) {
-            throw new VllmPeerException(
-                    VllmPeerException.Kind.ALREADY_HELD,
-                    "request " + lease.requestId() + " is held already; an answer serves once");
-        }
-        if (leases.size() >= options.maxLeases()) {
-            throw new VllmPeerException(
-                    VllmPeerException.Kind.CAPACITY,
-                    leases.size() + " leases are held; pull or release some, or raise maxLeases");
-        }
-        leases.put(lease.requestId(), new Held(lease));
+        leases.add(lease, ranks);
         return lease;
     }
 
@@ -188,30 +156,6 @@ public final class VllmPrefillPeer implements AutoCloseable {
                     "engine " + engineId + " is not connected: shake hands and connect it first");
         }
         return engine;
-    }
-
-    private Held held(String requestId) {
-        final Held held = leases.get(requestId);
-        if (held == null) {
-            throw new VllmPeerException(
-                    VllmPeerException.Kind.UNKNOWN_REQUEST,
-                    "no lease of request "
-                            + requestId
-                            + ": never held here, or pulled, released or expired since");
-        }
-        return held;
-    }
-
-    private static void requireNoRead(Held held) {
-        if (held.reads > 0) {
-            throw new VllmPeerException(
-                    VllmPeerException.Kind.READING,
-                    "blocks of request "
-                            + held.lease.requestId()
-                            + " are being read by "
-                            + held.reads
-                            + " requests; report their end by pullEnded first");
-        }
     }
 
     /**
@@ -228,8 +172,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @throws KvTransportException if the transport refuses it
      */
     public long[] pull(String requestId, int[] localIndices, long nowNs) {
-        final Held held = held(requestId);
-        requireNoRead(held);
+        final HeldLeases.Held held = leases.get(requestId);
+        held.requireNoRead();
         held.lease.requireHeld(nowNs);
         final ConnectedEngine engine = engine(held.lease.engineId());
         final byte[] completion = engine.isToldByRead() ? held.lease.completion().encode() : null;
@@ -239,7 +183,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     /** Makes one request for each rank that is read; all or none. */
-    private long[] read(Held held, int[] localIndices, byte[] notification) {
+    private long[] read(HeldLeases.Held held, int[] localIndices, byte[] notification) {
         final List<ConnectedEngine.Source> sources = engine(held.lease.engineId()).sources();
         final long[] requests = new long[sources.size()];
         int made = 0;
@@ -259,7 +203,10 @@ public final class VllmPrefillPeer implements AutoCloseable {
     }
 
     private long read(
-            Held held, ConnectedEngine.Source source, int[] localIndices, byte[] notification) {
+            HeldLeases.Held held,
+            ConnectedEngine.Source source,
+            int[] localIndices,
+            byte[] notification) {
         final int[] indices = source.blocks().indices(held.lease.requestId(), held.lease.blocks());
         if (indices.length != localIndices.length || indices.length == 0) {
             throw new VllmPeerException(
@@ -300,7 +247,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @throws IllegalStateException if no pull of it is under way
      */
     public void pullEnded(String requestId, KvTransport.Progress progress, long endedNs) {
-        final Held held = held(requestId);
+        final HeldLeases.Held held = leases.get(requestId);
         if (progress == KvTransport.Progress.RUNNING) {
             throw new IllegalArgumentException("request " + requestId + " is still being read");
         }
@@ -323,21 +270,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
             throw e;
         }
         if (held.reads == 0 && !held.failed) {
-            giveBack(held, engine);
+            leases.giveBack(held);
         }
-    }
-
-    /** Notifies the remaining ranks; a rank that was notified counts a second message too. */
-    private void giveBack(Held held, ConnectedEngine engine) {
-        if (leases.containsKey(
-                held.lease.requestId())) { // else the read's notification has done it
-            while (held.notified < engine.ranksToTell()) {
-                engine.tell(held.notified, held.lease.completion());
-                held.notified++;
-            }
-            leases.remove(held.lease.requestId());
-        }
-        held.lease.released();
     }
 
     /**
@@ -350,15 +284,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @throws KvTransportException if the transport cannot send it; the lease stays
      */
     public boolean release(String requestId, long nowNs) {
-        final Held held = held(requestId);
-        requireNoRead(held);
-        if (held.lease.state(nowNs) == PrefillLease.State.HELD) {
-            giveBack(held, engine(held.lease.engineId()));
-            return true;
-        }
-        expired++;
-        leases.remove(requestId);
-        return false;
+        return leases.release(requestId, nowNs);
     }
 
     /**
@@ -369,48 +295,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @return leases extended
      */
     public int heartbeat(long nowNs) {
-        final Map<String, List<PrefillLease>> due = new LinkedHashMap<>();
-        for (Iterator<Held> all = leases.values().iterator(); all.hasNext(); ) {
-            final Held held = all.next();
-            if (held.lease.state(nowNs) == PrefillLease.State.EXPIRED && held.reads == 0) {
-                expired++;
-                all.remove();
-            } else if (held.lease.heartbeatDue(nowNs)) {
-                due.computeIfAbsent(held.lease.engineId(), id -> new ArrayList<>()).add(held.lease);
-            }
-        }
-        int extended = 0;
-        for (Map.Entry<String, List<PrefillLease>> engine : due.entrySet()) {
-            extended += extend(engine(engine.getKey()), engine.getValue(), nowNs);
-        }
-        return extended;
-    }
-
-    private int extend(ConnectedEngine engine, List<PrefillLease> due, long nowNs) {
-        int extended = 0;
-        int from = 0;
-        while (from < due.size()) {
-            int to = from;
-            int bytes = 0;
-            final List<String> ids = new ArrayList<>();
-            do {
-                final String id = due.get(to++).requestId();
-                bytes += id.getBytes(StandardCharsets.UTF_8).length + 1;
-                ids.add(id);
-            } while (to < due.size() && bytes < MAX_HEARTBEAT_BYTES);
-            try {
-                for (int rank = 0; rank < engine.ranksToTell(); rank++) {
-                    engine.tell(rank, new VllmNotification.Heartbeat(ids));
-                }
-            } catch (KvTransportException e) {
-                failedHeartbeats++; // due again at the next call
-                return extended;
-            }
-            due.subList(from, to).forEach(lease -> lease.heartbeatSent(nowNs));
-            extended += to - from;
-            from = to;
-        }
-        return extended;
+        return leases.heartbeat(nowNs, new ArrayList<>());
     }
 
     /**
@@ -428,7 +313,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @return count since the start
      */
     public long expired() {
-        return expired;
+        return leases.expired();
     }
 
     /**
@@ -437,7 +322,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
      * @return count since the start
      */
     public long failedHeartbeats() {
-        return failedHeartbeats;
+        return leases.failedHeartbeats();
     }
 
     /**

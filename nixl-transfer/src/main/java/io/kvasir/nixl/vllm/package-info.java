@@ -15,6 +15,8 @@
  *   blocks here, freed there
  * </pre>
  *
+ * <p>Where blocks are only kept alive and freed, VllmPrefillReleaser does with the notifications.
+ *
  * <p>Spoken: protocol 14 of the connector (vLLM 0.32), pull mode, any number of tensor parallel
  * ranks on both sides, equal block sizes. What is beyond that is refused by name, never read
  * wrongly.
