@@ -42,7 +42,7 @@ class RoomsTest {
                     entry("nats", "nixl"),
                     entry("sim", "nixl"),
                     entry("prompt"),
-                    entry("gateway", "core", "pipeline", "router", "prompt", "protocol"),
+                    entry("gateway", "core", "pipeline", "router", "prompt", "protocol", "nixl"),
                     entry("opstreams", "core"),
                     entry("bench", "core", "pipeline", "router", "nixl", "panama", "opstreams"),
                     entry(
@@ -96,6 +96,7 @@ class RoomsTest {
                     "prompt.tokenizer",
                     "gateway",
                     "gateway.config",
+                    "gateway.disagg",
                     "opstreams.alternatives",
                     "opstreams.cliffs",
                     "opstreams.generate",

@@ -29,6 +29,12 @@ public final class GatewaySettings {
     /** {@link #ACCESS_LOG} of standard output. */
     public static final String ACCESS_LOG_STDOUT = "stdout";
 
+    /** {@link #NIXL_LIBRARY} that is searched for. */
+    public static final String NIXL_AUTO = "auto";
+
+    /** {@link #NIXL_LIBRARY} of none. */
+    public static final String NIXL_OFF = "off";
+
     private static final List<Setting<?>> ROWS = new ArrayList<>();
 
     /** Name under which the model is served; requests for another one get a 404. */
@@ -674,6 +680,20 @@ public final class GatewaySettings {
                             1,
                             "Longest time of a prefill, queue of the worker included, before"
                                     + " split-fallback applies."));
+
+    /** Library by which prefill workers are notified. */
+    public static final Setting<String> NIXL_LIBRARY =
+            row(
+                    Setting.text(
+                            "nixl-library",
+                            "FILE",
+                            Function.identity(),
+                            NIXL_AUTO,
+                            "libnixl_capi.so, by which vLLM's prefill workers are notified to free"
+                                    + " blocks that no decode worker will fetch; auto = the first"
+                                    + " that is found (docs/operations/flags.md), off = none: then"
+                                    + " blocks are freed when the lease ends. Loaded with the first"
+                                    + " finished prefill."));
 
     /** Longest silence of a client while its request is read or its answer is written. */
     public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =

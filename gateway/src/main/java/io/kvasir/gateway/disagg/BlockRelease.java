@@ -7,7 +7,7 @@ import io.kvasir.router.disagg.PrefillBlocks;
 
 /**
  * Frees KV blocks that a prefill engine holds for a decode that may never come. Thread-safe;
- * nothing here but {@link #open} and {@link #close} blocks the caller.
+ * nothing here but {@link #close} blocks the caller.
  */
 public interface BlockRelease extends AutoCloseable {
     /**
@@ -32,20 +32,22 @@ public interface BlockRelease extends AutoCloseable {
     BlockReleaseCounts counts();
 
     /**
-     * Frees what is still held, within a bounded time; what then is left the engines' leases end.
-     * Idempotent.
+     * Notifies engines of what is to be freed, within a bounded time. What then is left, and what
+     * is neither fetched nor to be freed, the engines' leases end. Idempotent.
      */
     @Override
     void close();
 
     /**
-     * Opens the best one that is possible here, and says in the log which it is. May take seconds
-     * where a library is loaded: not for request threads.
+     * Makes one that opens with its first prefill what is best here, and says in the log which that
+     * is: nothing is loaded before.
      *
-     * @param config {@link GatewaySettings#PREFILL_LEASE}
+     * @param config {@link GatewaySettings#NIXL_LIBRARY} and {@link GatewaySettings#PREFILL_LEASE}
      * @return to be closed
      */
     static BlockRelease open(GatewayConfig config) {
-        return new LeaseOnly(config.get(GatewaySettings.PREFILL_LEASE).toNanos(), System::nanoTime);
+        return new LazyBlockRelease(
+                () -> ReleaseChoice.open(config),
+                config.get(GatewaySettings.PREFILL_LEASE).toNanos());
     }
 }

@@ -16,17 +16,20 @@ final class LeaseOnly implements BlockRelease {
     /** Prefills of a lease's time that are told apart; those beyond are counted by their end. */
     static final int MOST_HELD = 1 << 17;
 
+    private final LeaseReason why;
     private final long leaseNs;
+    private final ReleaseCounters counters;
     private final LongSupplier clockNs;
-    private final ReleaseCounters counters = new ReleaseCounters();
     private final Set<Lease> held = new LinkedHashSet<>(); // guarded by itself; in order of ends
 
     /** One prefill. */
     private final class Lease implements PrefillBlocks.Held {
+        private final LeaseReason reason;
         private final long endNs;
         private boolean ended; // guarded by held
 
-        private Lease(long endNs) {
+        private Lease(LeaseReason reason, long endNs) {
+            this.reason = reason;
             this.endNs = endNs;
         }
 
@@ -46,7 +49,7 @@ final class LeaseOnly implements BlockRelease {
             synchronized (held) {
                 if (!ended) {
                     ended = true;
-                    counters.leave(LeaseReason.NO_LIBRARY);
+                    counters.leave(reason);
                 }
             }
         }
@@ -55,18 +58,27 @@ final class LeaseOnly implements BlockRelease {
     /**
      * Makes one.
      *
+     * @param why no engine is notified
      * @param leaseNs how long engines hold blocks
+     * @param counters counts what becomes of prefills
      * @param clockNs the time; any thread
      */
-    LeaseOnly(long leaseNs, LongSupplier clockNs) {
+    LeaseOnly(LeaseReason why, long leaseNs, ReleaseCounters counters, LongSupplier clockNs) {
+        this.why = why;
         this.leaseNs = leaseNs;
+        this.counters = counters;
         this.clockNs = clockNs;
     }
 
     @Override
     public PrefillBlocks.Held hold(KvTransferParams params) {
+        return hold(why);
+    }
+
+    /** Holds a prefill whose engine is not notified for another reason. */
+    PrefillBlocks.Held hold(LeaseReason reason) {
         final long nowNs = clockNs.getAsLong();
-        final Lease lease = new Lease(nowNs + leaseNs);
+        final Lease lease = new Lease(reason, nowNs + leaseNs);
         synchronized (held) {
             forgetEnded(nowNs);
             if (held.size() < MOST_HELD) {
@@ -84,12 +96,17 @@ final class LeaseOnly implements BlockRelease {
         }
     }
 
-    @Override
-    public BlockReleaseCounts counts() {
+    /** Prefills whose lease is not over and whose blocks are not fetched. */
+    int held() {
         synchronized (held) {
             forgetEnded(clockNs.getAsLong());
-            return counters.with(held.size());
+            return held.size();
         }
+    }
+
+    @Override
+    public BlockReleaseCounts counts() {
+        return counters.with(held());
     }
 
     @Override

@@ -17,7 +17,8 @@ class LeaseOnlyTest {
     private static final KvTransferParams PARAMS = new KvTransferParams(VerbatimJson.parse("{}"));
 
     private final AtomicLong clock = new AtomicLong(Long.MAX_VALUE - 10); // overflows meanwhile
-    private final LeaseOnly release = new LeaseOnly(LEASE, clock::get);
+    private final LeaseOnly release =
+            new LeaseOnly(LeaseReason.NO_LIBRARY, LEASE, new ReleaseCounters(), clock::get);
 
     private void assertCounts(long held, long fetched, long left) {
         final BlockReleaseCounts counts = release.counts();

@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
+import io.kvasir.gateway.disagg.LeaseReason;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaticDiscovery;
@@ -29,6 +31,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 
 class GatewayMetricsTest {
@@ -40,6 +44,7 @@ class GatewayMetricsTest {
                             WorkerConfig.parse("http://h:1,name=plain"),
                             WorkerConfig.parse("http://h:2,name=other"))
                     .set(RouterSettings.APPROXIMATE, true)
+                    .set(GatewaySettings.NIXL_LIBRARY, GatewaySettings.NIXL_OFF)
                     .build();
     private final PoolRouters routers = new PoolRouters(config);
     private final BlockRelease release = BlockRelease.open(config);
@@ -131,6 +136,12 @@ class GatewayMetricsTest {
     @Test
     void prefillsAreShownWithWhatBecameOfThem() throws IOException {
         release.hold(new KvTransferParams(VerbatimJson.parse("{}"))).free();
+        final long startNs = System.nanoTime();
+        while (release.counts().left().get(LeaseReason.NO_LIBRARY)
+                == 0) { // it is opened with the first prefill
+            assertTrue(System.nanoTime() - startNs < TimeUnit.MINUTES.toNanos(1));
+            LockSupport.parkNanos(1_000_000);
+        }
         final String page = page();
         assertTrue(page.contains("kvasir_prefills_held 1.0"), page);
         assertTrue(page.contains("kvasir_prefills_left_total{reason=\"no-library\"} 1.0"), page);
