@@ -13,7 +13,6 @@ import io.kvasir.pipeline.source.SourceConfig;
 
 import org.agrona.CloseHelper;
 
-import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -47,7 +46,7 @@ public final class KvRouter implements AutoCloseable {
     private final Bookings bookings;
     private final WorkerSelector selector;
     private final PromptMatcher matcher;
-    private final RouterCounters countersOrNull; // null where none are kept
+    private volatile RouterCounters countersOrNull; // null where none are kept
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final int blockSize;
     private final boolean tracksBlocks;
@@ -69,20 +68,17 @@ public final class KvRouter implements AutoCloseable {
         bookings = new Bookings(config, parts);
         selector = new WorkerSelector(config.costModel(), config.random());
         matcher = new PromptMatcher(config, parts, registry::current);
-        countersOrNull =
-                parts.countersOrNull == null
-                        ? null
-                        : new RouterCounters(
-                                parts.countersOrNull,
-                                this::status,
-                                this::workers,
-                                Clock.systemUTC()::millis);
     }
 
     /** Makes a router; what was taken is given back when a step fails. */
     static KvRouter start(RouterConfig config, PartMaker maker) {
         final KvRouter router = new KvRouter(config, maker);
         try {
+            router.countersOrNull =
+                    router.parts.countersOrNull == null
+                            ? null
+                            : maker.routerCounters(
+                                    router.parts.countersOrNull, router::status, router::workers);
             router.tickerOrNull =
                     config.ticksItself() ? maker.ticker(router, config, router.parts.errors) : null;
             return router;
@@ -345,8 +341,9 @@ public final class KvRouter implements AutoCloseable {
         if (bookings.tick(nowNs)) {
             fillWatch.look(nowNs);
         }
-        if (countersOrNull != null) {
-            countersOrNull.write();
+        final RouterCounters counters = countersOrNull;
+        if (counters != null) {
+            counters.write();
         }
     }
 
@@ -459,6 +456,10 @@ public final class KvRouter implements AutoCloseable {
         closed = true;
         parts.gate.close();
         // each of them, also when one before it fails: then its error is thrown at the end
-        CloseHelper.closeAll(tickerOrNull, countersOrNull, registry, parts);
+        CloseHelper.closeAll(
+                tickerOrNull,
+                countersOrNull == null ? parts.countersOrNull : countersOrNull, // has the file
+                registry,
+                parts);
     }
 }

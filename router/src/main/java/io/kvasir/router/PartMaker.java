@@ -14,6 +14,10 @@ import io.kvasir.pipeline.events.IndexPipeline;
 
 import org.agrona.ErrorHandler;
 
+import java.time.Clock;
+import java.util.List;
+import java.util.function.Supplier;
+
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
     /** The file of counters; null where none is set. */
@@ -57,6 +61,12 @@ class PartMaker {
         return BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
                 .withWaitMode(config.get(RouterSettings.BOOKING_WAIT))
                 .withCountsBlocks(config.get(RouterSettings.TRACK_ACTIVE_BLOCKS));
+    }
+
+    /** Begins to keep the router's counters in their file. */
+    RouterCounters routerCounters(
+            CountersFile file, Supplier<RouterStatus> status, Supplier<List<Worker>> workers) {
+        return new RouterCounters(file, status, workers, Clock.systemUTC()::millis);
     }
 
     /** Starts the thread that ticks. */

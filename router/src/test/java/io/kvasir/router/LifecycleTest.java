@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
@@ -164,17 +165,26 @@ class LifecycleTest {
         }
 
         @Override
+        RouterCounters routerCounters(
+                CountersFile file, Supplier<RouterStatus> status, Supplier<List<Worker>> workers) {
+            return made(() -> super.routerCounters(file, status, workers));
+        }
+
+        @Override
         AutoCloseable ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
             return made(() -> super.ticker(router, config, errors));
         }
     }
 
     @Test
-    void aStepThatFailsGivesBackWhatTheStepsBeforeItTook() {
+    void aStepThatFailsGivesBackWhatTheStepsBeforeItTook(@TempDir Path folder) {
         final long bytes = OffHeap.allocatedBytes();
         final Set<Thread> threads = threads();
-        final RouterConfig config = small().routedPrefixes(PredictedPrefixesConfig.of(8)).config();
-        final int steps = 6;
+        final RouterConfig config =
+                small().routedPrefixes(PredictedPrefixesConfig.of(8))
+                        .set(RouterSettings.COUNTERS_DIR, folder)
+                        .config();
+        final int steps = 7;
         for (int step = 0; step < steps; step++) {
             final FailingMaker maker = new FailingMaker(step);
             final OutOfMemoryError error =
