@@ -125,7 +125,7 @@ class ActiveRequestsSoakTest {
                             }));
             table.workerGone(1);
             assertEquals(0, board.activeBlocks(1));
-            assertTrue(table.expiredLeases() > 10_000);
+            assertTrue(table.expiredLeases() > 5_000); // at least two rounds
         }
     }
 
