@@ -125,7 +125,7 @@ class ActiveRequestsSoakTest {
                             }));
             table.workerGone(1);
             assertEquals(0, board.activeBlocks(1));
-            assertTrue(table.expiredLeases() > 5_000); // at least two rounds
+            assertTrue(table.expiredLeases() > 4_000); // every second one, of two rounds at least
         }
     }
 
