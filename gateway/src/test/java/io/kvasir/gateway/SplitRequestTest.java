@@ -326,6 +326,23 @@ class SplitRequestTest {
     }
 
     @Test
+    void aPrefillWorkerThatFailsRequestsIsLeftOut() throws Exception {
+        final FakeEngine good = new FakeEngine(call -> call.json(200, PREFILLED));
+        more.add(good);
+        prefill.script = call -> call.json(500, "{}");
+        start(
+                config(),
+                worker(prefill, "p", "prefill"),
+                worker(good, "q", "prefill"),
+                worker(decode, "d", "decode"));
+        for (int i = 0; !Gateways.admin(gateway, "/health").body().contains("ejected"); i++) {
+            assertTrue(i < 1_000, Gateways.admin(gateway, "/health").body());
+            final String other = ASK.replace("[1,2,3]", "[1,2," + i + "]");
+            assertEquals(200, ask(other).statusCode());
+        }
+    }
+
+    @Test
     void aDecodeWorkerThatCannotBeReachedLeavesTheParametersGood() throws Exception {
         final FakeEngine dead = new FakeEngine(call -> call.json(200, DECODED));
         more.add(dead);

@@ -343,7 +343,7 @@ public final class ProxyExchange {
 
     private void finished(int status) {
         if (split != null) {
-            split.flow().abandoned(); // means nothing to a flow that is done
+            split.ended();
         }
         if (context.metrics().ended(proxied.record(), status)) {
             context.metrics()
@@ -683,6 +683,7 @@ public final class ProxyExchange {
             }
             if (split != null && status == 200) {
                 split.flow().decodeDone(number);
+                split.answered();
             }
             final int generated = Math.max(usage.completionTokens(), streamedTokens);
             if (generated > 0) {

@@ -122,6 +122,17 @@ final class SplitExchange implements SplitLegs {
         context.split().policy().learnLocal(decision.tokensToCompute(), ns / 1e9);
     }
 
+    /** The client's answer is complete and good: a prefill worker that failed was at fault. */
+    void answered() {
+        faults.answered();
+    }
+
+    /** The exchange has ended; means nothing more to a flow that is done. */
+    void ended() {
+        faults.ended();
+        flow.abandoned();
+    }
+
     /** What the decode side sends: as long as it is split, with what hands the blocks over. */
     ByteBuffer mainBody() {
         return flow.isSplit() ? decodeBody : proxied.body();

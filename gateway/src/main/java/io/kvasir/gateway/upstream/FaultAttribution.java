@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 
 /**
  * Decides which worker the failures of one request count against: one at most, and none where the
- * request is what failed. One per exchange; one attempt at a time.
+ * request is what failed. One per exchange and leg; thread-safe.
  */
 public final class FaultAttribution {
     private final ByteBuffer body;
@@ -27,7 +27,7 @@ public final class FaultAttribution {
      * @param shared what has failed, where that is one fault of all requests that it failed with;
      *     null for the request itself
      */
-    public void failed(Upstream worker, String description, Object shared) {
+    public synchronized void failed(Upstream worker, String description, Object shared) {
         if (first == null) {
             first = worker;
             cause = description;
@@ -65,12 +65,12 @@ public final class FaultAttribution {
     }
 
     /** A worker answered the request: it is fine, so what failed before was the worker. */
-    public void answered() {
+    public synchronized void answered() {
         settle();
     }
 
     /** No further attempt follows. */
-    public void ended() {
+    public synchronized void ended() {
         if (!several) {
             settle();
         }
