@@ -22,13 +22,13 @@ final class PrefillLeg {
     /** What becomes of it. */
     interface Listener {
         /** The whole answer, as far as it is JSON; null where it is not. */
-        void answered(VerbatimJson answer, UsageReader usage);
+        void answered(VerbatimJson answer);
 
         /** A 4xx: the worker finds fault with the request, as any other would. */
-        void refused(int status);
+        void refused();
 
-        /** The worker failed, or the leg was aborted. */
-        void failed(UpstreamFault fault, String cause);
+        /** The worker failed. */
+        void failed(UpstreamFault fault);
     }
 
     private static final int MAX_ANSWER_BYTES = 16 << 20;
@@ -124,13 +124,13 @@ final class PrefillLeg {
             return;
         }
         if (status != 200) {
-            listener.refused(status);
+            listener.refused();
             return;
         }
         final UsageReader usage = new UsageReader();
         usage.read(bytes, 0, bytes.length);
         context.feedback().completed(proxied, booking, booking.upstream(), usage);
-        listener.answered(parsed(bytes), usage);
+        listener.answered(parsed(bytes));
     }
 
     private static VerbatimJson parsed(byte[] bytes) {
@@ -145,7 +145,7 @@ final class PrefillLeg {
         if (end(fault.spelling(), 0)) {
             faults.failed(booking.upstream(), fault, cause, sent, attempt.lostConnection());
             attempt.abort(new IOException(cause)); // what is left of an answer is not read
-            listener.failed(fault, cause);
+            listener.failed(fault);
         }
     }
 

@@ -2,7 +2,6 @@ package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.openai.ApiException;
-import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RequestPart;
 import io.kvasir.gateway.routing.WorkerReservations;
@@ -195,23 +194,18 @@ final class SplitExchange implements SplitLegs {
         final HandoffProtocol how = booking.upstream().handoff();
         final boolean meets = how == HandoffProtocol.SGLANG;
         if (!meets && proxied.inference().prompts() > 1) { // an answer names the blocks of one
-            booking.lease().close();
-            context.metrics().notSplit("batch");
-            flow.notSplit(attempt);
+            keepWhole(attempt, booking, "batch");
+            return;
+        }
+        final String whole = wholeFor(booking);
+        if (whole != null) {
+            keepWhole(attempt, booking, whole);
             return;
         }
         try {
             bodies = new LegBodies(how, VerbatimJson.parse(bytes(proxied.body())));
         } catch (MalformedJsonException e) {
-            booking.lease().close();
-            context.metrics().notSplit("malformed");
-            flow.notSplit(attempt);
-            return;
-        }
-        if (!isWorthIt(booking)) {
-            booking.lease().close();
-            booking.decision().end("not_split", 0, 0);
-            flow.notSplit(attempt);
+            keepWhole(attempt, booking, "malformed");
             return;
         }
         protocol = how;
@@ -223,17 +217,25 @@ final class SplitExchange implements SplitLegs {
         flow.prefillChosen(attempt, meets ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
     }
 
-    /** Asks the policy, where that depends on the request. */
-    private boolean isWorthIt(WorkerReservations.Booking booking) {
+    /** Gives a booked prefill worker up, as one worker is to do all of the request. */
+    private void keepWhole(int attempt, WorkerReservations.Booking booking, String reason) {
+        booking.lease().close();
+        booking.decision().end("not_split", 0, 0);
+        context.metrics().notSplit(reason);
+        flow.notSplit(attempt);
+    }
+
+    /** Why the policy has one worker do all of it, where it asks; null if it is split. */
+    private String wholeFor(WorkerReservations.Booking booking) {
         final SplitPolicy policy = context.split().policy();
         if (!policy.isConditional() || !prefills.isEmpty()) {
-            return true;
+            return null;
         }
         final WorkerReservations.Outlook local;
         try {
             local = context.reservations().outlook(RequestPart.WHOLE, proxied.prompt(), List.of());
         } catch (ApiException e) {
-            return true; // no worker can do all of it
+            return null; // no worker can do all of it
         }
         final DecisionRecord remote = booking.decision();
         final int remoteUncached = remote.tokens() - remote.predictedCachedTokens();
@@ -247,10 +249,7 @@ final class SplitExchange implements SplitLegs {
                                 remoteUncached,
                                 remote.tokensToCompute() - remoteUncached));
         remote.split(choice);
-        if (!choice.split()) {
-            context.metrics().notSplit(choice.reason());
-        }
-        return choice.split();
+        return choice.split() ? null : choice.reason();
     }
 
     private Rendezvous meeting(WorkerReservations.Booking booking) {
@@ -275,19 +274,19 @@ final class SplitExchange implements SplitLegs {
     @Override
     public void sendPrefill(int attempt) {
         try {
-            send(prefill(attempt), bodies.prefill());
+            send(prefill(attempt), ByteBuffer.wrap(bodies.prefill().bytes()));
         } catch (MalformedJsonException e) {
             flow.prefillFailed(attempt, "malformed");
         }
     }
 
-    private void send(Prefill prefill, VerbatimJson body) {
+    private void send(Prefill prefill, ByteBuffer body) {
         prefill.sent = true;
         prefill.sentNs = System.nanoTime();
         prefill.leg.send(
                 proxied.inference().route.target(request.getHttpURI().getQuery()),
                 ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
-                ByteBuffer.wrap(body.bytes()));
+                body);
     }
 
     @Override
@@ -323,7 +322,7 @@ final class SplitExchange implements SplitLegs {
         final Prefill prefill = flow.isSplit() ? prefill(flow.attempt()) : null;
         if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
             prefill.blocks.answered(new Stranded());
-            send(prefill, VerbatimJson.parse(bytes(decodeBody)));
+            send(prefill, decodeBody);
         }
         decode.sendDecode();
     }
@@ -386,7 +385,7 @@ final class SplitExchange implements SplitLegs {
         }
 
         @Override
-        public void answered(VerbatimJson answer, UsageReader usage) {
+        public void answered(VerbatimJson answer) {
             final Prefill prefill = prefill(attempt);
             answeredNs = System.nanoTime();
             final long ns = answeredNs - prefill.sentNs;
@@ -421,13 +420,13 @@ final class SplitExchange implements SplitLegs {
         }
 
         @Override
-        public void refused(int status) {
+        public void refused() {
             // the request is wrong: the client gets that from a decode worker
             flow.notSplit(attempt);
         }
 
         @Override
-        public void failed(UpstreamFault fault, String cause) {
+        public void failed(UpstreamFault fault) {
             flow.prefillFailed(attempt, fault.spelling());
         }
     }
