@@ -326,8 +326,8 @@ final class CompletionEndpoint {
         }
         if (part.phase == SimRequest.Phase.FAILED) {
             LOG.info("a hand-off failed: {}", part.failure);
-            final boolean told = config.handoff().strict() || part.hold != null;
-            throw ApiException.of(500, told ? part.failure : "Internal server error");
+            final boolean isReported = config.handoff().strict() || part.hold != null;
+            throw ApiException.of(500, isReported ? part.failure : "Internal server error");
         }
         if (client.disconnected()) {
             throw new EofException("client gone");

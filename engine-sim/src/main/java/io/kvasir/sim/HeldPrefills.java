@@ -116,7 +116,7 @@ final class HeldPrefills {
         return first == null ? RankScheduler.NOTHING_TO_DO : first.hold.endNs;
     }
 
-    /** Forgets all; decodes that wait are told so. */
+    /** Forgets all; decodes that wait fail. */
     Deque<SimRequest> clear() {
         final Deque<SimRequest> all = new ArrayDeque<>(held.values());
         held.clear();

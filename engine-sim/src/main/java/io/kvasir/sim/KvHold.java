@@ -4,7 +4,7 @@ import java.util.List;
 
 /**
  * A prefill whose blocks stay in use after its end, until another engine has pulled them. Made with
- * the request, filled by the step loop before the request is told to be finished.
+ * the request, filled by the step loop before the request is reported as finished.
  */
 final class KvHold {
     /** How a hold ends. */

@@ -34,7 +34,7 @@ final class KvPull {
         ORDERED,
         /** Bytes are on the way. */
         MOVING,
-        /** The other engine is told; when it is due, it stays silent. */
+        /** The other engine is notified; when it is due, it stays silent. */
         CONFIRMING,
         /** All is here, and is used when it is due. */
         ARRIVED,

@@ -5,7 +5,7 @@ package io.kvasir.sim;
  *
  * @param beforeNs before its order is sent
  * @param duringNs while half of its bytes are moved
- * @param afterNs after the other engine is told of its end
+ * @param afterNs after the other engine was notified of its end
  */
 record PullStalls(long beforeNs, long duringNs, long afterNs) {
     static final PullStalls NONE = new PullStalls(0, 0, 0);

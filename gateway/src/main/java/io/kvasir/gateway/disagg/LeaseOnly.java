@@ -13,7 +13,7 @@ import java.util.function.LongSupplier;
  * counted from here, a little after its engine began to; nothing prolongs it.
  */
 final class LeaseOnly implements BlockRelease {
-    /** Prefills of a lease's time that are told apart; those beyond are counted by their end. */
+    /** Most prefills that are held one by one; those beyond count when they end. */
     static final int MOST_HELD = 1 << 17;
 
     private final LeaseReason why;
