@@ -44,6 +44,7 @@ final class NixlBlockRelease implements BlockRelease {
     private final LeaseOnly unwatched;
     private final ReleaseDuty duty;
     private final Thread thread;
+    private final long closeNs;
     private volatile boolean closing;
     private long nextWarningNs;
 
@@ -54,18 +55,23 @@ final class NixlBlockRelease implements BlockRelease {
      * @param leaseNs how long engines hold blocks, whole seconds counted
      */
     NixlBlockRelease(KvTransport transport, long leaseNs) {
-        this(transport, new VllmHandshake(ONE_ATTEMPT, Optional.empty())::ask, leaseNs);
+        this(transport, new VllmHandshake(ONE_ATTEMPT, Optional.empty())::ask, leaseNs, CLOSE_NS);
     }
 
     /**
-     * Starts it with other handshakes.
+     * Starts it with other handshakes or another patience.
      *
      * @param transport closed by this; given to a thread of its own
      * @param ask asks all ranks of an engine; blocks
      * @param leaseNs how long engines hold blocks, whole seconds counted
+     * @param closeNs how long {@link #close} waits for engines whose contact is not made yet
      */
     NixlBlockRelease(
-            KvTransport transport, Function<KvTransferParams, VllmEngine> ask, long leaseNs) {
+            KvTransport transport,
+            Function<KvTransferParams, VllmEngine> ask,
+            long leaseNs,
+            long closeNs) {
+        this.closeNs = closeNs;
         unwatched = new LeaseOnly(LeaseReason.TOO_MANY, leaseNs, counters, System::nanoTime);
         thread = Thread.ofPlatform().daemon().name("kvasir-block-release").unstarted(this::run);
         duty =
@@ -96,17 +102,19 @@ final class NixlBlockRelease implements BlockRelease {
     }
 
     private void run() {
-        long closeNs = 0;
-        while (!closing || closeNs == 0 || System.nanoTime() - closeNs < 0) {
-            if (closing && closeNs == 0) {
-                closeNs = System.nanoTime() + CLOSE_NS;
+        long closingSinceNs = 0;
+        boolean ends = false;
+        while (!ends || System.nanoTime() - closingSinceNs < closeNs) {
+            if (closing && !ends) { // read before the work: what was freed before it is done by it
+                closingSinceNs = System.nanoTime();
+                ends = true;
             }
             try {
                 duty.doWork(System.nanoTime());
             } catch (RuntimeException e) {
                 warn(e);
             }
-            if (closing && !duty.isFreeing()) {
+            if (ends && !duty.isFreeing()) {
                 break;
             }
             LockSupport.parkNanos(this, duty.isIdle() ? IDLE_NS : ReleaseDuty.TICK_NS);

@@ -72,17 +72,30 @@ class NixlBlockReleaseTest {
 
     @Test
     void whatIsToBeFreedWhenItIsClosedIsFreedFirst() {
-        final PrefillBlocks.Held open = hold("open");
-        hold("freed").free();
-        release.close();
-        release.close();
-        await("the notification", () -> !received.isEmpty());
-        assertEquals(List.of(new VllmNotification.Completion("freed", 1)), received);
-        open.free();
-        hold("late").free();
-        final BlockReleaseCounts counts = release.counts();
-        assertEquals(1, counts.released());
-        assertEquals(2, counts.left().get(LeaseReason.CLOSING));
-        assertEquals(0, counts.held());
+        for (int round = 0; round < 200; round++) {
+            final BlockRelease closed = patientRelease();
+            final PrefillBlocks.Held open =
+                    closed.hold(Prefills.params(ENGINE, "open", channel.port()));
+            closed.hold(Prefills.params(ENGINE, "freed", channel.port())).free();
+            closed.close();
+            closed.close();
+            await("the notification", () -> !received.isEmpty());
+            assertEquals(List.of(new VllmNotification.Completion("freed", 1)), received);
+            received.clear();
+            open.free();
+            closed.hold(Prefills.params(ENGINE, "late", channel.port())).free();
+            final BlockReleaseCounts counts = closed.counts();
+            assertEquals(1, counts.released());
+            assertEquals(2, counts.left().get(LeaseReason.CLOSING));
+            assertEquals(0, counts.held());
+        }
+    }
+
+    private BlockRelease patientRelease() {
+        return new NixlBlockRelease(
+                transport(),
+                params -> Prefills.engine(ENGINE, prefill.metadata()),
+                LEASE_NS,
+                TimeUnit.MINUTES.toNanos(1));
     }
 }

@@ -39,14 +39,10 @@ final class Prefills {
     }
 
     static VllmEngine engine(String engineId) {
-        return VllmEngine.of(
-                new VllmAgent(
-                        "hash",
-                        0,
-                        0,
-                        metadata(engineId, engineId.getBytes(StandardCharsets.UTF_8)),
-                        0,
-                        1_000,
-                        0));
+        return engine(engineId, engineId.getBytes(StandardCharsets.UTF_8));
+    }
+
+    static VllmEngine engine(String engineId, byte[] agent) {
+        return VllmEngine.of(new VllmAgent("hash", 0, 0, metadata(engineId, agent), 0, 1_000, 0));
     }
 }
