@@ -19,6 +19,8 @@ final class Candidates {
     private Worker pinned; // null for any
     private long excludedTaints;
     private int failed; // excluded by name
+    private int dropped; // out of reach for the request
+    private long[] unreached = NO_GROUPS; // by group: those; older ones where there are none
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
     private long[] slots = NO_GROUPS; // by group: slots that may be chosen
     private int count;
@@ -44,6 +46,7 @@ final class Candidates {
         degradedCredit = creditWhenDegraded;
         bar(request);
         count = 0;
+        dropped = 0;
         for (int group = 0; group < workers.groups(); group++) {
             slots[group] = workers.slots(group) & loads.openSlots(group) & ~barred[group];
             count += Long.bitCount(slots[group]);
@@ -62,6 +65,17 @@ final class Candidates {
             }
             count += Long.bitCount(slots[group]);
         }
+    }
+
+    /** Takes out a candidate whose cost the request says is infinite. */
+    void drop(int slot) {
+        if (dropped++ == 0) {
+            unreached = unreached.length < slots.length ? new long[slots.length] : unreached;
+            Arrays.fill(unreached, 0);
+        }
+        unreached[slot / Long.SIZE] |= 1L << slot;
+        slots[slot / Long.SIZE] &= ~(1L << slot);
+        count--;
     }
 
     private void bar(RouteRequest request) {
@@ -163,6 +177,11 @@ final class Candidates {
         return (barred[slot / Long.SIZE] >>> slot & 1) != 0;
     }
 
+    /** Whether a slot was a candidate until its cost was found to be infinite. */
+    boolean isDropped(int slot) {
+        return dropped > 0 && (unreached[slot / Long.SIZE] >>> slot & 1) != 0;
+    }
+
     /** How far the index can be trusted now for the worker of a slot. */
     IndexState state(int slot) {
         return workers.at(slot).state();
@@ -178,7 +197,11 @@ final class Candidates {
         if (pinned != null) {
             return new RouteException(
                     RouteException.Kind.PINNED_UNAVAILABLE,
-                    "the pinned worker " + pinned + " is gone or unavailable");
+                    "the pinned worker "
+                            + pinned
+                            + (dropped > 0
+                                    ? " costs the request infinitely much"
+                                    : " is gone or unavailable"));
         }
         int tainted = 0;
         for (int group = 0; group < workers.groups(); group++) {
@@ -192,7 +215,8 @@ final class Candidates {
                             + " failed this request before, "
                             + (workers.size() - failed)
                             + " are unavailable"
-                            + (tainted == 0 ? "" : " or excluded by their taints"));
+                            + (tainted == 0 ? "" : " or excluded by their taints")
+                            + (dropped == 0 ? "" : ", " + dropped + " of them by their cost"));
         }
         return new RouteException(RouteException.Kind.NO_WORKERS, noWorkers(tainted));
     }
@@ -204,6 +228,7 @@ final class Candidates {
         return "none of "
                 + workers.size()
                 + " registered workers is available"
-                + (tainted == 0 ? "" : ", " + tainted + " are excluded by their taints");
+                + (tainted == 0 ? "" : ", " + tainted + " are excluded by their taints")
+                + (dropped == 0 ? "" : ", " + dropped + " cost the request infinitely much");
     }
 }

@@ -23,6 +23,8 @@ public final class Decision {
         NONE,
         /** Marked unavailable, as its health checks do. */
         UNAVAILABLE,
+        /** Its cost is infinite for the request: {@link WorkerCost}. */
+        OUT_OF_REACH,
         /** Excluded by the request: it failed before. */
         EXCLUDED,
         /** Has a taint that the request excludes. */
@@ -164,6 +166,9 @@ public final class Decision {
         if (candidates.isTainted(worker)) {
             return Exclusion.TAINTED;
         }
+        if (candidates.isDropped(worker.slot())) {
+            return Exclusion.OUT_OF_REACH;
+        }
         if (candidates.isBarred(worker.slot())) {
             return Exclusion.EXCLUDED;
         }
@@ -206,6 +211,15 @@ public final class Decision {
     /** The engine's number of a worker's last applied event message then; -1 when none. */
     public long eventSequence(int i) {
         return selection.eventSequence(candidate(i).slot());
+    }
+
+    /**
+     * What the request's own cost said of a worker, in blocks, which is part of {@link #cost(int)};
+     * 0 where it has none, or the worker was excluded.
+     */
+    public double addedBlocks(int i) {
+        final int slot = candidate(i).slot();
+        return selection.candidates().contains(slot) ? selection.added().blocks(slot) : 0;
     }
 
     /** Cost of a worker in blocks; NaN when excluded. */

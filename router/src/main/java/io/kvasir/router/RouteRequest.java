@@ -36,6 +36,7 @@ public final class RouteRequest {
     private Worker pinned;
     private long excludedTaints;
     private boolean prefills = true;
+    private WorkerCost cost; // null for none
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
 
@@ -98,6 +99,7 @@ public final class RouteRequest {
         excluded.clear();
         excludedTaints = 0;
         prefills = true;
+        cost = null;
         objects.clear();
         usualDeadline = true;
         changed();
@@ -271,6 +273,19 @@ public final class RouteRequest {
     }
 
     /**
+     * Adds a cost that depends on the worker and on this request, such as that of fetching blocks
+     * from where they are. Has the cost of every candidate computed: about as much as a
+     * temperature.
+     *
+     * @param own asked once per candidate on the thread that routes; null for none
+     * @return this
+     */
+    public RouteRequest addCost(WorkerCost own) {
+        cost = own;
+        return this;
+    }
+
+    /**
      * Says when the booking ends if it is not released before, instead of {@link
      * RouterSettings#BOOKING_TIMEOUT} after it is made.
      *
@@ -331,6 +346,11 @@ public final class RouteRequest {
 
     long excludedTaints() {
         return excludedTaints;
+    }
+
+    /** Null for none. */
+    WorkerCost cost() {
+        return cost;
     }
 
     /** Whether the worker computes the prompt. */

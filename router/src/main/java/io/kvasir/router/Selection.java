@@ -18,6 +18,8 @@ final class Selection {
     private boolean eventsKnown;
     private double[] modelCosts = new double[8]; // by slot, where a cost model was asked
     private boolean priced;
+    private final AddedCosts added = new AddedCosts(this);
+    private WorkerCost workerCost; // null where the request has none
     private int chosen = -1; // slot
     private double chosenCredit;
 
@@ -42,6 +44,8 @@ final class Selection {
         candidates.begin(WorkerSet.EMPTY);
         chosen = -1;
         priced = false;
+        added.clear();
+        workerCost = request.cost();
         blockSize = size;
         requestTokens = request.tokenCount();
         requestBlocks = request.blockCount;
@@ -80,6 +84,18 @@ final class Selection {
         costs.fill(cached, active, reusableBlocks, overlapWeight);
     }
 
+    /** Asks the request's own cost, if it has one; after the match, outside of all gates. */
+    void addCosts() {
+        if (workerCost != null) {
+            added.ask(workerCost);
+        }
+    }
+
+    /** What the request's own cost says of a candidate. */
+    AddedCosts added() {
+        return added;
+    }
+
     /** Asks a cost model for every candidate. */
     void price(CostModel model) {
         final int end = candidates.workers().slotEnd();
@@ -100,10 +116,11 @@ final class Selection {
 
     private double cost(CostModel model, int slot) {
         return model.cost(
-                overlapWeight,
-                prefillBlocks(slot),
-                decodeBlocks(slot),
-                candidates.loads().activeRequests(slot));
+                        overlapWeight,
+                        prefillBlocks(slot),
+                        decodeBlocks(slot),
+                        candidates.loads().activeRequests(slot))
+                + added.blocks(slot);
     }
 
     void choose(int slot) {

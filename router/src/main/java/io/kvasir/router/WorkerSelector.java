@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>With the linear cost and no temperature, workers that hold the same of the prompt, or nothing
  * of it, differ by their load alone, and the copy of the loads knows the least loaded of every 64.
  * So only groups of 64 with a worker that a match has listed are computed one by one. Any other
- * cost or a temperature computes all.
+ * cost, a temperature or a cost of the request's own computes all.
  */
 final class WorkerSelector {
     private final CostModel costModel;
@@ -28,13 +28,14 @@ final class WorkerSelector {
      * @throws RouteException if no worker can be chosen
      */
     void choose(Selection selection) throws RouteException {
+        selection.addCosts();
         final Candidates candidates = selection.candidates();
         final int count = candidates.count();
         if (count == 0) {
             throw candidates.none();
         }
         final boolean sampled = selection.mode() == RoutingMode.KV && selection.temperature() > 0;
-        if (!linear || sampled) {
+        if (!linear || sampled || selection.added().any()) {
             selection.price(costModel);
         }
         selection.choose(

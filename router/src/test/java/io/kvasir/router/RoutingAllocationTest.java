@@ -76,6 +76,22 @@ class RoutingAllocationTest {
                         }));
     }
 
+    @Test
+    void aCostOfTheRequestsOwnAllocatesNothing() {
+        final WorkerCost cost = candidate -> candidate.requestBlocks() - candidate.overlapBlocks();
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            try {
+                                router.select(next().addCost(cost), decision);
+                            } catch (RouteException e) {
+                                throw new AssertionError(e);
+                            }
+                        }));
+    }
+
     @ParameterizedTest
     @CsvSource({"true", "false"})
     void reservingAndReleasingAllocatesNothing(boolean deadline) {

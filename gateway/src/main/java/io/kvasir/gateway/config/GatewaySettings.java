@@ -8,6 +8,7 @@ import io.kvasir.router.Setting;
 import io.kvasir.router.SettingTable;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
+import io.kvasir.router.disagg.TransferCosts;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -648,6 +649,21 @@ public final class GatewaySettings {
                             1000,
                             "With split-mode cost: what a second counts by which a prompt delays"
                                     + " each request that generates on the same worker."));
+
+    /** What it counts to move blocks between workers. */
+    public static final Setting<List<TransferCosts.Entry>> TRANSFER_COSTS =
+            row(
+                    Setting.list(
+                                    "transfer-cost",
+                                    "LABEL:BLOCKS",
+                                    TransferCosts.Entry::parse,
+                                    "What it counts, in blocks of load, that a decode worker"
+                                            + " fetches a block from a prefill worker with the same"
+                                            + " value of this label (labels= of worker), or 'never'"
+                                            + " if it must not. The first entry that fits decides;"
+                                            + " the last one is *:BLOCKS, for all other pairs. By"
+                                            + " default distance counts nothing.")
+                            .where(TransferCosts::areOrdered, "each label once and * as the last"));
 
     /** What follows when a split request fails before the client has a byte. */
     public static final Setting<FallbackPolicy> SPLIT_FALLBACK =

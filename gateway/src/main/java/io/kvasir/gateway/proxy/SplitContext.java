@@ -6,6 +6,7 @@ import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.router.disagg.Deadlines;
 import io.kvasir.router.disagg.SplitFlow;
 import io.kvasir.router.disagg.SplitPolicy;
+import io.kvasir.router.disagg.TransferCosts;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.util.thread.Scheduler;
@@ -19,15 +20,22 @@ import java.util.concurrent.TimeUnit;
  *
  * @param rules what is set
  * @param policy when requests are split
+ * @param transfers what the way of the blocks counts
  * @param deadlines time; actions run on the client's executor
  * @param release frees blocks of prefills whose decode never comes
  */
 public record SplitContext(
-        SplitFlow.Rules rules, SplitPolicy policy, Deadlines deadlines, BlockRelease release) {
+        SplitFlow.Rules rules,
+        SplitPolicy policy,
+        TransferCosts transfers,
+        Deadlines deadlines,
+        BlockRelease release) {
     private static final Logger LOG = LoggerFactory.getLogger(SplitContext.class);
 
     /** Makes that of a configuration. */
     public static SplitContext of(GatewayConfig config, HttpClient client, BlockRelease release) {
+        final TransferCosts transfers =
+                new TransferCosts(config.get(GatewaySettings.TRANSFER_COSTS));
         return new SplitContext(
                 new SplitFlow.Rules(
                         config.get(GatewaySettings.SPLIT_FALLBACK),
@@ -39,7 +47,9 @@ public record SplitContext(
                                 config.get(GatewaySettings.SPLIT_MIN_TOKENS),
                                 config.get(GatewaySettings.SPLIT_MIN_RATIO),
                                 config.get(GatewaySettings.SPLIT_MAX_QUEUE),
-                                config.get(GatewaySettings.SPLIT_HARM_WEIGHT))),
+                                config.get(GatewaySettings.SPLIT_HARM_WEIGHT)),
+                        transfers.distances()),
+                transfers,
                 (delayNs, action) -> after(client, delayNs, action),
                 release);
     }

@@ -20,6 +20,7 @@ import io.kvasir.router.disagg.SplitEvent;
 import io.kvasir.router.disagg.SplitFlow;
 import io.kvasir.router.disagg.SplitLegs;
 import io.kvasir.router.disagg.SplitPolicy;
+import io.kvasir.router.disagg.TransferCosts;
 
 import org.eclipse.jetty.server.Request;
 
@@ -109,9 +110,13 @@ final class SplitExchange implements SplitLegs {
         if (answeredNs != 0 && flow.isSplit()) {
             final long ns = System.nanoTime() - answeredNs;
             context.metrics().handedOver(worker, ns);
+            final WorkerReservations.Booking prefill = prefills.getLast().leg.booking();
             context.split()
                     .policy()
-                    .learnTransfer(prefills.getLast().leg.booking().decision().tokens(), ns / 1e9);
+                    .learnTransfer(
+                            distance(prefill.upstream(), worker),
+                            prefill.decision().tokens(),
+                            ns / 1e9);
         }
         flow.decodeStarted(number);
     }
@@ -144,7 +149,30 @@ final class SplitExchange implements SplitLegs {
 
     /** What the decode side books a worker for. */
     RequestPart decodePart() {
-        return flow.isSplit() ? RequestPart.decodeAfter(protocol) : RequestPart.WHOLE;
+        return flow.isSplit()
+                ? decodeAfter(prefill(flow.attempt()).leg.booking().upstream())
+                : RequestPart.WHOLE;
+    }
+
+    private RequestPart decodeAfter(Upstream prefill) {
+        final TransferCosts costs = context.split().transfers();
+        return RequestPart.decodeAfter(
+                prefill.handoff(),
+                costs.any()
+                        ? candidate ->
+                                costs.blocks(
+                                        distance(
+                                                prefill, context.registry().of(candidate.worker())),
+                                        candidate.requestBlocks() - candidate.overlapBlocks())
+                        : null);
+    }
+
+    /** How far apart two workers are; one that has been removed is as far as can be. */
+    private int distance(Upstream prefill, Upstream decode) {
+        final TransferCosts costs = context.split().transfers();
+        return decode == null
+                ? costs.distances() - 1
+                : costs.distance(prefill.labels(), decode.labels());
     }
 
     @Override
@@ -225,8 +253,27 @@ final class SplitExchange implements SplitLegs {
         flow.notSplit(attempt);
     }
 
-    /** Why the policy has one worker do all of it, where it asks; null if it is split. */
+    /**
+     * Why one worker is to do all of it, now that a prefill worker is known; null if it is split.
+     */
     private String wholeFor(WorkerReservations.Booking booking) {
+        if (!context.split().transfers().any()) {
+            return wholeFor(booking, 0);
+        }
+        final Worker decodeWorker;
+        try {
+            decodeWorker =
+                    context.reservations()
+                            .outlook(decodeAfter(booking.upstream()), proxied.prompt(), List.of())
+                            .worker();
+        } catch (ApiException e) {
+            return "no_pair"; // such as none that may fetch from there
+        }
+        return wholeFor(booking, distance(booking.upstream(), context.registry().of(decodeWorker)));
+    }
+
+    /** Why the policy has one worker do all of it, where it asks; null if it is split. */
+    private String wholeFor(WorkerReservations.Booking booking, int distance) {
         final SplitPolicy policy = context.split().policy();
         if (!policy.isConditional() || !prefills.isEmpty()) {
             return null;
@@ -247,7 +294,8 @@ final class SplitExchange implements SplitLegs {
                                 local.tokensToCompute() - local.uncachedTokens(),
                                 local.activeRequests(),
                                 remoteUncached,
-                                remote.tokensToCompute() - remoteUncached));
+                                remote.tokensToCompute() - remoteUncached,
+                                distance));
         remote.split(choice);
         return choice.split() ? null : choice.reason();
     }

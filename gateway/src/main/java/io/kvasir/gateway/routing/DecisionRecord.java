@@ -31,6 +31,7 @@ public final class DecisionRecord {
             long decodeBlocks,
             long activeRequests,
             long eventSequence,
+            double addedBlocks,
             double cost) {}
 
     private final String requestId;
@@ -98,6 +99,7 @@ public final class DecisionRecord {
                             decision.decodeBlocks(i),
                             decision.activeRequests(i),
                             decision.eventSequence(i),
+                            decision.addedBlocks(i),
                             decision.cost(i));
             if (decision.candidate(i) == decision.worker()) {
                 active = decision.activeRequests(i);
@@ -229,6 +231,7 @@ public final class DecisionRecord {
             item.put("decode_blocks", c.decodeBlocks);
             item.put("active_requests", c.activeRequests);
             item.put("event_sequence", c.eventSequence);
+            number(item, "added_blocks", c.addedBlocks);
             number(item, "cost", c.cost);
         }
         return json;
@@ -242,6 +245,7 @@ public final class DecisionRecord {
         json.put("local_active_requests", choice.alternatives().localDecodes());
         json.put("remote_uncached_tokens", choice.alternatives().remoteUncached());
         json.put("remote_queue_tokens", choice.alternatives().remoteQueue());
+        json.put("transfer_distance", choice.alternatives().distance());
         number(json, "local_seconds", choice.localSeconds());
         number(json, "harm_seconds", choice.harmSeconds());
         number(json, "prefill_seconds", choice.prefillSeconds());

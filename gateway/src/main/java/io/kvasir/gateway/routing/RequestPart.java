@@ -6,22 +6,25 @@ import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.gateway.upstream.WorkerTaints;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RoutingMode;
+import io.kvasir.router.WorkerCost;
 import io.kvasir.router.disagg.Leg;
 
 /** What a worker is booked for: a whole request, or one of the two legs of a split one. */
 public final class RequestPart {
     /** A request that one worker answers by itself. */
-    public static final RequestPart WHOLE = new RequestPart(null, null);
+    public static final RequestPart WHOLE = new RequestPart(null, null, null);
 
     /** The prompt of a split request. */
-    public static final RequestPart PREFILL = new RequestPart(Leg.PREFILL, null);
+    public static final RequestPart PREFILL = new RequestPart(Leg.PREFILL, null, null);
 
     private final Leg leg; // null: whole
     private final HandoffProtocol protocol; // of a decode leg
+    private final WorkerCost transfer; // null where distance counts nothing
 
-    private RequestPart(Leg leg, HandoffProtocol protocol) {
+    private RequestPart(Leg leg, HandoffProtocol protocol, WorkerCost transfer) {
         this.leg = leg;
         this.protocol = protocol;
+        this.transfer = transfer;
     }
 
     /**
@@ -30,7 +33,17 @@ public final class RequestPart {
      * @param protocol of the prefill worker
      */
     public static RequestPart decodeAfter(HandoffProtocol protocol) {
-        return new RequestPart(Leg.DECODE, protocol);
+        return decodeAfter(protocol, null);
+    }
+
+    /**
+     * The same, where it counts how far the blocks have to be moved.
+     *
+     * @param protocol of the prefill worker
+     * @param transfer cost of fetching the blocks; null where it counts nothing
+     */
+    public static RequestPart decodeAfter(HandoffProtocol protocol, WorkerCost transfer) {
+        return new RequestPart(Leg.DECODE, protocol, transfer);
     }
 
     /** Null for a whole request. */
@@ -69,6 +82,7 @@ public final class RequestPart {
             case DECODE ->
                     request.overlapWeight(0)
                             .trackPrefillTokens(false)
+                            .addCost(transfer)
                             .excludeTainted(
                                     WorkerTaints.DOES_BOTH | WorkerTaints.ofOthersThan(protocol));
         }

@@ -41,8 +41,10 @@ public final class WorkerReservations {
      * @param tokensToCompute until the prompt is computed, those of prompts before it included
      * @param uncachedTokens of the prompt alone
      * @param activeRequests booked on it
+     * @param worker it
      */
-    public record Outlook(double tokensToCompute, int uncachedTokens, long activeRequests) {}
+    public record Outlook(
+            double tokensToCompute, int uncachedTokens, long activeRequests, Worker worker) {}
 
     private record Scratch(RouteRequest request, Decision decision) {}
 
@@ -145,7 +147,8 @@ public final class WorkerReservations {
             return new Outlook(
                     scratch.decision.tokensToCompute(),
                     scratch.decision.requestTokens() - scratch.decision.predictedCachedTokens(),
-                    scratch.decision.worker().activeRequests());
+                    scratch.decision.worker().activeRequests(),
+                    scratch.decision.worker());
         } catch (RouteException e) {
             throw refusal(e.kind(), textForClient(e));
         } catch (ClosedException e) {

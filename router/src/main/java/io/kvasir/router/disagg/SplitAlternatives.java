@@ -9,6 +9,7 @@ package io.kvasir.router.disagg;
  * @param localDecodes requests that generate on it
  * @param remoteUncached tokens that the prefill worker would compute
  * @param remoteQueue tokens that it has to compute before
+ * @param distance of the prefill worker and the decode worker, as of {@link TransferCosts}
  */
 public record SplitAlternatives(
         int promptTokens,
@@ -16,4 +17,5 @@ public record SplitAlternatives(
         double localQueue,
         long localDecodes,
         double remoteUncached,
-        double remoteQueue) {}
+        double remoteQueue,
+        int distance) {}

@@ -1,12 +1,13 @@
 package io.kvasir.router.disagg;
 
+import java.util.Arrays;
 import java.util.Objects;
 
 /**
  * Decides whether a request is split, by its limits or by what both alternatives are expected to
  * cost. Learns from what requests took: the time of a prefill by the tokens that had to be computed
  * until it was done, on the worker that decodes and on prefill workers, and that of a transfer by
- * the tokens of the prompt. Thread-safe.
+ * the tokens of the prompt and by how far it went. Thread-safe.
  *
  * <pre>
  *   local  = prefill_d(queue_d + uncached_d) + weight · decodes_d · uncached_d · seconds per token_d
@@ -50,15 +51,19 @@ public final class SplitPolicy {
     private final Limits limits;
     private final LearnedLine local = new LearnedLine();
     private final LearnedLine remote = new LearnedLine();
-    private final LearnedLine transfer = new LearnedLine();
+    private final LearnedLine transfer = new LearnedLine(); // over any distance
+    private final LearnedLine[] transfers; // by distance
 
     /**
      * Makes one that knows nothing.
      *
      * @param limits what is set
+     * @param distances that a transfer can have, at least 1
      */
-    public SplitPolicy(Limits limits) {
+    public SplitPolicy(Limits limits, int distances) {
         this.limits = limits;
+        transfers = new LearnedLine[distances];
+        Arrays.setAll(transfers, distance -> new LearnedLine());
     }
 
     /**
@@ -91,7 +96,7 @@ public final class SplitPolicy {
         final double harm =
                 limits.harmWeight() * known.localDecodes() * known.localUncached() * perToken;
         final double prefill = remote.seconds(known.remoteQueue() + known.remoteUncached());
-        final double moved = transfer.seconds(known.promptTokens());
+        final double moved = transferSeconds(known);
         final double gain = localSeconds + harm - prefill - moved;
         if (limits.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain)) {
             return new SplitChoice(gain > 0, "cost", known, localSeconds, harm, prefill, moved);
@@ -105,6 +110,11 @@ public final class SplitPolicy {
                 harm,
                 prefill,
                 moved);
+    }
+
+    private double transferSeconds(SplitAlternatives known) {
+        final LearnedLine line = transfers[known.distance()];
+        return (line.isKnown() ? line : transfer).seconds(known.promptTokens());
     }
 
     private String wholeFor(SplitAlternatives known) {
@@ -143,10 +153,12 @@ public final class SplitPolicy {
     /**
      * Blocks were handed over.
      *
+     * @param distance of the two workers
      * @param tokens of the prompt
      * @param seconds from the prefill worker's answer to the decode worker's first bytes
      */
-    public void learnTransfer(double tokens, double seconds) {
+    public void learnTransfer(int distance, double tokens, double seconds) {
         transfer.learn(tokens, seconds);
+        transfers[distance].learn(tokens, seconds);
     }
 }

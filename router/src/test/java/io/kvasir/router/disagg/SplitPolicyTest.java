@@ -11,11 +11,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class SplitPolicyTest {
     private static SplitPolicy policy(SplitMode mode, double harmWeight) {
-        return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight));
+        return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight), 2);
     }
 
     private static SplitAlternatives prompt(int tokens, int cachedThere) {
-        return new SplitAlternatives(tokens, tokens - cachedThere, 0, 0, tokens, 0);
+        return new SplitAlternatives(tokens, tokens - cachedThere, 0, 0, tokens, 0, 0);
     }
 
     /** Prefill 1 ms a token on both, a transfer 50 ms and 0.1 ms a token. */
@@ -24,7 +24,7 @@ class SplitPolicyTest {
         for (int i = 1; i <= 20; i++) {
             policy.learnLocal(100 * i, 0.1 * i);
             policy.learnRemote(100 * i, 0.1 * i);
-            policy.learnTransfer(100 * i, 0.05 + 0.01 * i);
+            policy.learnTransfer(0, 100 * i, 0.05 + 0.01 * i);
         }
         return policy;
     }
@@ -49,7 +49,7 @@ class SplitPolicyTest {
     void aLongQueueOfThePrefillWorkerKeepsAPromptWhole() {
         final SplitChoice choice =
                 policy(SplitMode.LIMITS, 0)
-                        .choose(new SplitAlternatives(1000, 1000, 0, 0, 1000, 5001));
+                        .choose(new SplitAlternatives(1000, 1000, 0, 0, 1000, 5001, 0));
         assertFalse(choice.split());
         assertEquals("queue", choice.reason());
     }
@@ -68,7 +68,7 @@ class SplitPolicyTest {
 
     @Test
     void harmToRunningRequestsMakesItWorthIt() {
-        final SplitAlternatives busy = new SplitAlternatives(2000, 2000, 0, 8, 2000, 0);
+        final SplitAlternatives busy = new SplitAlternatives(2000, 2000, 0, 8, 2000, 0, 0);
         final SplitChoice choice = taught(0.5).choose(busy);
         assertTrue(choice.split());
         assertEquals("cost", choice.reason());
@@ -81,13 +81,14 @@ class SplitPolicyTest {
 
     @Test
     void aQueueAtTheDecodeWorkerMakesItWorthIt() {
-        assertTrue(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 0)).split());
-        assertFalse(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 2000)).split());
+        assertTrue(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 0, 0)).split());
+        assertFalse(
+                taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 2000, 0)).split());
     }
 
     @Test
     void aPromptThatTheDecodeWorkerHoldsStaysThere() {
-        assertFalse(taught(1).choose(new SplitAlternatives(4000, 16, 0, 8, 4000, 0)).split());
+        assertFalse(taught(1).choose(new SplitAlternatives(4000, 16, 0, 8, 4000, 0, 0)).split());
     }
 
     @ParameterizedTest
@@ -103,5 +104,28 @@ class SplitPolicyTest {
         assertThrows(
                 IllegalArgumentException.class,
                 () -> new SplitPolicy.Limits(SplitMode.COST, tokens, ratio, queue, harm));
+    }
+
+    @Test
+    void aTransferTakesWhatItTookOverTheSameDistance() {
+        final SplitPolicy policy = taught(0);
+        for (int i = 1; i <= 20; i++) {
+            policy.learnTransfer(1, 100 * i, 1.0 * i);
+        }
+        final SplitChoice near =
+                policy.choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 0));
+        final SplitChoice far =
+                policy.choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 1));
+        assertEquals(0.15, near.transferSeconds(), 1e-6);
+        assertEquals(10, far.transferSeconds(), 1e-6);
+        assertTrue(near.split());
+        assertFalse(far.split());
+    }
+
+    @Test
+    void overADistanceOfWhichNothingIsKnownItTakesWhatAnyOtherTook() {
+        final SplitChoice unknown =
+                taught(0).choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 1));
+        assertEquals(0.15, unknown.transferSeconds(), 1e-6);
     }
 }
