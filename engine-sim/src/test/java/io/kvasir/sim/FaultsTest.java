@@ -163,7 +163,8 @@ class FaultsTest {
             assertEquals(10, ids, seen);
             assertTrue(!seen.endsWith("0\r\n\r\n"), seen);
             Waiting.until(() -> engine.state(0).freeBlocks() == 64);
-            assertEquals(1, engine.state(0).aborted());
+            final SimState state = engine.state(0);
+            assertEquals(1, state.aborted() + state.finished(), "aborted, or done before the cut");
             assertEquals(20, Http.outputIds(http.complete(tokens(1, 9), 20)).length);
         }
     }
