@@ -73,7 +73,6 @@ class RecordedHandoffTest {
                                         WorkerConfig.parse(
                                                 decode.url() + ",name=d,role=decode" + decodeKeys))
                                 .set(GatewaySettings.MODEL, "tiny")
-                                .set(GatewaySettings.NIXL_LIBRARY, GatewaySettings.NIXL_OFF)
                                 .build());
         Gateways.awaitContact(gateway);
     }

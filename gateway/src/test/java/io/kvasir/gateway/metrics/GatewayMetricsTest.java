@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
-import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.LeaseReason;
@@ -44,7 +43,6 @@ class GatewayMetricsTest {
                             WorkerConfig.parse("http://h:1,name=plain"),
                             WorkerConfig.parse("http://h:2,name=other"))
                     .set(RouterSettings.APPROXIMATE, true)
-                    .set(GatewaySettings.NIXL_LIBRARY, GatewaySettings.NIXL_OFF)
                     .build();
     private final PoolRouters routers = new PoolRouters(config);
     private final BlockRelease release = BlockRelease.open(config);

@@ -22,7 +22,7 @@ public final class Gateways {
 
     /**
      * Model {@code m}, blocks of 16, every caller on this machine trusted, probes every 50 ms,
-     * nothing drained.
+     * nothing drained. No NIXL library, which a process loads once: tests of its own use another.
      */
     public static GatewayConfig.Builder config(WorkerConfig... workers) {
         final GatewayConfig.Builder builder =
@@ -32,6 +32,7 @@ public final class Gateways {
                         .set(GatewaySettings.ADMIN_PORT, 0L)
                         .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
                         .set(GatewaySettings.MODEL, "m")
+                        .set(GatewaySettings.NIXL_LIBRARY, GatewaySettings.NIXL_OFF)
                         .set(RouterSettings.MAX_BLOCKS, 4096L)
                         .set(RouterSettings.MAX_HELD_BLOCKS, 8192L)
                         .set(RouterSettings.MAX_ACTIVE_REQUESTS, 1024)
