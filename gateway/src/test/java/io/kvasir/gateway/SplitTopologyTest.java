@@ -92,13 +92,13 @@ class SplitTopologyTest {
 
     @Test
     void aDecodeWorkerThatIsNearIsChosenWhileTheWayCountsMoreThanLoad() throws Exception {
-        start(Gateways.config(), "rack:0", "*:0.5");
+        start(Gateways.config(), "rack:0", "*:100");
         ask();
         assertEquals(REQUESTS, near.calls.size());
         assertEquals(0, far.calls.size());
         for (JsonNode candidate : lastDecision("decode").get("candidates")) {
             final boolean isNear = candidate.get("worker").asText().equals("near");
-            assertEquals(isNear ? 0 : 2, candidate.get("added_blocks").asDouble(), "of 4 blocks");
+            assertEquals(isNear ? 0 : 400, candidate.get("added_blocks").asDouble(), "of 4 blocks");
         }
     }
 
@@ -141,7 +141,7 @@ class SplitTopologyTest {
                         .set(GatewaySettings.SPLIT_MIN_TOKENS, 0),
                 "hall:0",
                 "rack:0.1",
-                "*:1");
+                "*:100"); // more than bookings that are about to end can make up for
         ask();
         assertEquals(1, lastDecision("prefill").get("split").get("transfer_distance").intValue());
         assertEquals(List.of(), List.copyOf(far.calls));
