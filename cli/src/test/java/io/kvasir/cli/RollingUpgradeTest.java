@@ -8,8 +8,8 @@ import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.Outcome;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.HaproxyServer;
-import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -67,8 +67,8 @@ class RollingUpgradeTest {
 
     /** A gateway that comes back on the same ports. */
     private final class Gateway {
-        private final int port = ServerProcess.freePort();
-        private final int adminPort = ServerProcess.freePort();
+        private final int port = FreePorts.run(2);
+        private final int adminPort = port + 1;
         private final int lameDuckMs;
         private KvasirProcess process;
 
@@ -169,7 +169,7 @@ class RollingUpgradeTest {
     void noRequestFailsBehindHaproxyAsTheUpgradePageConfiguresIt() throws Exception {
         final Path program = haproxy();
         startGateways(2_000);
-        final int port = ServerProcess.freePort();
+        final int port = FreePorts.run(1);
         final HaproxyServer haproxy = HaproxyServer.in(program, folder, configuration(port), port);
         opened.add(haproxy);
         haproxy.start();

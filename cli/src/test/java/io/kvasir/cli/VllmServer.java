@@ -2,9 +2,10 @@ package io.kvasir.cli;
 
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.FreePorts;
+
 import java.io.File;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -37,6 +38,7 @@ final class VllmServer implements AutoCloseable {
     private final int port;
     private final int eventsPort;
     private final int replayPort;
+    private final int sidePort;
     private final List<String> moreFlags = new ArrayList<>();
     private final Map<String, String> moreEnvironment = new HashMap<>();
     private Process process;
@@ -55,27 +57,23 @@ final class VllmServer implements AutoCloseable {
         return folder;
     }
 
-    VllmServer(Path home, Path log) throws IOException {
+    VllmServer(Path home, Path log) {
         this.home = home;
         this.log = log;
-        this.port = freePort();
-        this.eventsPort = freePort();
-        this.replayPort = freePort();
-    }
-
-    private static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
-        }
+        final int ports = FreePorts.run(4);
+        this.port = ports;
+        this.eventsPort = ports + 1;
+        this.replayPort = ports + 2;
+        this.sidePort = ports + 3;
     }
 
     /** Makes it a server whose blocks others may read, through NIXL. */
-    VllmServer transferring() throws IOException {
+    VllmServer transferring() {
         moreFlags.add(
                 "--kv-transfer-config={\"kv_connector\":\"NixlConnector\",\"kv_role\":\"kv_both\","
                         + "\"kv_buffer_device\":\"cpu\"}");
         moreEnvironment.put("VLLM_NIXL_SIDE_CHANNEL_HOST", "127.0.0.1");
-        moreEnvironment.put("VLLM_NIXL_SIDE_CHANNEL_PORT", Integer.toString(freePort()));
+        moreEnvironment.put("VLLM_NIXL_SIDE_CHANNEL_PORT", Integer.toString(sidePort));
         return this;
     }
 

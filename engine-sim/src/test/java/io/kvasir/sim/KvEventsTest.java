@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -188,7 +189,7 @@ class KvEventsTest {
 
     @Test
     void eachRankHasItsOwnPoolPortsAndNumbersAndAHeaderPinsIt() {
-        final int base = Ports.freeRun(4);
+        final int base = FreePorts.run(4);
         try (SimEngine engine =
                         SimEngine.start(
                                 config().dataParallelSize(2)

@@ -131,9 +131,10 @@ public final class GatewayServer implements AutoCloseable {
     private final HealthProbe probe;
     private volatile boolean ownsEncoder;
 
-    private GatewayServer(GatewayConfig config, ChatModel encoder) {
+    private GatewayServer(GatewayConfig config, ChatModel encoder, BlockRelease release) {
         this.config = config;
         this.encoder = encoder;
+        this.release = release;
         // what may be wrong in files comes first: nothing has to be given back then
         trusted = new TrustedCallers(config);
         workerKey = new WorkerKey(config);
@@ -152,7 +153,6 @@ public final class GatewayServer implements AutoCloseable {
         connector = newConnector();
         client = newClient(threads);
         routers = new PoolRouters(config);
-        release = BlockRelease.open(config);
         router = routers.main();
         final DecisionLog decisions =
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
@@ -298,7 +298,10 @@ public final class GatewayServer implements AutoCloseable {
         final ChatModel encoder = encoder(config);
         try {
             Descriptors.checkFor(config.get(RouterSettings.MAX_ACTIVE_REQUESTS));
-            final GatewayServer gateway = start(config, encoder, () -> WarmUp.run(config, encoder));
+            final GatewayServer gateway =
+                    start(
+                            new GatewayServer(config, encoder, BlockRelease.open(config)),
+                            () -> WarmUp.run(config, encoder));
             gateway.ownsEncoder = true;
             return gateway;
         } catch (RuntimeException e) {
@@ -311,14 +314,18 @@ public final class GatewayServer implements AutoCloseable {
 
     /** Starts a gateway with an encoder that stays the caller's. */
     static GatewayServer startWith(GatewayConfig config, ChatModel encoder) {
-        return start(config, encoder, () -> {});
+        return start(new GatewayServer(config, encoder, BlockRelease.open(config)), () -> {});
+    }
+
+    /** Starts a gateway that has prefills freed in a way of the caller's; closes it in the end. */
+    static GatewayServer startWith(GatewayConfig config, BlockRelease release) {
+        return start(new GatewayServer(config, encoder(config), release), () -> {});
     }
 
     /**
      * @param warmUp runs after all checks of the configuration, before it listens
      */
-    private static GatewayServer start(GatewayConfig config, ChatModel encoder, Runnable warmUp) {
-        final GatewayServer gateway = new GatewayServer(config, encoder);
+    private static GatewayServer start(GatewayServer gateway, Runnable warmUp) {
         try {
             gateway.discover();
             warmUp.run();

@@ -12,16 +12,14 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-import java.io.IOException;
-import java.net.ServerSocket;
 import java.net.http.HttpResponse;
 import java.util.Random;
-import java.util.stream.IntStream;
 
 /**
  * The gateway in front of simulated engines, which have block pools, hashes and events of their
@@ -36,29 +34,10 @@ class SimEnginesTest {
         final SimConfig.Builder config =
                 SimConfig.builder().model("m").blocks(512).dataParallelSize(ranks).speedUp(50);
         if (ranks > 1) {
-            final int ports = freePorts(2 * ranks);
+            final int ports = FreePorts.run(2 * ranks);
             config.eventsPort(ports).replayPort(ports + ranks);
         }
         return SimEngine.start(config.build());
-    }
-
-    /** The first of so many free ports in a row; engines count their ranks' ports from one base. */
-    private static int freePorts(int count) {
-        final Random random = new Random();
-        while (true) {
-            final int first = 20_000 + random.nextInt(10_000);
-            if (IntStream.range(first, first + count).allMatch(SimEnginesTest::isFree)) {
-                return first;
-            }
-        }
-    }
-
-    private static boolean isFree(int port) {
-        try (ServerSocket socket = new ServerSocket(port)) {
-            return socket.isBound();
-        } catch (IOException e) {
-            return false;
-        }
     }
 
     private static WorkerConfig worker(String name, SimEngine engine, int ranks) {

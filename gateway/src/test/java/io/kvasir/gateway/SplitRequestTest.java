@@ -2,6 +2,7 @@ package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -257,7 +258,8 @@ class SplitRequestTest {
                 worker(other, "q", "prefill"),
                 worker(decode, "d", "decode"));
         final HttpResponse<String> answer = ask(ASK, "x-kvasir-prefill-worker", "p");
-        assertEquals(503, answer.statusCode(), "a pin allows no other one: " + answer.body());
+        assertEquals(502, answer.statusCode(), "a pin allows no other one: " + answer.body());
+        assertEquals(2, prefill.calls.size());
         prefill.calls.clear();
         while (prefill.calls.isEmpty()) { // which one is first is drawn
             final HttpResponse<String> next = ask(ASK);
@@ -476,7 +478,59 @@ class SplitRequestTest {
                 worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
                 worker(decode, "d", "decode").with("handoff=sglang"));
         final HttpResponse<String> answer = ask(ASK);
-        assertEquals(503, answer.statusCode(), "no worker can do all of it: " + answer.body());
+        assertEquals(502, answer.statusCode(), "no worker can do all of it: " + answer.body());
+        assertTrue(answer.body().contains("\"prefill_status\""), answer.body());
+        assertEquals(2, prefill.calls.size());
         assertTrue(decode.calls.getFirst().awaitClientGone(60));
+    }
+
+    @Test
+    void workersThatOnlyMeetMeetAgainWhereTheHandOffFails() throws Exception {
+        prefill.script = call -> call.json(prefill.calls.size() == 1 ? 500 : 200, PREFILLED);
+        decode.script = call -> call.json(decode.calls.size() == 1 ? 500 : 200, DECODED);
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(DECODED, answer.body());
+        assertNotEquals(decode.calls.get(0).text(), decode.calls.get(1).text(), "rooms");
+    }
+
+    @Test
+    void aWrongRequestIsRefusedAsThePrefillWorkerDoesWhereNoWorkerCanDoAllOfIt() throws Exception {
+        prefill.script = call -> call.json(400, "{\"error\":{\"message\":\"too hot\"}}");
+        decode.script = call -> call.awaitClientGone(60);
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(400, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("too hot", error.get("message").textValue());
+        assertEquals("invalid_request_error", error.get("type").textValue());
+        assertEquals(1, prefill.calls.size());
+    }
+
+    @Test
+    void aRefusalOfWhatThePrefillWorkerGaveIsNotTheClients() throws Exception {
+        decode.script =
+                call -> call.json(call.text().contains("kv_transfer_params") ? 422 : 200, DECODED);
+        start();
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(ASK, decode.calls.getLast().text());
+    }
+
+    @Test
+    void aRequestThatOnlyDecodeWorkersRefuseIsRefused() throws Exception {
+        decode.script = call -> call.json(400, "{\"error\":\"too long\"}");
+        start();
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(400, answer.statusCode());
+        assertEquals("{\"error\":\"too long\"}", answer.body());
+        assertEquals(2, decode.calls.size());
     }
 }

@@ -26,11 +26,11 @@ public final class EtcdServer extends ServerProcess {
     private final int port;
     private final int peerPort;
 
-    private EtcdServer(Path program, Path folder) throws IOException {
+    private EtcdServer(Path program, Path folder) {
         super(folder);
         this.program = program;
-        port = freePort();
-        peerPort = freePort();
+        port = FreePorts.run(2);
+        peerPort = port + 1;
     }
 
     /**
@@ -58,7 +58,7 @@ public final class EtcdServer extends ServerProcess {
      * @param program from {@link #program}
      * @param folder an empty one
      */
-    public static EtcdServer in(Path program, Path folder) throws IOException {
+    public static EtcdServer in(Path program, Path folder) {
         return new EtcdServer(program, folder);
     }
 

@@ -1,8 +1,6 @@
 package io.kvasir.testsupport;
 
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -21,17 +19,6 @@ public abstract class ServerProcess implements AutoCloseable {
      */
     ServerProcess(Path folder) {
         this.folder = folder;
-    }
-
-    /**
-     * A port of the loopback that was free a moment ago, for what must come back on the same port.
-     *
-     * @throws IOException if there is none
-     */
-    public static int freePort() throws IOException {
-        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            return socket.getLocalPort();
-        }
     }
 
     /** The command line; asked for before each start. */

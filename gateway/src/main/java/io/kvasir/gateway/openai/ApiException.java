@@ -1,5 +1,6 @@
 package io.kvasir.gateway.openai;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
@@ -8,6 +9,7 @@ import io.kvasir.router.disagg.LegFailure;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpHeader;
 
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -258,6 +260,32 @@ public final class ApiException extends Exception {
                 null,
                 true,
                 "the " + leg + " of the request failed (" + failure.kind() + ")");
+    }
+
+    /**
+     * A worker finds fault with the request.
+     *
+     * @param status a 4xx
+     * @param body what the worker says; its message is the client's if it has one
+     */
+    public static ApiException ofWorker(int status, byte[] body) {
+        return client(status, null, null, "refused", messageIn(body, status));
+    }
+
+    private static String messageIn(byte[] body, int status) {
+        try {
+            final JsonNode answer = Json.MAPPER.readTree(body);
+            final JsonNode message = answer.at("/error/message");
+            if (message.isTextual()) {
+                return message.textValue();
+            }
+            if (answer.path("message").isTextual()) {
+                return answer.path("message").textValue();
+            }
+        } catch (IOException e) {
+            // not JSON: there is nothing to repeat
+        }
+        return "the worker refuses the request with status " + status;
     }
 
     /** The gateway itself could not ask a worker; another gateway may serve the request. */

@@ -24,8 +24,12 @@ final class PrefillLeg {
         /** The whole answer, as far as it is JSON; null where it is not. */
         void answered(VerbatimJson answer);
 
-        /** A 4xx: the worker finds fault with the request, as any other would. */
-        void refused();
+        /**
+         * A 4xx: the worker finds fault with the request, as any other would.
+         *
+         * @param body what the worker says
+         */
+        void refused(int status, byte[] body);
 
         /** The worker failed. */
         void failed(UpstreamFault fault);
@@ -124,7 +128,7 @@ final class PrefillLeg {
             return;
         }
         if (status != 200) {
-            listener.refused();
+            listener.refused(status, bytes);
             return;
         }
         final UsageReader usage = new UsageReader();

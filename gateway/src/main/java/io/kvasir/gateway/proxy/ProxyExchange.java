@@ -269,6 +269,11 @@ public final class ProxyExchange {
                             ? lastError
                             : ApiException.ofLeg(failure));
         }
+
+        @Override
+        public void refuse(ApiException refusal) {
+            respond(refusal);
+        }
     }
 
     private LoggingEventBuilder log(Level level) {
@@ -425,6 +430,11 @@ public final class ProxyExchange {
             if (fault == null) {
                 upstream.answered();
                 faults.answered();
+                if (mayBlameHandoff()) {
+                    attempt.abort(new EOFException("computed anew"));
+                    legFailed(UpstreamFault.STATUS, "status " + status, true, false);
+                    return;
+                }
             } else if (isSplit()) {
                 attempt.abort(new EOFException("computed anew"));
                 legFailed(fault, "status " + status, true, false);
@@ -456,6 +466,18 @@ public final class ProxyExchange {
             } else {
                 attempt.abort(new EOFException("the exchange has ended"));
             }
+        }
+
+        /**
+         * Whether a refusal may be one of what the prefill worker gave for this one rather than of
+         * the client's request, which the prefill worker found nothing wrong with; asking without
+         * that tells.
+         */
+        private boolean mayBlameHandoff() {
+            return status >= 400
+                    && isSplit()
+                    && split.fallsBackAlone()
+                    && retries.allowsAnother(UpstreamFault.STATUS, true);
         }
 
         /** From here on the pump alone writes to the client; false where something else did. */

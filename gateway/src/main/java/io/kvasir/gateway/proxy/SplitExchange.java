@@ -12,6 +12,7 @@ import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.MalformedJsonException;
 import io.kvasir.protocol.handoff.VerbatimJson;
 import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.LegFailure;
 import io.kvasir.router.disagg.PrefillBlocks;
 import io.kvasir.router.disagg.SplitAlternatives;
@@ -52,6 +53,9 @@ final class SplitExchange implements SplitLegs {
 
         /** Answers with an error. */
         void report(LegFailure failure);
+
+        /** Answers with the error that the prefill worker finds in the request. */
+        void refuse(ApiException refusal);
     }
 
     /** One prefill. */
@@ -87,6 +91,7 @@ final class SplitExchange implements SplitLegs {
     private volatile HandoffProtocol protocol;
     private volatile ByteBuffer decodeBody;
     private volatile long answeredNs; // of the last prefill; 0 before
+    private volatile ApiException refusal; // null as long as no prefill worker refuses
 
     SplitExchange(ProxyContext context, ProxyRequest proxied, Request request, DecodeSide decode) {
         this.context = context;
@@ -185,20 +190,36 @@ final class SplitExchange implements SplitLegs {
         }
         final WorkerReservations.Booking booking;
         try {
-            booking =
-                    context.reservations()
-                            .reserve(
-                                    RequestPart.PREFILL,
-                                    proxied.prompt(),
-                                    failed,
-                                    proxied.requestId(),
-                                    proxied.inference().route.label,
-                                    attempt);
+            booking = reservePrefill(attempt);
         } catch (ApiException e) {
             flow.prefillFailed(attempt, "no_worker");
             return;
         }
         begin(attempt, booking);
+    }
+
+    /** Books another worker than those that were tried, or one of them where there is no other. */
+    private WorkerReservations.Booking reservePrefill(int attempt) throws ApiException {
+        if (!failed.isEmpty()) {
+            try {
+                return reservePrefill(attempt, failed);
+            } catch (ApiException e) {
+                // none is left: the failure need not have been the worker's
+            }
+        }
+        return reservePrefill(attempt, List.of());
+    }
+
+    private WorkerReservations.Booking reservePrefill(int attempt, List<Worker> excluded)
+            throws ApiException {
+        return context.reservations()
+                .reserve(
+                        RequestPart.PREFILL,
+                        proxied.prompt(),
+                        excluded,
+                        proxied.requestId(),
+                        proxied.inference().route.label,
+                        attempt);
     }
 
     /** Why one worker is to do all of it; null if it may be split. */
@@ -392,6 +413,16 @@ final class SplitExchange implements SplitLegs {
     }
 
     @Override
+    public boolean canAnswerAlone() {
+        return context.registry().hasWhole();
+    }
+
+    /** Whether one worker is to do all of it where the hand-off fails. */
+    boolean fallsBackAlone() {
+        return context.split().rules().fallback() == FallbackPolicy.DECODE_ONLY && canAnswerAlone();
+    }
+
+    @Override
     public void abortDecode() {
         decode.abortDecode();
     }
@@ -421,7 +452,11 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void report(LegFailure failure) {
-        decode.report(failure);
+        if (refusal == null) {
+            decode.report(failure);
+        } else {
+            decode.refuse(refusal);
+        }
     }
 
     /** What a prefill's request comes to. */
@@ -468,9 +503,13 @@ final class SplitExchange implements SplitLegs {
         }
 
         @Override
-        public void refused() {
-            // the request is wrong: the client gets that from a decode worker
-            flow.notSplit(attempt);
+        public void refused(int status, byte[] body) {
+            if (canAnswerAlone()) {
+                flow.notSplit(attempt); // the client gets a worker's own answer
+            } else {
+                refusal = ApiException.ofWorker(status, body);
+                flow.prefillRefused(attempt);
+            }
         }
 
         @Override

@@ -393,6 +393,14 @@ public final class UpstreamRegistry {
     }
 
     /**
+     * Whether a worker is registered that answers a whole request, also one that cannot be used at
+     * this moment.
+     */
+    public boolean hasWhole() {
+        return Capabilities.of(view.upstreams, _ -> true).whole();
+    }
+
+    /**
      * Taints of prefill workers to which no request must be sent: no decode worker that can be used
      * takes what they hand over.
      */

@@ -4,7 +4,7 @@ import java.util.Locale;
 
 /** What follows when a split request fails before the client has a byte. */
 public enum FallbackPolicy {
-    /** A worker that decodes computes the prompt, too. */
+    /** A worker that decodes computes the prompt, too; where none can, as the next. */
     DECODE_ONLY,
     /** The prompt is computed by a prefill worker again, another one where there is one. */
     OTHER_PREFILL,

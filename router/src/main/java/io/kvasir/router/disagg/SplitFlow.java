@@ -24,6 +24,9 @@ public final class SplitFlow {
     /** Kind of failure: a leg's method has thrown something. */
     public static final String INTERNAL = "internal";
 
+    /** Kind of failure: the request is wrong. */
+    public static final String REFUSED = "refused";
+
     /** Kind of failure: a prefill took longer than it may. */
     public static final String TIMEOUT = "timeout";
 
@@ -157,10 +160,23 @@ public final class SplitFlow {
      * @param kind what happened, as metrics write it
      */
     public void prefillFailed(int of, String kind) {
+        prefillFailed(of, new LegFailure(Leg.PREFILL, kind, true));
+    }
+
+    /**
+     * The prefill worker finds fault with the request, as any other would: nothing else is tried.
+     *
+     * @param of which attempt
+     */
+    public void prefillRefused(int of) {
+        prefillFailed(of, new LegFailure(Leg.PREFILL, REFUSED, false));
+    }
+
+    private void prefillFailed(int of, LegFailure how) {
         post(
                 () -> {
                     if (of == attempt && prefillCounts()) {
-                        recover(new LegFailure(Leg.PREFILL, kind, true));
+                        recover(how);
                     }
                 });
     }
@@ -318,11 +334,14 @@ public final class SplitFlow {
             return SplitEvent.GIVE_UP; // one worker was to do all of it, which is the last resort
         }
         return switch (rules.fallback()) {
-            case DECODE_ONLY -> SplitEvent.DECODE_ALONE;
-            case OTHER_PREFILL ->
-                    attempt < rules.prefills() ? SplitEvent.PREFILL_AGAIN : SplitEvent.GIVE_UP;
+            case DECODE_ONLY -> legs.canAnswerAlone() ? SplitEvent.DECODE_ALONE : prefillAgain();
+            case OTHER_PREFILL -> prefillAgain();
             case FAIL -> SplitEvent.GIVE_UP;
         };
+    }
+
+    private SplitEvent prefillAgain() {
+        return attempt < rules.prefills() ? SplitEvent.PREFILL_AGAIN : SplitEvent.GIVE_UP;
     }
 
     private void take(SplitEvent event) {

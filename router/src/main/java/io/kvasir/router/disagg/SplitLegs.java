@@ -61,6 +61,14 @@ public interface SplitLegs {
      */
     void blocksFetched();
 
+    /**
+     * Whether there is a worker that can compute the prompt and answer, too. Asked when a leg has
+     * failed and that is the fallback; of some engines no decode worker can.
+     *
+     * @return whether {@link FallbackPolicy#DECODE_ONLY} is possible
+     */
+    boolean canAnswerAlone();
+
     /** Ends the decode worker's request and its booking, if there are any. */
     void abortDecode();
 

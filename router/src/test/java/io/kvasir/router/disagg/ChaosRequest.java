@@ -357,6 +357,11 @@ final class ChaosRequest implements SplitLegs {
     }
 
     @Override
+    public boolean canAnswerAlone() {
+        return prompt % 12 != 0;
+    }
+
+    @Override
     public void freePrefill(int attempt) {
         if (attempt <= prefills.size() && defect != Defect.FREES_NOTHING) {
             prefills.get(attempt - 1).giveUp();

@@ -16,6 +16,9 @@ final class RecordedLegs implements SplitLegs {
     /** Runs inside each call, with its name and number. */
     Consumer<String> reaction = _ -> {};
 
+    /** Whether a worker can do all of it. */
+    boolean alone = true;
+
     private int attempt;
     private int decode;
     private final AtomicBoolean inside = new AtomicBoolean();
@@ -50,6 +53,11 @@ final class RecordedLegs implements SplitLegs {
     @Override
     public void blocksFetched() {
         called("blocksFetched " + attempt);
+    }
+
+    @Override
+    public boolean canAnswerAlone() {
+        return alone;
     }
 
     @Override

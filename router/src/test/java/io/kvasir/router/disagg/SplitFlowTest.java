@@ -331,6 +331,28 @@ class SplitFlowTest {
         }
     }
 
+    @Test
+    void whereNoWorkerCanAnswerAloneThePromptIsPrefilledAgain() {
+        legs.alone = false;
+        begin(FallbackPolicy.DECODE_ONLY);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        flow.decodeFailed(1, BROKEN);
+        assertLast("abortDecode 1", "freePrefill 1", "choosePrefill 2");
+        assertEquals("decode (broken) -> PREFILL_AGAIN", legs.failures.getLast());
+        flow.prefillFailed(2, "no_worker");
+        assertLast("freePrefill 2", "report prefill (no_worker)");
+        assertEnded(SplitState.FAILED);
+    }
+
+    @Test
+    void aRequestThatAPrefillWorkerRefusesIsNotTriedAgain() {
+        begin(FallbackPolicy.OTHER_PREFILL);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        flow.prefillRefused(1);
+        assertLast("abortDecode 1", "freePrefill 1", "report prefill (refused)");
+        assertEnded(SplitState.FAILED);
+    }
+
     // defects
 
     @ParameterizedTest

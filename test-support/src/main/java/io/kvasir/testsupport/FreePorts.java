@@ -1,16 +1,22 @@
-package io.kvasir.sim;
+package io.kvasir.testsupport;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Free ports for tests that need neighbours. */
-final class Ports {
-    private Ports() {}
+/** Ports for servers that are told theirs, or bind it again. */
+public final class FreePorts {
+    private FreePorts() {}
 
-    /** First of some consecutive ports that were free a moment ago, below the ephemeral range. */
-    static int freeRun(int count) {
+    /**
+     * Finds ports that were free a moment ago. They lie below those that the system gives to
+     * outgoing connections, which therefore do not take them while a server is down.
+     *
+     * @param count ports, consecutive
+     * @return the first of them
+     */
+    public static int run(int count) {
         for (int tries = 0; tries < 200; tries++) {
             final int first = ThreadLocalRandom.current().nextInt(20_000, 30_000);
             int free = 0;
