@@ -1,18 +1,12 @@
 package io.kvasir.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.gateway.GatewayServer;
-import io.kvasir.gateway.config.GatewayConfig;
-import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterAll;
@@ -23,7 +17,6 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -40,16 +33,12 @@ import java.util.stream.IntStream;
 @Tag("real-engine")
 class RealSplitTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HttpClient HTTP =
-            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private static final int REQUESTS = Integer.getInteger("kvasir.split.requests", 300);
 
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     static Path logs;
 
-    private static VllmServer decode;
-    private static PrefillServer prefill;
-    private static GatewayServer gateway;
+    private static RealPair pair;
 
     private final Random random = new Random(Seeds.next("RealSplitTest"));
 
@@ -58,58 +47,14 @@ class RealSplitTest {
 
     @BeforeAll
     static void start() throws Exception {
-        final Path folder = VllmServer.installed();
-        final VllmServer first = new VllmServer(folder, logs.resolve("prefill.log")).transferring();
-        prefill = new PrefillServer(first).start();
-        decode = new VllmServer(folder, logs.resolve("decode.log")).transferring();
-        decode.start();
-        prefill.awaitHealthy();
-        decode.awaitHealthy();
-        gateway =
-                GatewayServer.start(
-                        GatewayConfig.builder()
-                                .set(GatewaySettings.PORT, 0)
-                                .set(GatewaySettings.ADMIN_PORT, 0L)
-                                .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
-                                .set(GatewaySettings.MODEL, VllmServer.MODEL)
-                                .set(GatewaySettings.TOKENIZER, folder.resolve("model"))
-                                .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE)
-                                .worker(WorkerConfig.parse(first.flag("p") + ",role=prefill"))
-                                .worker(WorkerConfig.parse(decode.flag("d") + ",role=decode"))
-                                .build());
-        final long startNs = System.nanoTime();
-        while (!page("/health").contains("\"up\"") || page("/health").contains("\"unknown\"")) {
-            assertTrue(System.nanoTime() - startNs < 60_000_000_000L, page("/health"));
-            Thread.sleep(20);
-        }
+        pair = RealPair.start(logs, config -> {});
     }
 
     @AfterAll
     static void stop() {
-        if (gateway != null) {
-            gateway.close();
+        if (pair != null) {
+            pair.close();
         }
-        if (prefill != null) {
-            prefill.close();
-        }
-        if (decode != null) {
-            decode.close();
-        }
-    }
-
-    private static String page(String path) throws Exception {
-        return HTTP.send(
-                        HttpRequest.newBuilder(URI.create(gateway.adminUrl() + path)).build(),
-                        HttpResponse.BodyHandlers.ofString())
-                .body();
-    }
-
-    private static double metric(String prefix) throws Exception {
-        return page("/metrics")
-                .lines()
-                .filter(line -> line.startsWith(prefix))
-                .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-                .sum();
     }
 
     private ObjectNode request(int i) {
@@ -149,7 +94,7 @@ class RealSplitTest {
 
     private static Answer ask(URI server, JsonNode body) throws Exception {
         final HttpResponse<String> answer =
-                HTTP.send(post(server, body), HttpResponse.BodyHandlers.ofString());
+                RealPair.HTTP.send(post(server, body), HttpResponse.BodyHandlers.ofString());
         assertEquals(200, answer.statusCode(), answer.body());
         if (!body.path("stream").booleanValue()) {
             final JsonNode whole = JSON.readTree(answer.body());
@@ -185,22 +130,23 @@ class RealSplitTest {
 
     @Test
     void everySplitAnswerIsThatOfOneServerAndNoBlocksStayBehind() throws Exception {
-        final double before = metric("kvasir_split_requests_total");
+        final double before = pair.metric("kvasir_split_requests_total");
         for (int i = 0; i < REQUESTS; i++) {
             final ObjectNode body = request(i);
-            final Answer split = ask(URI.create(gateway.url()), body);
+            final Answer split = ask(pair.url(), body);
             body.put("cache_salt", "alone-" + i); // computes all of it
-            assertEquals(ask(decode.uri(), body), split, body.toString());
+            assertEquals(ask(pair.decode.uri(), body), split, body.toString());
         }
-        assertEquals(REQUESTS, metric("kvasir_split_requests_total") - before);
-        assertEquals(0, metric("kvasir_leg_failures_total"));
-        prefill.awaitUsage(false);
+        assertEquals(REQUESTS, pair.metric("kvasir_split_requests_total") - before);
+        assertEquals(0, pair.metric("kvasir_leg_failures_total"));
+        pair.prefill.awaitUsage(false);
         System.out.printf(
                 "%d requests split, prompts predicted exactly: %.0f, otherwise: %.0f%n",
                 REQUESTS,
-                metric("kvasir_cache_prediction_total{result=\"exact\",worker=\"p\"}"),
-                metric("kvasir_cache_prediction_total{result=\"over\",worker=\"p\"}")
-                        + metric("kvasir_cache_prediction_total{result=\"under\",worker=\"p\"}"));
+                pair.metric("kvasir_cache_prediction_total{result=\"exact\",worker=\"p\"}"),
+                pair.metric("kvasir_cache_prediction_total{result=\"over\",worker=\"p\"}")
+                        + pair.metric(
+                                "kvasir_cache_prediction_total{result=\"under\",worker=\"p\"}"));
     }
 
     @Test
@@ -209,12 +155,11 @@ class RealSplitTest {
             final ObjectNode body = request(1000 + i);
             body.put("max_tokens", 200);
             final CompletableFuture<?> asked =
-                    HTTP.sendAsync(
-                            post(URI.create(gateway.url()), body),
-                            HttpResponse.BodyHandlers.ofString());
+                    RealPair.HTTP.sendAsync(
+                            post(pair.url(), body), HttpResponse.BodyHandlers.ofString());
             Thread.sleep(random.nextInt(300)); // any phase of it
             asked.cancel(true);
         }
-        prefill.awaitUsage(false);
+        pair.prefill.awaitUsage(false);
     }
 }

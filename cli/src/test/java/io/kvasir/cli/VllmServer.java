@@ -3,6 +3,7 @@ package io.kvasir.cli;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.testsupport.FreePorts;
+import io.kvasir.testsupport.Signals;
 
 import java.io.File;
 import java.io.IOException;
@@ -175,6 +176,26 @@ final class VllmServer implements AutoCloseable {
                 + replayPort
                 + ",name="
                 + name;
+    }
+
+    /** Has all of its processes stand still, as if they hung. */
+    void pause() throws IOException, InterruptedException {
+        for (ProcessHandle each : processes()) {
+            Signals.stop(each);
+        }
+    }
+
+    /** Lets them go on. */
+    void resume() throws IOException, InterruptedException {
+        for (ProcessHandle each : processes()) {
+            Signals.goOn(each);
+        }
+    }
+
+    private List<ProcessHandle> processes() {
+        try (Stream<ProcessHandle> children = process.descendants()) {
+            return Stream.concat(Stream.of(process.toHandle()), children).toList();
+        }
     }
 
     /** As a crash would: no goodbye, nothing flushed. */

@@ -13,7 +13,7 @@ public final class Signals {
      * @throws IOException if it cannot be stopped
      */
     public static void stop(Process process) throws IOException, InterruptedException {
-        send("-STOP", process);
+        stop(process.toHandle());
     }
 
     /**
@@ -23,6 +23,26 @@ public final class Signals {
      * @throws IOException if it is gone
      */
     public static void goOn(Process process) throws IOException, InterruptedException {
+        goOn(process.toHandle());
+    }
+
+    /**
+     * The same with a process that another one has started.
+     *
+     * @param process a running one
+     * @throws IOException if it cannot be stopped
+     */
+    public static void stop(ProcessHandle process) throws IOException, InterruptedException {
+        send("-STOP", process);
+    }
+
+    /**
+     * The same with a process that another one has started.
+     *
+     * @param process a stopped one
+     * @throws IOException if it is gone
+     */
+    public static void goOn(ProcessHandle process) throws IOException, InterruptedException {
         send("-CONT", process);
     }
 
@@ -33,10 +53,10 @@ public final class Signals {
      * @throws IOException if that fails
      */
     public static void hangUp(Process process) throws IOException, InterruptedException {
-        send("-HUP", process);
+        send("-HUP", process.toHandle());
     }
 
-    private static void send(String signal, Process process)
+    private static void send(String signal, ProcessHandle process)
             throws IOException, InterruptedException {
         final String pid = Long.toString(process.pid());
         final int exitCode = new ProcessBuilder("kill", signal, pid).start().waitFor();
