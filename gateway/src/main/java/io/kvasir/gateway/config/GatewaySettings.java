@@ -644,7 +644,7 @@ public final class GatewaySettings {
             row(
                     Setting.decimal(
                             "split-harm-weight",
-                            0.1,
+                            1,
                             0,
                             1000,
                             "With split-mode cost: what a second counts by which a prompt delays"

@@ -6,7 +6,8 @@ package io.kvasir.router.disagg;
  *
  * @param split whether it is
  * @param reason what decided: {@code cost}, the limit {@code min-tokens}, {@code min-ratio} or
- *     {@code queue} that kept it whole, or {@code limits} where none did
+ *     {@code queue} that kept it whole, {@code limits} where none did, or {@code probe} where it is
+ *     split to learn what that takes
  * @param alternatives what it was decided by
  * @param localSeconds until the first token where one worker does all of it
  * @param harmSeconds what the prompt's computing would delay the requests that generate there,

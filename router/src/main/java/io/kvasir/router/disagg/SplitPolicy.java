@@ -2,6 +2,7 @@ package io.kvasir.router.disagg;
 
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Decides whether a request is split, by its limits or by what both alternatives are expected to
@@ -16,6 +17,10 @@ import java.util.Objects;
  *
  * <p>A prompt that is computed where others generate delays each of them by the time that its
  * tokens take; the weight says what a second of theirs counts against one of this request's.
+ *
+ * <p>As long as nothing is known of prefills on one side, those of the other side stand for them.
+ * What a request takes that is split is learned from requests that are split, so some of those that
+ * would not be are split to find out, short ones only.
  */
 public final class SplitPolicy {
     /**
@@ -48,7 +53,17 @@ public final class SplitPolicy {
         }
     }
 
+    /** One of so many is split to find out what a transfer takes, while that is not known. */
+    private static final int FIRST_PROBES = 8;
+
+    /** And later, as it may change. */
+    private static final int LATER_PROBES = 64;
+
+    /** More tokens than that are never moved or computed to find out something. */
+    private static final int LONGEST_PROBE = 4096;
+
     private final Limits limits;
+    private final AtomicInteger mayProbe = new AtomicInteger();
     private final LearnedLine local = new LearnedLine();
     private final LearnedLine remote = new LearnedLine();
     private final LearnedLine transfer = new LearnedLine(); // over any distance
@@ -91,25 +106,35 @@ public final class SplitPolicy {
      * @return the decision with its reasons
      */
     public SplitChoice choose(SplitAlternatives known) {
-        final double perToken = local.secondsPerToken();
-        final double localSeconds = local.seconds(known.localQueue() + known.localUncached());
+        final LearnedLine here = local.isKnown() ? local : remote;
+        final LearnedLine there = remote.isKnown() ? remote : local;
+        final double localSeconds = here.seconds(known.localQueue() + known.localUncached());
         final double harm =
-                limits.harmWeight() * known.localDecodes() * known.localUncached() * perToken;
-        final double prefill = remote.seconds(known.remoteQueue() + known.remoteUncached());
+                limits.harmWeight()
+                        * known.localDecodes()
+                        * known.localUncached()
+                        * here.secondsPerToken();
+        final double prefill = there.seconds(known.remoteQueue() + known.remoteUncached());
         final double moved = transferSeconds(known);
         final double gain = localSeconds + harm - prefill - moved;
-        if (limits.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain)) {
-            return new SplitChoice(gain > 0, "cost", known, localSeconds, harm, prefill, moved);
-        }
-        final String whole = wholeFor(known);
+        final boolean byCost =
+                limits.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain);
+        final String whole = byCost ? gain > 0 ? null : "cost" : wholeFor(known);
+        final boolean probe = whole != null && probes(known);
+        final String reason = probe ? "probe" : whole != null ? whole : byCost ? "cost" : "limits";
         return new SplitChoice(
-                whole == null,
-                whole == null ? "limits" : whole,
-                known,
-                localSeconds,
-                harm,
-                prefill,
-                moved);
+                whole == null || probe, reason, known, localSeconds, harm, prefill, moved);
+    }
+
+    /** Whether a request that would not be split is, to learn from it. */
+    private boolean probes(SplitAlternatives known) {
+        if (limits.mode() != SplitMode.COST
+                || known.promptTokens() == 0
+                || known.promptTokens() + known.remoteQueue() > LONGEST_PROBE) {
+            return false;
+        }
+        final int every = remote.isKnown() && transfer.isKnown() ? LATER_PROBES : FIRST_PROBES;
+        return mayProbe.incrementAndGet() % every == 0;
     }
 
     private double transferSeconds(SplitAlternatives known) {

@@ -9,6 +9,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.util.List;
+
 class SplitPolicyTest {
     private static SplitPolicy policy(SplitMode mode, double harmWeight) {
         return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight), 2);
@@ -89,6 +91,55 @@ class SplitPolicyTest {
     @Test
     void aPromptThatTheDecodeWorkerHoldsStaysThere() {
         assertFalse(taught(1).choose(new SplitAlternatives(4000, 16, 0, 8, 4000, 0, 0)).split());
+    }
+
+    @Test
+    void untilOneSideIsKnownTheOtherStandsForIt() {
+        final SplitPolicy onlyRemote = policy(SplitMode.COST, 1);
+        final SplitPolicy onlyLocal = policy(SplitMode.COST, 1);
+        for (int i = 1; i <= 20; i++) {
+            onlyRemote.learnRemote(100 * i, 0.1 * i);
+            onlyLocal.learnLocal(100 * i, 0.1 * i);
+        }
+        onlyRemote.learnTransfer(0, 100, 0.05);
+        final SplitAlternatives known = new SplitAlternatives(2000, 2000, 500, 3, 1000, 200, 0);
+        for (SplitPolicy policy : List.of(onlyRemote, onlyLocal)) {
+            final SplitChoice choice = policy.choose(known);
+            assertEquals(2.5, choice.localSeconds(), 1e-6);
+            assertEquals(6, choice.harmSeconds(), 1e-6);
+            assertEquals(1.2, choice.prefillSeconds(), 1e-6);
+        }
+    }
+
+    /** Prompts that the limits keep whole would never tell what a transfer takes. */
+    @Test
+    void shortPromptsAreSplitNowAndThenToLearnWhatItTakes() {
+        final SplitPolicy policy = policy(SplitMode.COST, 1);
+        assertEquals(10, probes(policy, prompt(50, 0), 80));
+        for (int i = 1; i <= 20; i++) {
+            policy.learnRemote(100 * i, 0.1 * i);
+            policy.learnTransfer(0, 100 * i, 0.05 + 0.01 * i);
+        }
+        assertEquals(2, probes(policy, prompt(50, 0), 128), "and may change");
+    }
+
+    @Test
+    void longPromptsAndLongQueuesAreNoProbesNorIsAnythingByLimits() {
+        assertEquals(0, probes(taught(1), prompt(5000, 4950), 640));
+        assertEquals(0, probes(taught(1), new SplitAlternatives(50, 50, 0, 0, 50, 5000, 0), 640));
+        assertEquals(0, probes(taught(1), prompt(0, 0), 640));
+        assertEquals(0, probes(policy(SplitMode.LIMITS, 1), prompt(50, 0), 640));
+    }
+
+    private static int probes(SplitPolicy policy, SplitAlternatives known, int requests) {
+        int probes = 0;
+        for (int i = 0; i < requests; i++) {
+            final SplitChoice choice = policy.choose(known);
+            final boolean probe = choice.reason().equals("probe");
+            assertEquals(probe || choice.reason().equals("limits"), choice.split());
+            probes += probe ? 1 : 0;
+        }
+        return probes;
     }
 
     @ParameterizedTest
