@@ -154,6 +154,34 @@ class SplitRequestTest {
                 decode.calls.getFirst().text());
     }
 
+    /** A decode engine counts what it has fetched as cached, which was computed all the same. */
+    @Test
+    void cachedTokensAreThoseOfThePrefillWorker() throws Exception {
+        final String plain = "\"prompt_tokens\":3";
+        final String two = plain + ",\"prompt_tokens_details\":{\"cached_tokens\":2}";
+        final String three = plain + ",\"prompt_tokens_details\":{\"cached_tokens\":3}";
+        final String end = "data: [DONE]\n\n";
+        prefill.script = call -> call.json(200, PREFILLED.replace(plain, two));
+        decode.script = call -> call.json(200, DECODED.replace(plain, three));
+        start();
+        assertEquals(DECODED.replace(plain, two), ask(ASK).body());
+        decode.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.usageEvent(3, 2, 3));
+                    call.chunk(end);
+                    call.endChunks();
+                };
+        assertEquals(
+                FakeEngine.usageEvent(3, 2, 2) + end,
+                Gateways.post(gateway, "/v1/chat/completions", STREAM).body());
+        prefill.script = call -> call.json(500, "{}");
+        assertEquals(
+                FakeEngine.usageEvent(3, 2, 3) + end,
+                Gateways.post(gateway, "/v1/chat/completions", STREAM).body(),
+                "one worker did all of it");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

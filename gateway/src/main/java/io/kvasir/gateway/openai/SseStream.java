@@ -3,14 +3,16 @@ package io.kvasir.gateway.openai;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.function.IntSupplier;
 
 /**
  * Passes a stream of server-sent events through in whole events and reads from each: the first
  * output token, the usage and the end mark. An event is held back until its blank line has arrived,
  * so that a stream that breaks off can still be ended by an error event. Lines end in LF or CR LF.
  *
- * <p>Bytes of events are never changed; the one event that may be left out is the usage that the
- * gateway itself asked for. One thread at a time.
+ * <p>Bytes of events are not changed but for the number of cached tokens, where another one is
+ * given; the one event that may be left out is the usage that the gateway itself asked for. One
+ * thread at a time.
  */
 public final class SseStream {
     /** An event longer than this is passed on in parts and not read. */
@@ -23,6 +25,7 @@ public final class SseStream {
 
     private final UsageReader reader = new UsageReader();
     private final boolean dropUsage;
+    private final IntSupplier cachedTokens;
     private byte[] buffer = new byte[4096];
     private int length; // bytes in the buffer
     private int taken; // bytes that were handed out
@@ -37,9 +40,12 @@ public final class SseStream {
 
     /**
      * @param dropUsage leave out the event that carries usage and no choice
+     * @param cachedTokens what usage is to state of cached tokens, asked when it passes; {@link
+     *     UsageReader#UNKNOWN} leaves what it states
      */
-    public SseStream(boolean dropUsage) {
+    public SseStream(boolean dropUsage, IntSupplier cachedTokens) {
         this.dropUsage = dropUsage;
+        this.cachedTokens = cachedTokens;
     }
 
     /**
@@ -171,7 +177,12 @@ public final class SseStream {
             outputEvents++; // after the first token every event carries one
             return true;
         }
-        reader.read(buffer, from, to - from);
+        if (reader.read(buffer, from, to - from) && mayHaveUsage) {
+            final int cached = cachedTokens.getAsInt();
+            if (cached >= 0) {
+                reader.restate(buffer, cached);
+            }
+        }
         if (reader.hasOutputToken()) {
             firstToken = true;
         }

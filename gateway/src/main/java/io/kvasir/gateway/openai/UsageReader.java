@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * Reads of an answer, or of one event of a streamed answer, what the gateway keeps: whether it
@@ -21,6 +23,9 @@ public final class UsageReader {
     private int promptTokens = UNKNOWN;
     private int completionTokens = UNKNOWN;
     private int cachedTokens = UNKNOWN;
+    private int cachedAt; // where that number stands in the bytes just read
+    private int cachedDigits;
+    private int start;
 
     /**
      * Reads one JSON object. What the last usage said stays until another one is read.
@@ -32,6 +37,8 @@ public final class UsageReader {
         choicesEmpty = false;
         outputToken = false;
         usageSeen = false;
+        cachedDigits = 0;
+        start = offset;
         try (JsonParser json = Json.FACTORY.createParser(bytes, offset, length)) {
             if (json.nextToken() != JsonToken.START_OBJECT) {
                 return false;
@@ -129,6 +136,10 @@ public final class UsageReader {
             json.nextToken();
             if (isCached) {
                 cachedTokens = count(json);
+                if (cachedTokens >= 0) {
+                    cachedAt = start + (int) json.currentTokenLocation().getByteOffset();
+                    cachedDigits = json.getTextLength();
+                }
             } else {
                 json.skipChildren();
             }
@@ -141,6 +152,23 @@ public final class UsageReader {
             return UNKNOWN;
         }
         return json.getIntValue();
+    }
+
+    /**
+     * Has the object that was just read state another number of cached tokens, in as many bytes:
+     * blanks follow a number of fewer digits. What this reader has read stays.
+     *
+     * @param bytes those that were read
+     * @return false if there is no such number, or it has fewer digits than {@code cached}
+     */
+    public boolean restate(byte[] bytes, int cached) {
+        final byte[] digits = Integer.toString(cached).getBytes(StandardCharsets.US_ASCII);
+        if (digits.length > cachedDigits) {
+            return false;
+        }
+        System.arraycopy(digits, 0, bytes, cachedAt, digits.length);
+        Arrays.fill(bytes, cachedAt + digits.length, cachedAt + cachedDigits, (byte) ' ');
+        return true;
     }
 
     /** The object just read says what was used and nothing else. */

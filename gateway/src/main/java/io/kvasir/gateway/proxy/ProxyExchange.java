@@ -696,6 +696,12 @@ public final class ProxyExchange {
             }
         }
 
+        /** A decode worker counts what it has fetched as cached; the prefill worker knows. */
+        @Override
+        public int cachedTokens() {
+            return isSplit() ? split.prefillCachedTokens() : UsageReader.UNKNOWN;
+        }
+
         /** All is known before the last byte is written: its reader finds it in the metrics. */
         @Override
         public void complete(int status, UsageReader usage) {

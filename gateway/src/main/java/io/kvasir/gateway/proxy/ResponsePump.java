@@ -47,6 +47,12 @@ final class ResponsePump extends IteratingCallback {
         /** Output tokens of a stream, those before included. */
         void outputTokens(int total);
 
+        /**
+         * What the answer is to state of cached tokens; {@link UsageReader#UNKNOWN} leaves what it
+         * states.
+         */
+        int cachedTokens();
+
         /** All bytes have come; the last of them are about to be written. */
         void complete(int status, UsageReader usage);
 
@@ -124,7 +130,8 @@ final class ResponsePump extends IteratingCallback {
                         && type != null
                         && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
         final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
-        this.events = isEvents && isReadable ? new SseStream(dropUsage) : null;
+        this.events =
+                isEvents && isReadable ? new SseStream(dropUsage, listener::cachedTokens) : null;
         this.usage = events != null ? events.usage() : new UsageReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }
@@ -256,7 +263,14 @@ final class ResponsePump extends IteratingCallback {
         held.writeBytes(bytes);
         if (last) {
             final byte[] whole = held.toByteArray();
-            usage.read(whole, 0, whole.length);
+            final boolean read = usage.read(whole, 0, whole.length);
+            final int cached = listener.cachedTokens();
+            if (read
+                    && cached >= 0
+                    && status == 200
+                    && !headers.contains(HttpHeader.CONTENT_ENCODING)) {
+                usage.restate(whole, cached);
+            }
             return complete(ByteBuffer.wrap(whole));
         }
         if (held.size() > HELD_ANSWER_BYTES) {

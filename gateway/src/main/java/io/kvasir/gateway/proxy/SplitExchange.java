@@ -152,6 +152,11 @@ final class SplitExchange implements SplitLegs {
         return prefills.getLast().leg.booking().decision().worker();
     }
 
+    /** Tokens that the last prefill worker took from its cache; unknown if it does not say. */
+    int prefillCachedTokens() {
+        return prefills.getLast().leg.booking().decision().engineCachedTokens();
+    }
+
     /** What the decode side books a worker for. */
     RequestPart decodePart() {
         return flow.isSplit()

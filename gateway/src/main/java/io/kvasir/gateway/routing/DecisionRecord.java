@@ -173,6 +173,11 @@ public final class DecisionRecord {
         engineCachedTokens = cachedTokens;
     }
 
+    /** What the engine took from its cache; {@link UsageReader#UNKNOWN} where it does not say. */
+    public int engineCachedTokens() {
+        return engineCachedTokens;
+    }
+
     /** The first output token has come. */
     public void firstToken(long sinceStartNs) {
         firstTokenNs = sinceStartNs;

@@ -36,7 +36,7 @@ class SseStreamTest {
                         + DONE;
         final byte[] bytes = stream.getBytes(UTF_8);
         for (int cut = 0; cut <= bytes.length; cut++) {
-            final SseStream events = new SseStream(false);
+            final SseStream events = new SseStream(false, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
             take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
@@ -56,7 +56,7 @@ class SseStreamTest {
         final byte[] bytes = stream.getBytes(UTF_8);
         final Random random = new Random(Seeds.next("SseStreamTest.kept"));
         for (int round = 0; round < 300; round++) {
-            final SseStream events = new SseStream(true);
+            final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             for (int from = 0; from < bytes.length; ) {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
@@ -79,7 +79,7 @@ class SseStreamTest {
     void onlyTheUsageThatNobodyAskedForIsLeftOut() {
         final Random random = new Random(Seeds.next("SseStreamTest"));
         for (int round = 0; round < 300; round++) {
-            final SseStream events = new SseStream(true);
+            final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
             for (int from = 0; from < bytes.length; ) {
@@ -97,24 +97,24 @@ class SseStreamTest {
         final String both =
                 "data:"
                     + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
-        final SseStream events = new SseStream(true);
+        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
         assertEquals(both, text(pass(events, bytes(both))));
         assertEquals(1, events.usage().promptTokens());
     }
 
     @Test
     void theOpeningRoleIsNoTokenAndAnEmptyTextIs() {
-        final SseStream chat = new SseStream(false);
+        final SseStream chat = new SseStream(false, () -> UsageReader.UNKNOWN);
         chat.accept(bytes(ROLE));
         assertFalse(chat.sawFirstToken());
         chat.accept(bytes(FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"\"}}")));
         assertTrue(chat.sawFirstToken());
 
-        final SseStream completion = new SseStream(false);
+        final SseStream completion = new SseStream(false, () -> UsageReader.UNKNOWN);
         completion.accept(bytes(FakeEngine.event("{\"index\":0,\"text\":\"\"}")));
         assertTrue(completion.sawFirstToken());
 
-        final SseStream tools = new SseStream(false);
+        final SseStream tools = new SseStream(false, () -> UsageReader.UNKNOWN);
         tools.accept(
                 bytes(
                         FakeEngine.event(
@@ -124,14 +124,14 @@ class SseStreamTest {
 
     @Test
     void anEventWithoutEndIsHeldBack() {
-        final SseStream events = new SseStream(false);
+        final SseStream events = new SseStream(false, () -> UsageReader.UNKNOWN);
         assertEquals(TOKEN, text(pass(events, bytes(TOKEN + "data: {\"half"))));
         assertEquals("data: {\"half", text(events.takeAll()));
     }
 
     @Test
     void anEventBeyondTheLimitPassesInPieces() {
-        final SseStream events = new SseStream(true);
+        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
         final byte[] piece = new byte[200_000];
         Arrays.fill(piece, (byte) 'x');
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -147,8 +147,24 @@ class SseStreamTest {
     }
 
     @Test
+    void usageStatesTheCachedTokensThatAreGivenHoweverTheStreamIsCut() {
+        final String usage =
+                "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":64,"
+                        + "\"prompt_tokens_details\":{\"cached_tokens\":64}}}\r\n\r\n";
+        final String stream = usage + DONE;
+        for (int cut = 0; cut < stream.length(); cut++) {
+            final SseStream events = new SseStream(false, () -> 8);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, pass(events, bytes(stream.substring(0, cut))));
+            take(out, pass(events, bytes(stream.substring(cut))));
+            assertEquals(stream.replace(":64}}}", ":8 }}}"), out.toString(UTF_8));
+            assertEquals(64, events.usage().cachedTokens(), "as the engine says");
+        }
+    }
+
+    @Test
     void anErrorEventOfTheEngineIsSeen() {
-        final SseStream events = new SseStream(true);
+        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
         final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
         assertEquals(error, text(pass(events, bytes(error))));
         assertTrue(events.sawError());

@@ -1,0 +1,66 @@
+package io.kvasir.gateway.openai;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class UsageReaderTest {
+    private static String answer(String cached) {
+        return "{\"choices\":[{\"text\":\"é, 漢 and \\\"cached_tokens\\\":9\"}],\"usage\":{"
+                + "\"prompt_tokens\":128,\"prompt_tokens_details\":{\"cached_tokens\":"
+                + cached
+                + ",\"audio_tokens\":0},\"completion_tokens\":7}}";
+    }
+
+    @ParameterizedTest
+    @CsvSource({"128, 16, '16 '", "128, 0, '0  '", "16, 48, 48", "5, 5, 5"})
+    void anotherNumberOfCachedTokensTakesTheBytesOfTheFirst(
+            String stated, int cached, String expected) {
+        for (int offset : new int[] {0, 5}) {
+            final byte[] bytes = ("#".repeat(offset) + answer(stated)).getBytes(UTF_8);
+            final UsageReader reader = new UsageReader();
+            assertTrue(reader.read(bytes, offset, bytes.length - offset));
+            assertTrue(reader.restate(bytes, cached));
+            assertEquals("#".repeat(offset) + answer(expected), new String(bytes, UTF_8));
+            assertEquals(Integer.parseInt(stated), reader.cachedTokens());
+            reader.read(bytes, offset, bytes.length - offset);
+            assertEquals(cached, reader.cachedTokens());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"usage\":{\"prompt_tokens\":9,\"prompt_tokens_details\":null}}",
+                "{\"usage\":{\"prompt_tokens\":9}}",
+                "{\"usage\":{\"prompt_tokens_details\":{\"cached_tokens\":null}}}",
+                "{\"usage\":{\"prompt_tokens_details\":{\"cached_tokens\":\"16\"}}}",
+                "{\"usage\":{\"prompt_tokens_details\":{\"cached_tokens\":9}}}",
+                "{\"choices\":[{\"cached_tokens\":1000}]}"
+            })
+    void whatStatesNoneOrHasNoRoomStaysAsItIs(String answer) {
+        final byte[] bytes = answer.getBytes(UTF_8);
+        final UsageReader reader = new UsageReader();
+        reader.read(bytes, 0, bytes.length);
+        assertFalse(reader.restate(bytes, 16));
+        assertArrayEquals(answer.getBytes(UTF_8), bytes);
+    }
+
+    @Test
+    void theNumberOfAnEarlierAnswerIsForgotten() {
+        final byte[] first = answer("128").getBytes(UTF_8);
+        final byte[] second = "{\"usage\":{\"prompt_tokens\":9}}".getBytes(UTF_8);
+        final UsageReader reader = new UsageReader();
+        reader.read(first, 0, first.length);
+        reader.read(second, 0, second.length);
+        assertFalse(reader.restate(second, 1));
+    }
+}
