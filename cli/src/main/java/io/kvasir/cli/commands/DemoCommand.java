@@ -2,12 +2,17 @@ package io.kvasir.cli.commands;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.demo.ChatDriver;
 import io.kvasir.cli.demo.ChatWorkload;
 import io.kvasir.cli.demo.Cluster;
 import io.kvasir.cli.demo.ClusterHolder;
+import io.kvasir.cli.demo.DisaggFleet;
+import io.kvasir.cli.demo.DisaggReport;
+import io.kvasir.cli.demo.Division;
+import io.kvasir.cli.demo.MixedTraffic;
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.Progress;
 import io.kvasir.cli.load.ResultPrinter;
@@ -33,7 +38,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.Callable;
 
-/** {@code kvasir demo}: what prefix-aware routing is worth, in one table. */
+/** {@code kvasir demo}: what prefix-aware routing, or splitting, is worth, in one table. */
 @Command(
         name = "demo",
         description = {
@@ -51,6 +56,12 @@ import java.util.concurrent.Callable;
                     + " answer",
             "  load spread  prompt tokens computed by the busiest engine / mean over the engines; 1"
                     + " = even",
+            "",
+            "With --disagg: what it is worth to compute prompts apart from answers. Short chats and"
+                + " questions about long texts together, on four engines that do both (aggregated),"
+                + " on two that prefill and two that decode (always split), and on these with"
+                + " split-mode cost (conditional). Keys and values are real bytes that move between"
+                + " the engines and are checked there.",
             ""
         },
         footer = {
@@ -59,6 +70,7 @@ import java.util.concurrent.Callable;
             "  kvasir demo",
             "  kvasir demo --small --json",
             "  kvasir demo --keep --port 8080      stays up in kv mode for your own requests",
+            "  kvasir demo --disagg                prefill and decode apart; some five minutes",
             "",
             "Exit codes: 0 all requests were answered; 1 some failed; 2 wrong command line; 3 could"
                     + " not start (port in use); 130/143 ended by ctrl-C/kill."
@@ -70,6 +82,19 @@ public final class DemoCommand implements Callable<Integer> {
             new Size(new ChatWorkload.Shape(8, 3_000, 26, 3, 160, 16, 1_500, 200), 850);
     private static final Size WARM_UP_SIZE =
             new Size(new ChatWorkload.Shape(4, 2_000, 16, 3, 160, 16, 300, 40), 1_300);
+
+    private static final MixedTraffic TRAFFIC =
+            new MixedTraffic(
+                    new ChatWorkload.Shape(8, 600, 60, 5, 160, 48, 10_000, 700),
+                    new ChatWorkload.Shape(1, 64, 30, 1, 10_000, 64, 12_000, 0));
+    private static final MixedTraffic SMALL_TRAFFIC =
+            new MixedTraffic(
+                    new ChatWorkload.Shape(4, 600, 24, 3, 160, 32, 4_000, 300),
+                    new ChatWorkload.Shape(1, 64, 10, 1, 10_000, 32, 4_000, 0));
+    private static final MixedTraffic WARM_UP_TRAFFIC =
+            new MixedTraffic(
+                    new ChatWorkload.Shape(4, 600, 24, 3, 160, 16, 1_500, 40),
+                    new ChatWorkload.Shape(1, 64, 4, 1, 8_000, 16, 1_500, 0));
 
     private static final int ENGINES = 4;
     private static final int BLOCK_SIZE = 16;
@@ -91,8 +116,23 @@ public final class DemoCommand implements Callable<Integer> {
             description = "Stay up in kv mode after the table and print a request to try.")
     private boolean keep;
 
-    @Option(names = "--small", description = "A run of some ten seconds in all.")
+    @Option(
+            names = "--small",
+            description = "A run of some ten seconds in all; with --disagg of half a minute.")
     private boolean small;
+
+    @Option(
+            names = "--disagg",
+            description = "Compare engines that do both with prefill and decode engines.")
+    private boolean disagg;
+
+    @Option(
+            names = "--runs",
+            paramLabel = "N",
+            description =
+                    "With --disagg: runs of each kind, with seeds from --seed on. Default: 5, or 1"
+                            + " with --small.")
+    private Integer runs;
 
     @Option(names = "--json", description = "Print one JSON object instead of the table.")
     private boolean json;
@@ -113,6 +153,10 @@ public final class DemoCommand implements Callable<Integer> {
     @Override
     public Integer call() throws InterruptedException {
         clusters = new ClusterHolder();
+        return disagg ? callDisagg() : callModes();
+    }
+
+    private int callModes() throws InterruptedException {
         tokenizer = SimModel.files();
         final Size size = small ? SMALL_SIZE : DEFAULT_SIZE;
         final ChatWorkload.Shape shape = size.shape();
@@ -136,15 +180,79 @@ public final class DemoCommand implements Callable<Integer> {
         }
         report(results, shape);
         if (keep) {
-            return clusters.during(
-                    plan(size.blocks()),
-                    RoutingMode.KV,
-                    cluster -> {
-                        printTry(cluster.url(), cluster.adminUrl());
-                        return clusters.await();
-                    });
+            return clusters.during(plan(size.blocks()), RoutingMode.KV, this::stay);
         }
         return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
+    }
+
+    private int stay(Cluster cluster) throws InterruptedException {
+        printTry(cluster.url(), cluster.adminUrl());
+        return clusters.await();
+    }
+
+    private int callDisagg() throws InterruptedException {
+        final MixedTraffic traffic = small ? SMALL_TRAFFIC : TRAFFIC;
+        final int count = runs != null ? runs : small ? 1 : 5;
+        if (count < 1) {
+            throw new CommandFailure("--runs=" + count + " must be at least 1");
+        }
+        common.err()
+                .println(
+                        "demo: 4 engines, "
+                                + traffic.chats().requests()
+                                + " requests of chats and "
+                                + traffic.contexts().requests()
+                                + " with long contexts per run, "
+                                + count
+                                + " runs of each kind");
+        common.err().flush();
+        for (Division division : Division.values()) {
+            play(WARM_UP_TRAFFIC, division, ~seed, "warm-up");
+        }
+        final List<MixedTraffic.Result> results = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            for (Division division : Division.values()) {
+                results.add(play(traffic, division, seed + i, division.title()));
+            }
+        }
+        report(new DisaggReport(results), traffic, count);
+        if (keep) {
+            return clusters.during(
+                    DisaggFleet.plan(Division.CONDITIONAL, port, seed), RoutingMode.KV, this::stay);
+        }
+        return results.stream().anyMatch(r -> r.all().errors() > 0)
+                ? ExitCode.NEGATIVE
+                : ExitCode.OK;
+    }
+
+    private MixedTraffic.Result play(
+            MixedTraffic traffic, Division division, long runSeed, String name)
+            throws InterruptedException {
+        final RunStats all = new RunStats(1);
+        return clusters.during(
+                DisaggFleet.plan(division, port, runSeed),
+                RoutingMode.KV,
+                cluster ->
+                        Progress.during(
+                                common.err(),
+                                () -> Progress.line(name, all, traffic.requests()),
+                                () -> traffic.play(cluster, division, runSeed, all)));
+    }
+
+    private void report(DisaggReport report, MixedTraffic traffic, int count) {
+        if (json) {
+            final ObjectNode root = Json.object();
+            root.put("command", "demo --disagg")
+                    .put("engines", ENGINES)
+                    .put("chat_requests", traffic.chats().requests())
+                    .put("long_requests", traffic.contexts().requests())
+                    .put("runs_of_each", count);
+            report.json(root);
+            Json.print(root, common.out());
+        } else {
+            common.out().println();
+            report.print(common.out());
+        }
     }
 
     private RunStats.Result play(RoutingMode mode, Size size, String name)
@@ -156,7 +264,8 @@ public final class DemoCommand implements Callable<Integer> {
                 mode,
                 cluster -> {
                     try (LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
-                        final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
+                        final ChatDriver driver =
+                                new ChatDriver(client, SimModel.NAME, stats::record);
                         final long wallNs =
                                 Progress.during(
                                         common.err(),
@@ -171,15 +280,16 @@ public final class DemoCommand implements Callable<Integer> {
         return new Cluster.Plan(
                 "127.0.0.1",
                 port,
-                ENGINES,
-                () ->
-                        SimConfig.builder()
-                                .model(SimModel.NAME)
-                                .blockSize(BLOCK_SIZE)
-                                .blocks(blocks)
-                                .prefillTokensPerSecond(PREFILL_RATE)
-                                .interTokenMillis(INTER_TOKEN_MS)
-                                .build(),
+                Cluster.Plan.same(
+                        ENGINES,
+                        () ->
+                                SimConfig.builder()
+                                        .model(SimModel.NAME)
+                                        .blockSize(BLOCK_SIZE)
+                                        .blocks(blocks)
+                                        .prefillTokensPerSecond(PREFILL_RATE)
+                                        .interTokenMillis(INTER_TOKEN_MS)
+                                        .build()),
                 () ->
                         GatewayConfig.builder()
                                 .set(GatewaySettings.TOKENIZER, tokenizer)

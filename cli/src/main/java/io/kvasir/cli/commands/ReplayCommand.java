@@ -350,18 +350,19 @@ public final class ReplayCommand implements Callable<Integer> {
         return new Cluster.Plan(
                 "127.0.0.1",
                 0,
-                workers,
-                () ->
-                        SimConfig.builder()
-                                .model(model)
-                                .blockSize(blockSize)
-                                .blocks(blocks)
-                                .maxModelLength(modelLength)
-                                .prefillTokensPerSecond(prefillRate)
-                                .interTokenMillis(interTokenMillis)
-                                .slots(slots)
-                                .speedUp(speed)
-                                .build(),
+                Cluster.Plan.same(
+                        workers,
+                        () ->
+                                SimConfig.builder()
+                                        .model(model)
+                                        .blockSize(blockSize)
+                                        .blocks(blocks)
+                                        .maxModelLength(modelLength)
+                                        .prefillTokensPerSecond(prefillRate)
+                                        .interTokenMillis(interTokenMillis)
+                                        .slots(slots)
+                                        .speedUp(speed)
+                                        .build()),
                 () ->
                         GatewayConfig.builder()
                                 .set(RouterSettings.OVERLAP_WEIGHT, overlapWeight)

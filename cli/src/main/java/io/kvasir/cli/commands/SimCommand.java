@@ -2,6 +2,7 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
+import io.kvasir.cli.demo.WorkerFlag;
 import io.kvasir.sim.HandoffConfig;
 import io.kvasir.sim.KvBytes;
 import io.kvasir.sim.SimConfig;
@@ -17,7 +18,6 @@ import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir sim}: simulated engines that run until the command is ended. */
@@ -365,7 +365,7 @@ public final class SimCommand implements Callable<Integer> {
             if (role == SimRole.PREFILL) {
                 out.println("  side port " + engine.sidePort());
             }
-            flags.add("--worker " + workerFlag(engine));
+            flags.add("--worker " + WorkerFlag.of(engine));
         }
         out.println();
         out.println(
@@ -378,30 +378,5 @@ public final class SimCommand implements Callable<Integer> {
         out.println();
         out.println("running; ctrl-C ends");
         out.flush();
-    }
-
-    private static String name(Enum<?> value) {
-        return value.name().toLowerCase(Locale.ROOT);
-    }
-
-    private String workerFlag(SimEngine engine) {
-        final StringBuilder flag = new StringBuilder(engine.url().toString());
-        if (eventsPort >= 0) {
-            flag.append(",events=").append(engine.eventsEndpoint(0));
-            if (!noReplay) {
-                flag.append(",replay=").append(engine.replayEndpoint(0));
-            }
-        }
-        if (dataParallelSize > 1) {
-            flag.append(",dp=").append(dataParallelSize);
-        }
-        if (role != SimRole.BOTH) {
-            flag.append(",role=").append(name(role)).append(",handoff=").append(name(handoff));
-        }
-        if (role == SimRole.PREFILL && handoff == SimHandoff.SGLANG) {
-            flag.append(",bootstrap=").append(engine.url().getHost());
-            flag.append(':').append(engine.sidePort());
-        }
-        return flag.toString();
     }
 }

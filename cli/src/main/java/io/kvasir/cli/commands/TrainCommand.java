@@ -58,14 +58,15 @@ public final class TrainCommand implements Callable<Integer> {
                 new Cluster.Plan(
                         "127.0.0.1",
                         0,
-                        ENGINES,
-                        () ->
-                                SimConfig.builder()
-                                        .model(SimModel.NAME)
-                                        .blockSize(BLOCK_SIZE)
-                                        .blocks(BLOCKS)
-                                        .speedUp(SPEED_UP)
-                                        .build(),
+                        Cluster.Plan.same(
+                                ENGINES,
+                                () ->
+                                        SimConfig.builder()
+                                                .model(SimModel.NAME)
+                                                .blockSize(BLOCK_SIZE)
+                                                .blocks(BLOCKS)
+                                                .speedUp(SPEED_UP)
+                                                .build()),
                         () ->
                                 GatewayConfig.builder()
                                         .set(GatewaySettings.TOKENIZER, tokenizer)
@@ -73,7 +74,8 @@ public final class TrainCommand implements Callable<Integer> {
         try (Cluster cluster = Cluster.start(plan, RoutingMode.KV);
                 LoadClient client = new LoadClient(cluster.url(), TIMEOUT, Map.of())) {
             final long wallNs =
-                    new ChatDriver(client, SimModel.NAME, stats).play(new ChatWorkload(SHAPE, 1));
+                    new ChatDriver(client, SimModel.NAME, stats::record)
+                            .play(new ChatWorkload(SHAPE, 1));
             final RunStats.Result result = stats.result("train", ENGINES, wallNs);
             common.out().println(result);
             return result.errors() > 0 ? ExitCode.NEGATIVE : ExitCode.OK;

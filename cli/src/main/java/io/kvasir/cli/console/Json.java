@@ -1,6 +1,7 @@
 package io.kvasir.cli.console;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -20,6 +21,19 @@ public final class Json {
     /** An empty JSON object. */
     public static ObjectNode object() {
         return JsonNodeFactory.instance.objectNode();
+    }
+
+    /**
+     * Reads a JSON text of this program's own.
+     *
+     * @throws IllegalStateException if it is none
+     */
+    public static JsonNode parse(String text) {
+        try {
+            return MAPPER.readTree(text);
+        } catch (JsonProcessingException e) {
+            throw new IllegalStateException("not JSON: " + text, e);
+        }
     }
 
     /** Prints one indented JSON value and a line end, and flushes. */

@@ -2,7 +2,6 @@ package io.kvasir.cli.demo;
 
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.Outcome;
-import io.kvasir.cli.load.RunStats;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -11,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 
 /**
  * Plays a {@link ChatWorkload}: each conversation is a user on a thread of its own who reads the
@@ -22,13 +22,17 @@ public final class ChatDriver {
 
     private final LoadClient client;
     private final String model;
-    private final RunStats stats;
+    private final Consumer<Outcome> outcomes;
 
-    /** Plays through a client that the caller closes, for a model, into the statistics of a run. */
-    public ChatDriver(LoadClient client, String model, RunStats stats) {
+    /**
+     * Plays through a client that the caller closes, for a model.
+     *
+     * @param outcomes takes what becomes of each request, on the threads of the users
+     */
+    public ChatDriver(LoadClient client, String model, Consumer<Outcome> outcomes) {
         this.client = client;
         this.model = model;
-        this.stats = stats;
+        this.outcomes = outcomes;
     }
 
     /**
@@ -61,7 +65,7 @@ public final class ChatDriver {
             Thread.sleep(Duration.ofNanos(Math.max(0, dueNs - System.nanoTime())));
             final Outcome outcome =
                     client.send(PATH, conversation.nextRequest(model), dueNs, true).join();
-            stats.record(outcome);
+            outcomes.accept(outcome);
             if (outcome.failed()) {
                 break;
             }

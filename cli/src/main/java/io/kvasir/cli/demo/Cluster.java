@@ -1,14 +1,17 @@
 package io.kvasir.cli.demo;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Json;
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.sim.HandoffState;
 import io.kvasir.sim.SimClock;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
@@ -19,6 +22,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * A gateway and simulated engines in this process, talking over real sockets. Starts with empty
@@ -42,17 +46,20 @@ public final class Cluster implements AutoCloseable {
      *
      * @param host address that the gateway listens on
      * @param port of the gateway; 0 = any free one
-     * @param engines number of engines
-     * @param engine settings of each; the seed must differ between engines, so it is made per
-     *     engine
+     * @param engines settings of each engine, with seeds that differ; all of one model
      * @param gateway settings of the gateway but for address, mode, model, block size and workers
      */
     public record Plan(
             String host,
             int port,
-            int engines,
-            Supplier<SimConfig> engine,
-            Supplier<GatewayConfig.Builder> gateway) {}
+            List<SimConfig> engines,
+            Supplier<GatewayConfig.Builder> gateway) {
+
+        /** Engines whose seeds alone differ, as random ones do. */
+        public static List<SimConfig> same(int count, Supplier<SimConfig> engine) {
+            return Stream.generate(engine).limit(count).toList();
+        }
+    }
 
     /**
      * Starts engines and gateway and waits until the gateway follows every engine's events.
@@ -82,23 +89,14 @@ public final class Cluster implements AutoCloseable {
 
     private void begin(Plan plan, RoutingMode mode) {
         final List<WorkerConfig> workers = new ArrayList<>();
-        SimConfig engineConfig = null;
-        for (int i = 0; i < plan.engines(); i++) {
-            engineConfig = plan.engine().get();
-            final SimEngine engine = SimEngine.start(engineConfig, clock);
-            engines.add(engine);
+        for (SimConfig config : plan.engines()) {
+            final SimEngine engine = SimEngine.start(config, clock);
             // simulated engines announce every copy of a block; nothing is to be guessed
-            workers.add(
-                    WorkerConfig.parse(
-                            engine.url()
-                                    + ",name=sim-"
-                                    + i
-                                    + ",events="
-                                    + engine.eventsEndpoint(0)
-                                    + ",replay="
-                                    + engine.replayEndpoint(0)
-                                    + ",removals=physical"));
+            final String rest = ",removals=physical,name=sim-" + engines.size();
+            engines.add(engine);
+            workers.add(WorkerConfig.parse(WorkerFlag.of(engine) + rest));
         }
+        final SimConfig first = plan.engines().getFirst();
         gateway =
                 GatewayServer.start(
                         plan.gateway()
@@ -107,8 +105,8 @@ public final class Cluster implements AutoCloseable {
                                 .set(GatewaySettings.PORT, plan.port())
                                 .set(GatewaySettings.ADMIN_PORT, 0L)
                                 .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
-                                .set(GatewaySettings.MODEL, engineConfig.model())
-                                .set(RouterSettings.BLOCK_SIZE, engineConfig.blockSize())
+                                .set(GatewaySettings.MODEL, first.model())
+                                .set(RouterSettings.BLOCK_SIZE, first.blockSize())
                                 .set(RouterSettings.MODE, mode)
                                 .set(GatewaySettings.WORKERS, workers)
                                 .build());
@@ -122,15 +120,16 @@ public final class Cluster implements AutoCloseable {
                         "the gateway does not follow its simulated engines' events after "
                                 + READY_TIMEOUT.toSeconds()
                                 + " s: "
-                                + gateway.router().workers());
+                                + gateway.workersPage());
             }
             Thread.sleep(POLL_MS);
         }
     }
 
+    /** Whether it follows them all, prefill workers too. */
     private boolean ready() {
-        for (Worker worker : gateway.router().workers()) {
-            if (worker.state() != IndexState.EXACT) {
+        for (JsonNode worker : Json.parse(gateway.workersPage()).path("workers")) {
+            if (!worker.path("index_state").asText().equals("exact")) {
                 return false;
             }
         }
@@ -149,6 +148,11 @@ public final class Cluster implements AutoCloseable {
 
     int engineCount() {
         return engines.size();
+    }
+
+    /** Hand-offs of all engines so far. */
+    List<HandoffState> handoffs() {
+        return engines.stream().map(engine -> engine.handoffs(0)).toList();
     }
 
     /** Requests that have reached an engine. */

@@ -17,6 +17,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 
 /**
  * Sends streaming completion requests to one gateway over HTTP/1.1 and reads the answers. Any
@@ -40,6 +41,7 @@ public final class LoadClient implements AutoCloseable {
     private final Duration timeout;
     private final Map<String, String> headers;
     private final SimClock clock;
+    private final LongConsumer gaps; // or null
 
     /**
      * A client of one gateway.
@@ -59,10 +61,30 @@ public final class LoadClient implements AutoCloseable {
      * @param clock of all times in outcomes, and of drivers
      */
     public LoadClient(URI base, Duration timeout, Map<String, String> headers, SimClock clock) {
+        this(base, timeout, headers, clock, null);
+    }
+
+    /**
+     * A client that tells the time between the tokens of each answer.
+     *
+     * @param timeout longest time from sending a request to the end of its answer
+     * @param gaps takes the ns between two events with text of one answer, on any thread
+     */
+    public LoadClient(URI base, Duration timeout, LongConsumer gaps) {
+        this(base, timeout, Map.of(), SimClock.system(), gaps);
+    }
+
+    private LoadClient(
+            URI base,
+            Duration timeout,
+            Map<String, String> headers,
+            SimClock clock,
+            LongConsumer gaps) {
         this.base = base;
         this.timeout = timeout;
         this.headers = Map.copyOf(headers);
         this.clock = clock;
+        this.gaps = gaps;
     }
 
     /** The clock of its times. */
@@ -99,7 +121,7 @@ public final class LoadClient implements AutoCloseable {
     private BodySubscriber<Outcome> reader(
             HttpResponse.ResponseInfo info, long scheduledNs, long sentNs, boolean keepText) {
         if (info.statusCode() == OK) {
-            return new StreamReader(info.headers(), clock, scheduledNs, sentNs, keepText);
+            return new StreamReader(info.headers(), clock, scheduledNs, sentNs, keepText, gaps);
         }
         return BodySubscribers.mapping(
                 BodySubscribers.ofString(StandardCharsets.UTF_8),

@@ -84,11 +84,18 @@ public final class ResultPrinter {
                     .put("ttft_mean_ms", rounded(r.ttftMeanMs()))
                     .put("total_p50_ms", rounded(r.totalP50Ms()))
                     .put("total_p95_ms", rounded(r.totalP95Ms()))
+                    .put("total_mean_ms", rounded(r.totalMeanMs()))
                     .put("prompt_tokens", r.promptTokens())
                     .put("cached_tokens", r.cachedTokens())
                     .put("output_tokens", r.outputTokens())
                     .put("wall_s", rounded(r.wallSeconds()))
                     .put("issue_lag_p99_wall_ms", rounded(r.issueLagP99Ms()));
+            if (r.interToken().meanMs() > 0) {
+                mode.put("inter_token_p50_ms", rounded(r.interToken().p50Ms()))
+                        .put("inter_token_p95_ms", rounded(r.interToken().p95Ms()))
+                        .put("inter_token_p99_ms", rounded(r.interToken().p99Ms()))
+                        .put("inter_token_mean_ms", rounded(r.interToken().meanMs()));
+            }
             final RunStats.Prediction p = r.prediction();
             mode.putObject("prediction")
                     .put("compared", p.compared())

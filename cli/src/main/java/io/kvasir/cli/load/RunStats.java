@@ -25,6 +25,7 @@ public final class RunStats {
     private final Histogram ttftUs = new Histogram(DIGITS);
     private final Histogram totalUs = new Histogram(DIGITS);
     private final Histogram issueLagUs = new Histogram(DIGITS);
+    private final Histogram gapUs = new Histogram(DIGITS);
     private final Map<String, Long> computedTokens = new TreeMap<>();
     private final Map<String, Integer> requestsByWorker = new TreeMap<>();
     private final List<String> firstErrors = new ArrayList<>();
@@ -46,11 +47,15 @@ public final class RunStats {
         ttftUs.setAutoResize(true);
         totalUs.setAutoResize(true);
         issueLagUs.setAutoResize(true);
+        gapUs.setAutoResize(true);
     }
 
     /** How often the gateway's forecast of cached tokens was right. */
     public record Prediction(
             int compared, int exact, int explainedByEvents, int unexplained, int over, int under) {}
+
+    /** Time between two tokens of an answer in trace time; zeros where it was not recorded. */
+    public record InterToken(double p50Ms, double p95Ms, double p99Ms, double meanMs) {}
 
     /**
      * The numbers of one run.
@@ -78,6 +83,8 @@ public final class RunStats {
             double ttftMeanMs,
             double totalP50Ms,
             double totalP95Ms,
+            double totalMeanMs,
+            InterToken interToken,
             double loadSpread,
             double wallSeconds,
             long promptTokens,
@@ -111,6 +118,11 @@ public final class RunStats {
         if (outcome.predictedCachedTokens() >= 0) {
             compare(outcome);
         }
+    }
+
+    /** Adds a time between two tokens of an answer, in ns of wall time. */
+    public synchronized void recordGap(long wallNs) {
+        gapUs.recordValue(traceUs(wallNs));
     }
 
     private void compare(Outcome outcome) {
@@ -174,9 +186,11 @@ public final class RunStats {
                 ms(ttftUs, 50),
                 ms(ttftUs, 95),
                 ms(ttftUs, 99),
-                ttftUs.getTotalCount() == 0 ? 0 : ttftUs.getMean() / US_PER_MS,
+                meanMs(ttftUs),
                 ms(totalUs, 50),
                 ms(totalUs, 95),
+                meanMs(totalUs),
+                new InterToken(ms(gapUs, 50), ms(gapUs, 95), ms(gapUs, 99), meanMs(gapUs)),
                 loadSpread(workers),
                 wallNs / NS_PER_S,
                 promptTokens,
@@ -187,6 +201,10 @@ public final class RunStats {
                 new TreeMap<>(requestsByWorker),
                 new Prediction(compared, exact, explained, unexplained, over, under),
                 List.copyOf(firstErrors));
+    }
+
+    private static double meanMs(Histogram us) {
+        return us.getTotalCount() == 0 ? 0 : us.getMean() / US_PER_MS;
     }
 
     private double loadSpread(int workers) {

@@ -14,11 +14,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
+import java.util.function.LongConsumer;
 
 /**
  * Reads one streamed OpenAI answer into an {@link Outcome}. Parses JSON only until the first token
- * is seen and in the event with the usage, unless the text is wanted: an answer of hundreds of
- * tokens costs the client little more than its bytes. Called by one thread at a time.
+ * is seen and in the event with the usage, unless the text or the time between tokens is wanted: an
+ * answer of hundreds of tokens costs the client little more than its bytes. Called by one thread at
+ * a time.
  */
 final class StreamReader implements BodySubscriber<Outcome> {
     private static final byte[] DONE = "[DONE]".getBytes(StandardCharsets.US_ASCII);
@@ -33,19 +35,30 @@ final class StreamReader implements BodySubscriber<Outcome> {
     private final long scheduledNs;
     private final long sentNs;
     private final boolean keepText;
+    private final LongConsumer gaps; // or null
     private boolean firstTokenSeen;
     private long firstTokenNs;
+    private long lastTokenNs;
     private boolean done;
     private JsonNode usage;
     private String error;
 
+    /**
+     * @param gaps takes the ns between two events with text, or null
+     */
     StreamReader(
-            HttpHeaders headers, SimClock clock, long scheduledNs, long sentNs, boolean keepText) {
+            HttpHeaders headers,
+            SimClock clock,
+            long scheduledNs,
+            long sentNs,
+            boolean keepText,
+            LongConsumer gaps) {
         this.headers = headers;
         this.clock = clock;
         this.scheduledNs = scheduledNs;
         this.sentNs = sentNs;
         this.keepText = keepText;
+        this.gaps = gaps;
     }
 
     @Override
@@ -90,7 +103,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
         }
         final boolean special =
                 indexOf(bytes, from, to, USAGE) >= 0 || indexOf(bytes, from, to, ERROR) >= 0;
-        if (special || keepText || !firstTokenSeen) {
+        if (special || keepText || gaps != null || !firstTokenSeen) {
             onEvent(bytes, from, to);
         }
     }
@@ -115,10 +128,14 @@ final class StreamReader implements BodySubscriber<Outcome> {
                         ? choice.path("delta").path("content").asText("")
                         : choice.path("text").asText("");
         if (!piece.isEmpty()) {
+            final long nowNs = clock.nanoTime();
             if (!firstTokenSeen) {
                 firstTokenSeen = true;
-                firstTokenNs = clock.nanoTime();
+                firstTokenNs = nowNs;
+            } else if (gaps != null) {
+                gaps.accept(nowNs - lastTokenNs);
             }
+            lastTokenNs = nowNs;
             if (keepText) {
                 text.append(piece);
             }

@@ -7,6 +7,9 @@ import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.demo.ChatDriver;
 import io.kvasir.cli.demo.ChatWorkload;
 import io.kvasir.cli.demo.Cluster;
+import io.kvasir.cli.demo.DisaggFleet;
+import io.kvasir.cli.demo.Division;
+import io.kvasir.cli.demo.MixedTraffic;
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.RunStats;
 import io.kvasir.gateway.config.GatewayConfig;
@@ -41,6 +44,31 @@ class DemoCommandTest {
     }
 
     @Test
+    void everyPromptThatIsSplitMovesItsBytes() throws Exception {
+        final MixedTraffic traffic =
+                new MixedTraffic(
+                        new ChatWorkload.Shape(2, 300, 6, 2, 60, 4, 100, 10),
+                        new ChatWorkload.Shape(1, 64, 2, 1, 3_000, 4, 100, 0));
+        final RunStats all = new RunStats(1);
+        try (Cluster cluster =
+                Cluster.start(DisaggFleet.plan(Division.ALWAYS, 0, 1), RoutingMode.KV)) {
+            final MixedTraffic.Result result = traffic.play(cluster, Division.ALWAYS, 1, all);
+            assertEquals(0, result.all().errors(), result.all().firstErrors().toString());
+            assertEquals(traffic.requests(), result.all().requests());
+            assertEquals(12, result.chats().requests());
+            assertEquals(traffic.requests(), result.pulls());
+            assertTrue(result.movedBytes() > 512 * result.contexts().promptTokens());
+            assertTrue(result.all().interToken().meanMs() > 0);
+        }
+    }
+
+    @Test
+    void runsThatAreNoneAreRefused() {
+        final CommandRun run = CommandRun.of("demo", "--disagg", "--runs=0");
+        assertTrue(run.err().contains("--runs=0 must be at least 1"), run.err());
+    }
+
+    @Test
     void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             final CommandRun run =
@@ -56,13 +84,14 @@ class DemoCommandTest {
                 new Cluster.Plan(
                         "127.0.0.1",
                         0,
-                        3,
-                        () ->
-                                SimConfig.builder()
-                                        .blocks(600)
-                                        .prefillTokensPerSecond(50_000)
-                                        .interTokenMillis(2)
-                                        .build(),
+                        Cluster.Plan.same(
+                                3,
+                                () ->
+                                        SimConfig.builder()
+                                                .blocks(600)
+                                                .prefillTokensPerSecond(50_000)
+                                                .interTokenMillis(2)
+                                                .build()),
                         () ->
                                 GatewayConfig.builder()
                                         .set(GatewaySettings.TOKENIZER, SimModel.files()));
@@ -70,7 +99,7 @@ class DemoCommandTest {
         try (Cluster cluster = Cluster.start(plan, mode);
                 LoadClient client =
                         new LoadClient(cluster.url(), Duration.ofSeconds(20), Map.of())) {
-            final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats);
+            final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats::record);
             final long wallNs = driver.play(new ChatWorkload(SHAPE, 1));
             return stats.result(mode.spelling(), 3, wallNs);
         }

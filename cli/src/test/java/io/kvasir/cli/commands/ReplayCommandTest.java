@@ -94,8 +94,7 @@ class ReplayCommandTest {
                 new Cluster.Plan(
                         "127.0.0.1",
                         0,
-                        2,
-                        () -> SimConfig.builder().speedUp(40).build(),
+                        Cluster.Plan.same(2, () -> SimConfig.builder().speedUp(40).build()),
                         GatewayConfig::builder);
         try (Cluster cluster = Cluster.start(plan, RoutingMode.RANDOM)) {
             final CommandRun run =

@@ -59,8 +59,7 @@ class TraceInVirtualTimeTest {
                 new Cluster.Plan(
                         "127.0.0.1",
                         0,
-                        ENGINES,
-                        () -> SimConfig.builder().build(),
+                        Cluster.Plan.same(ENGINES, () -> SimConfig.builder().build()),
                         GatewayConfig::builder);
         final RunStats stats = new RunStats(1);
         try (Cluster cluster = Cluster.start(plan, mode, clock);

@@ -18,7 +18,9 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /** The client against a server that answers what the test says. */
 class LoadClientTest {
@@ -41,6 +43,25 @@ class LoadClientTest {
     void stop() {
         client.close();
         server.stop(0);
+    }
+
+    @Test
+    void theTimeBetweenTwoTokensIsToldWhereItIsWanted() {
+        answer(
+                200,
+                "data: {\"choices\":[{\"text\":\"a\"}]}\n\n"
+                        + "data: {\"choices\":[{\"text\":\"b\"}]}\n\n"
+                        + "data: {\"choices\":[{\"text\":\"\",\"finish_reason\":\"length\"}]}\n\n"
+                        + "data: {\"choices\":[{\"text\":\"c\"}]}\n\n"
+                        + USAGE
+                        + DONE,
+                Map.of());
+        final List<Long> gapsNs = new CopyOnWriteArrayList<>();
+        try (LoadClient timing = new LoadClient(address(), Duration.ofSeconds(60), gapsNs::add)) {
+            assertNull(timing.send("/v1/completions", new byte[0], 0, false).join().error());
+        }
+        assertEquals(2, gapsNs.size(), "events without text are no tokens");
+        assertTrue(gapsNs.stream().allMatch(gap -> gap >= 0), gapsNs.toString());
     }
 
     @Test

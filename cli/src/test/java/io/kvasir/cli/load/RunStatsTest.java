@@ -37,10 +37,24 @@ class RunStatsTest {
     }
 
     @Test
+    void gapsBetweenTokensAreInTraceTimeToo() {
+        final RunStats stats = new RunStats(10);
+        for (int i = 1; i <= 100; i++) {
+            stats.recordGap(i * MS);
+        }
+        final RunStats.InterToken gaps = stats.result("kv", 1, MS).interToken();
+        assertEquals(500, gaps.p50Ms(), 1);
+        assertEquals(950, gaps.p95Ms(), 1);
+        assertEquals(990, gaps.p99Ms(), 1);
+        assertEquals(505, gaps.meanMs(), 1);
+    }
+
+    @Test
     void aRunWithoutAnswersHasZeroesAndNoNaN() {
         final RunStats.Result result = new RunStats(1).result("kv", 4, MS);
         assertEquals(0, result.hitRate());
         assertEquals(0, result.ttftP95Ms());
+        assertEquals(0, result.interToken().meanMs());
         assertEquals(1, result.loadSpread());
     }
 

@@ -1,0 +1,69 @@
+package io.kvasir.cli.demo;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.sim.HandoffConfig;
+import io.kvasir.sim.KvBytes;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimHandoff;
+import io.kvasir.sim.SimRole;
+
+import java.nio.file.Path;
+
+/**
+ * Four equal engines whose blocks have real bytes. Keys and values are smaller than real ones by
+ * the same factor as the link between engines is slower, so that a transfer takes as long as one of
+ * 128 KiB a token at 25 GB/s.
+ */
+public final class DisaggFleet {
+    private static final int BLOCK_SIZE = 16;
+    private static final int BLOCKS = 8_192;
+    private static final double PREFILL_RATE = 24_000;
+    private static final double INTER_TOKEN_MS = 5;
+    private static final KvBytes BYTES = new KvBytes(4, 128, false);
+    private static final long BYTES_PER_TOKEN = (long) BYTES.layers() * BYTES.rowBytes();
+    private static final double BYTES_PER_SECOND =
+            HandoffConfig.NONE.bytesPerSecond()
+                    * BYTES_PER_TOKEN
+                    / HandoffConfig.NONE.bytesPerToken();
+
+    private DisaggFleet() {}
+
+    /**
+     * Engines and gateway of a division.
+     *
+     * @param port of the gateway; 0 = any free one
+     * @param seed of the gateway's choices
+     */
+    public static Cluster.Plan plan(Division division, int port, long seed) {
+        final Path tokenizer = SimModel.files();
+        return new Cluster.Plan(
+                "127.0.0.1",
+                port,
+                division.roles().stream().map(DisaggFleet::engine).toList(),
+                () ->
+                        GatewayConfig.builder()
+                                .set(GatewaySettings.TOKENIZER, tokenizer)
+                                .set(GatewaySettings.SPLIT_MODE, division.splitMode())
+                                .set(GatewaySettings.NIXL_LIBRARY, "off")
+                                .set(RouterSettings.SEED, seed));
+    }
+
+    private static SimConfig engine(SimRole role) {
+        return SimConfig.builder()
+                .model(SimModel.NAME)
+                .blockSize(BLOCK_SIZE)
+                .blocks(BLOCKS)
+                .prefillTokensPerSecond(PREFILL_RATE)
+                .interTokenMillis(INTER_TOKEN_MS)
+                .handoff(
+                        HandoffConfig.of(role, SimHandoff.VLLM)
+                                .withBytesPerToken(BYTES_PER_TOKEN)
+                                .withBytesPerSecond(BYTES_PER_SECOND)
+                                .withStrict(true)
+                                .withBytes(BYTES))
+                .build();
+    }
+}
