@@ -67,12 +67,21 @@ final class PrefillServer implements AutoCloseable {
     }
 
     private double cacheUsage() throws Exception {
+        return metric("vllm:kv_cache_usage_perc");
+    }
+
+    /** Tokens of prompts that it has taken from its own cache. */
+    double cacheHits() throws Exception {
+        return metric("vllm:prefix_cache_hits_total");
+    }
+
+    private double metric(String name) throws Exception {
         return HTTP.send(
                         HttpRequest.newBuilder(server.uri().resolve("/metrics")).build(),
                         HttpResponse.BodyHandlers.ofString())
                 .body()
                 .lines()
-                .filter(line -> line.startsWith("vllm:kv_cache_usage_perc"))
+                .filter(line -> line.startsWith(name))
                 .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
                 .max()
                 .orElseThrow();

@@ -43,7 +43,20 @@ class RealSplitTest {
     private final Random random = new Random(Seeds.next("RealSplitTest"));
 
     /** Text and usage of one answer. */
-    private record Answer(String text, int promptTokens, int completionTokens) {}
+    private record Answer(String text, int promptTokens, int completionTokens, int cachedTokens) {
+        static Answer of(String text, JsonNode usage) {
+            return new Answer(
+                    text,
+                    usage.path("prompt_tokens").intValue(),
+                    usage.path("completion_tokens").intValue(),
+                    usage.at("/prompt_tokens_details/cached_tokens").intValue());
+        }
+
+        /** The same of a server that had nothing in its cache. */
+        Answer uncached() {
+            return new Answer(text, promptTokens, completionTokens, 0);
+        }
+    }
 
     @BeforeAll
     static void start() throws Exception {
@@ -98,10 +111,7 @@ class RealSplitTest {
         assertEquals(200, answer.statusCode(), answer.body());
         if (!body.path("stream").booleanValue()) {
             final JsonNode whole = JSON.readTree(answer.body());
-            return new Answer(
-                    text(whole),
-                    whole.at("/usage/prompt_tokens").intValue(),
-                    whole.at("/usage/completion_tokens").intValue());
+            return Answer.of(text(whole), whole.path("usage"));
         }
         final StringBuilder text = new StringBuilder();
         JsonNode usage = JSON.createObjectNode();
@@ -112,10 +122,7 @@ class RealSplitTest {
                 usage = event.hasNonNull("usage") ? event.get("usage") : usage;
             }
         }
-        return new Answer(
-                text.toString(),
-                usage.path("prompt_tokens").intValue(),
-                usage.path("completion_tokens").intValue());
+        return Answer.of(text.toString(), usage);
     }
 
     private static String text(JsonNode event) {
@@ -131,12 +138,16 @@ class RealSplitTest {
     @Test
     void everySplitAnswerIsThatOfOneServerAndNoBlocksStayBehind() throws Exception {
         final double before = pair.metric("kvasir_split_requests_total");
+        final double hitsBefore = pair.prefill.cacheHits();
+        long cachedTokens = 0;
         for (int i = 0; i < REQUESTS; i++) {
             final ObjectNode body = request(i);
             final Answer split = ask(pair.url(), body);
+            cachedTokens += split.cachedTokens();
             body.put("cache_salt", "alone-" + i); // computes all of it
-            assertEquals(ask(pair.decode.uri(), body), split, body.toString());
+            assertEquals(ask(pair.decode.uri(), body), split.uncached(), body.toString());
         }
+        assertEquals(pair.prefill.cacheHits() - hitsBefore, cachedTokens, "as the prefill says");
         assertEquals(REQUESTS, pair.metric("kvasir_split_requests_total") - before);
         assertEquals(0, pair.metric("kvasir_leg_failures_total"));
         pair.prefill.awaitUsage(false);
