@@ -147,7 +147,10 @@ class RealSplitTest {
             body.put("cache_salt", "alone-" + i); // computes all of it
             assertEquals(ask(pair.decode.uri(), body), split.uncached(), body.toString());
         }
-        assertEquals(pair.prefill.cacheHits() - hitsBefore, cachedTokens, "as the prefill says");
+        assertEquals(
+                pair.prefill.cacheHits() - hitsBefore,
+                (double) cachedTokens,
+                "as the prefill says");
         assertEquals(REQUESTS, pair.metric("kvasir_split_requests_total") - before);
         assertEquals(0, pair.metric("kvasir_leg_failures_total"));
         pair.prefill.awaitUsage(false);

@@ -18,8 +18,12 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.net.URI;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.util.Arrays;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * The gateway in front of simulated engines, which have block pools, hashes and events of their
@@ -142,6 +146,38 @@ class SimEnginesTest {
         final HttpResponse<String> answer = complete(prefix, new int[] {40}, true);
         assertEquals("0", GatewayHttpTest.header(answer, "x-kvasir-overlap-blocks"));
         assertNotEquals("-1", GatewayHttpTest.header(answer, "x-kvasir-event-sequence"));
+    }
+
+    /** The engine takes a second a step, so the whole answer takes ten minutes. */
+    @Test
+    void aPromptIsNoLoadAnyMoreOnceItIsComputedThoughItsAnswerIsNoStream() throws Exception {
+        try (SimEngine slow =
+                SimEngine.start(
+                        SimConfig.builder()
+                                .model("m")
+                                .blocks(512)
+                                .interTokenMillis(1_000)
+                                .build())) {
+            start(worker("slow", slow, 1));
+            final CompletableFuture<?> answer =
+                    Gateways.HTTP.sendAsync(
+                            HttpRequest.newBuilder(URI.create(gateway.url() + "/v1/completions"))
+                                    .header("content-type", "application/json")
+                                    .POST(
+                                            HttpRequest.BodyPublishers.ofString(
+                                                    "{\"model\":\"m\",\"max_tokens\":600,"
+                                                            + "\"ignore_eos\":true,\"prompt\":"
+                                                            + Arrays.toString(new int[40])
+                                                            + "}"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.discarding());
+            final Worker worker = gateway.router().workers().getFirst();
+            Eventually.holds("the prompt is computed", () -> slow.state(0).lastSequence() >= 0);
+            Eventually.holds("it is no load", () -> worker.prefillTokens() == 0);
+            assertEquals(1, worker.activeRequests());
+            answer.cancel(true);
+            Eventually.holds("the request has ended", () -> worker.activeRequests() == 0);
+        }
     }
 
     private HttpResponse<String> complete(

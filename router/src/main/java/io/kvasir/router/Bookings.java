@@ -18,11 +18,13 @@ final class Bookings {
     private final int blockSize;
     private final long timeoutNs; // 0 = none
     private final boolean trackOutputBlocks;
+    private final PromptWatch watch;
 
     Bookings(RouterConfig config, RouterParts parts) {
         this.parts = parts;
         pipeline = parts.bookingPipeline;
         clock = config.clock();
+        watch = new PromptWatch(pipeline, parts.index, parts.board.slots(), clock);
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         timeoutNs = config.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
         trackOutputBlocks = config.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
@@ -63,7 +65,33 @@ final class Bookings {
         }
         final int newBlocks =
                 request.prefills() ? request.blockCount - decision.overlapBlocks() : 0;
-        lease.hold(this, worker, number, request, newBlocks);
+        final double toCompute = decision.tokensToCompute();
+        final boolean timed = request.prefills() && (request.isWatched() || watch.isNeeded());
+        final long nowNs = timed ? watch.nowNs() : 0;
+        final WatchedPrompt prompt =
+                request.isWatched()
+                        ? new WatchedPrompt(
+                                number,
+                                worker,
+                                nowNs,
+                                toCompute,
+                                request.hashesOf(newBlocks),
+                                request.eagleHashesOf(newBlocks))
+                        : null;
+        lease.hold(this, worker, number, request, newBlocks, toCompute, nowNs, prompt);
+        if (prompt != null) {
+            watch.add(prompt);
+        }
+    }
+
+    /** A prompt was computed; its first token was seen. */
+    void computed(Worker worker, double tokens, long bookedNs) {
+        watch.learn(worker, tokens, watch.nowNs() - bookedNs);
+    }
+
+    /** What finds out when prompts are computed. */
+    PromptWatch watch() {
+        return watch;
     }
 
     private long usualDeadlineNs() {

@@ -55,6 +55,7 @@ public final class KvRouter implements AutoCloseable {
     private volatile RoutingMode mode;
     private volatile boolean closed;
     private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
+    private volatile AutoCloseable watchOrNull; // likewise
 
     private KvRouter(RouterConfig config, PartMaker maker) {
         this.config = config;
@@ -79,8 +80,10 @@ public final class KvRouter implements AutoCloseable {
                             ? null
                             : maker.routerCounters(
                                     router.parts.countersOrNull, router::status, router::workers);
-            router.tickerOrNull =
-                    config.ticksItself() ? maker.ticker(router, config, router.parts.errors) : null;
+            if (config.ticksItself()) {
+                router.tickerOrNull = maker.ticker(router, config, router.parts.errors);
+                router.watchOrNull = maker.promptWatch(router.bookings.watch());
+            }
             return router;
         } catch (Throwable t) {
             router.close();
@@ -340,6 +343,9 @@ public final class KvRouter implements AutoCloseable {
     public void tick(long nowNs) {
         if (bookings.tick(nowNs)) {
             fillWatch.look(nowNs);
+            if (!config.ticksItself()) {
+                bookings.watch().look(nowNs);
+            }
         }
         final RouterCounters counters = countersOrNull;
         if (counters != null) {
@@ -458,6 +464,7 @@ public final class KvRouter implements AutoCloseable {
         // each of them, also when one before it fails: then its error is thrown at the end
         CloseHelper.closeAll(
                 tickerOrNull,
+                watchOrNull,
                 countersOrNull == null ? parts.countersOrNull : countersOrNull, // has the file
                 registry,
                 parts);

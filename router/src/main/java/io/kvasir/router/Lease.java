@@ -17,6 +17,10 @@ public final class Lease implements AutoCloseable {
     private int tailTokens;
     private int outputBlocks;
     private boolean computesBlocks;
+    private double tokensToCompute;
+    private long bookedNs; // 0 where nothing is learned from it
+    private WatchedPrompt watched; // null where the caller sees the first token
+    private boolean reported;
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -25,9 +29,19 @@ public final class Lease implements AutoCloseable {
      * Takes a booking.
      *
      * @param newBlocks full blocks of the prompt that the worker is not known to hold
+     * @param toCompute tokens that it computes until the prompt is, those before included
+     * @param atNs when it was booked; 0 where nothing is to be learned from it
+     * @param prompt what is watched; null where the caller sees the first token
      */
     void hold(
-            Bookings bookings, Worker bookedOn, long number, RouteRequest request, int newBlocks) {
+            Bookings bookings,
+            Worker bookedOn,
+            long number,
+            RouteRequest request,
+            int newBlocks,
+            double toCompute,
+            long atNs,
+            WatchedPrompt prompt) {
         try {
             held.bookings = bookings;
             held.number = number;
@@ -35,6 +49,10 @@ public final class Lease implements AutoCloseable {
             tailTokens = request.tokenCount() % bookings.blockSize();
             outputBlocks = 0;
             computesBlocks = newBlocks > 0;
+            tokensToCompute = toCompute;
+            bookedNs = atNs;
+            watched = prompt;
+            reported = false;
         } finally {
             Reference.reachabilityFence(this); // not forgotten before all of it is written
         }
@@ -68,12 +86,43 @@ public final class Lease implements AutoCloseable {
         return held.bookings != null && held.bookings.isOpen(held.number);
     }
 
-    /** The first output token is there: the prompt no longer counts as work to prefill. */
+    /**
+     * The first output token is there: the prompt no longer counts as work to prefill. Of an answer
+     * that is not streamed: it is there; see {@link RouteRequest#firstTokenUnseen}.
+     */
     public void prefillComplete() {
         final Bookings bookings = held.bookings;
-        if (bookings != null && bookings.prefillCompleted(held.number) && computesBlocks) {
+        if (bookings == null || reported) {
+            return;
+        }
+        reported = true;
+        final boolean first = bookings.prefillCompleted(held.number);
+        final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
+        if ((first || found) && computesBlocks) {
             worker.served();
         }
+        if (first && watched == null && bookedNs != 0) {
+            bookings.computed(worker, tokensToCompute, bookedNs);
+        }
+    }
+
+    /**
+     * How it is known that the prompt is computed.
+     *
+     * @return as of now; the prompt of a booking that was released before is not
+     */
+    public PromptEnd promptEnd() {
+        final PromptEnd found = watched == null ? PromptEnd.NOT_YET : watched.end();
+        return found == PromptEnd.NOT_YET && reported ? PromptEnd.REPORTED : found;
+    }
+
+    /**
+     * When the router has found that the prompt is computed, after the booking.
+     *
+     * @return ns; -1 where the end is not {@link PromptEnd#STORED} or {@link PromptEnd#EXPECTED}
+     */
+    public long promptEndNs() {
+        return watched == null || watched.end() == PromptEnd.NOT_YET ? -1 : watched.durationNs();
     }
 
     /**

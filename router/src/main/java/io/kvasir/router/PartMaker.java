@@ -69,6 +69,12 @@ class PartMaker {
         return new RouterCounters(file, status, workers, Clock.systemUTC()::millis);
     }
 
+    /** Starts the thread that finds out when prompts are computed. */
+    AutoCloseable promptWatch(PromptWatch watch) {
+        watch.start();
+        return watch;
+    }
+
     /** Starts the thread that ticks. */
     AutoCloseable ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
         final RouterTicker ticker = new RouterTicker(config.clock(), router::tick, errors);

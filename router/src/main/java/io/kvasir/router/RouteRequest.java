@@ -7,6 +7,7 @@ import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.radix.OverlapScores;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
@@ -36,6 +37,7 @@ public final class RouteRequest {
     private Worker pinned;
     private long excludedTaints;
     private boolean prefills = true;
+    private boolean watched;
     private WorkerCost cost; // null for none
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
@@ -99,6 +101,7 @@ public final class RouteRequest {
         excluded.clear();
         excludedTaints = 0;
         prefills = true;
+        watched = false;
         cost = null;
         objects.clear();
         usualDeadline = true;
@@ -273,6 +276,24 @@ public final class RouteRequest {
     }
 
     /**
+     * Says that the caller will not see the first output token, because the answer is not streamed:
+     * the router finds out by itself when the prompt is computed, and is no work to prefill any
+     * more. Where the worker's events are followed, that is when the prompt's last full block is
+     * announced; elsewhere, and where the worker held all blocks, after the time that prompts took
+     * whose first token was seen ({@link Lease#prefillComplete}), once some were. Before that it is
+     * when the caller says so, or releases the booking.
+     *
+     * <p>A booking of such a request allocates, and copies the hashes of the prompt.
+     *
+     * @param unseen true if the first token is not seen; false unless it is set
+     * @return this
+     */
+    public RouteRequest firstTokenUnseen(boolean unseen) {
+        watched = unseen;
+        return this;
+    }
+
+    /**
      * Adds a cost that depends on the worker and on this request, such as that of fetching blocks
      * from where they are. Has the cost of every candidate computed: about as much as a
      * temperature.
@@ -358,6 +379,11 @@ public final class RouteRequest {
         return prefills;
     }
 
+    /** Whether the router has to find out when the prompt is computed. */
+    boolean isWatched() {
+        return watched && prefills;
+    }
+
     /** Whether the router's own rule says when the booking ends. */
     boolean hasUsualDeadline() {
         return usualDeadline;
@@ -405,6 +431,18 @@ public final class RouteRequest {
         }
         objects.mixInto(eagleHashes, eagleBlockCount, tokens, blockSize, blockSize + 1, seed);
         eagleHashed = true;
+    }
+
+    /** The full blocks to watch for, a copy; none where no new one is computed. */
+    long[] hashesOf(int newBlocks) {
+        return newBlocks > 0 ? Arrays.copyOf(localHashes, blockCount) : NO_HASHES;
+    }
+
+    /** The same as engines announce it that draft with EAGLE, if there are such. */
+    long[] eagleHashesOf(int newBlocks) {
+        return newBlocks > 0 && eagleHashed
+                ? Arrays.copyOf(eagleHashes, eagleBlockCount)
+                : NO_HASHES;
     }
 
     /** Has what was found for EAGLE be all that was found. */

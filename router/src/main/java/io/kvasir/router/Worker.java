@@ -5,6 +5,7 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.router.disagg.LearnedLine;
 
 /**
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
@@ -17,6 +18,7 @@ public final class Worker {
     private final LoadBoard board;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
+    private final LearnedLine promptTimes = new LearnedLine();
     private volatile EventSource source;
     private volatile boolean available = true;
     private volatile boolean removed;
@@ -150,6 +152,11 @@ public final class Worker {
             return events.credit(degradedCredit);
         }
         return withoutEvents == IndexState.PREDICTED ? 1 : degradedCredit;
+    }
+
+    /** Seconds from a booking to the first token, by the tokens to compute until then. */
+    LearnedLine promptTimes() {
+        return promptTimes;
     }
 
     /** The engine has computed a prompt with blocks that it had not before, and must say so. */

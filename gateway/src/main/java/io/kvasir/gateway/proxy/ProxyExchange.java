@@ -16,6 +16,7 @@ import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamFault;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.Lease;
+import io.kvasir.router.PromptEnd;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.LegFailure;
@@ -702,6 +703,13 @@ public final class ProxyExchange {
             return isSplit() ? split.prefillCachedTokens() : UsageReader.UNKNOWN;
         }
 
+        private void promptEnded(PromptEnd how, long afterBookingNs) {
+            booking.decision().promptEnd(how, afterBookingNs);
+            if (how == PromptEnd.STORED && split != null && !isSplit()) {
+                split.wholeStarted(booking.decision(), afterBookingNs);
+            }
+        }
+
         /** All is known before the last byte is written: its reader finds it in the metrics. */
         @Override
         public void complete(int status, UsageReader usage) {
@@ -721,6 +729,7 @@ public final class ProxyExchange {
             timeTokens(generated);
             if (status == 200) {
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
+                promptEnded(lease.promptEnd(), lease.promptEndNs());
             }
             lease.close();
             if (status == 200 && !isSplit()) { // else what it has fetched counts as cached, too

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
+import io.kvasir.router.PromptEnd;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.SplitChoice;
@@ -60,6 +61,8 @@ public final class DecisionRecord {
     private volatile int engineCachedTokens = UsageReader.UNKNOWN;
     private volatile int enginePromptTokens = UsageReader.UNKNOWN;
     private volatile long firstTokenNs = -1;
+    private volatile PromptEnd promptEnd = PromptEnd.NOT_YET;
+    private volatile long promptEndNs = -1;
     private volatile long durationNs = -1;
 
     /**
@@ -183,6 +186,12 @@ public final class DecisionRecord {
         firstTokenNs = sinceStartNs;
     }
 
+    /** How it was known that the prompt was computed, and when after the booking, or -1. */
+    public void promptEnd(PromptEnd how, long afterBookingNs) {
+        promptEnd = how;
+        promptEndNs = afterBookingNs;
+    }
+
     /** Ends the record; {@code outcome} is "ok" or what went wrong. */
     public void end(String how, int httpStatus, long sinceStartNs) {
         status = httpStatus;
@@ -214,6 +223,8 @@ public final class DecisionRecord {
         count(json, "engine_cached_tokens", engineCachedTokens);
         count(json, "engine_prompt_tokens", enginePromptTokens);
         number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
+        json.put("prompt_end", promptEnd.name().toLowerCase(Locale.ROOT));
+        number(json, "prompt_end_ms", promptEndNs < 0 ? Double.NaN : promptEndNs / 1e6);
         number(json, "duration_ms", durationNs < 0 ? Double.NaN : durationNs / 1e6);
         final SplitChoice choice = split;
         if (choice != null) {

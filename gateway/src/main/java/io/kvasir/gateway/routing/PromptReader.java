@@ -70,6 +70,7 @@ public final class PromptReader {
         return new RoutedPrompt(
                 tokens,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),
+                !request.stream && request.prompts() == 1,
                 lora,
                 request.cacheSalt,
                 overrides);

@@ -6,6 +6,7 @@ public final class RoutedPrompt {
 
     private final int[] tokens;
     private final int decodeTokens;
+    private final boolean firstTokenUnseen;
     private final String lora;
     private final String salt;
     private final RoutingHeaders overrides;
@@ -14,13 +15,20 @@ public final class RoutedPrompt {
      * @param tokens the prompt's ids as the engine computes them, exactly as long as the prompt,
      *     not copied; null when they cannot be known. Of a batch, all that is computed
      * @param decodeTokens tokens that count as generated from the start, of further answers
+     * @param firstTokenUnseen whether the answer to this one prompt comes as a whole
      * @param lora adapter, null for the base model
      * @param salt cache salt, null for none
      */
     RoutedPrompt(
-            int[] tokens, int decodeTokens, String lora, String salt, RoutingHeaders overrides) {
+            int[] tokens,
+            int decodeTokens,
+            boolean firstTokenUnseen,
+            String lora,
+            String salt,
+            RoutingHeaders overrides) {
         this.tokens = tokens == null ? UNKNOWN : tokens;
         this.decodeTokens = decodeTokens;
+        this.firstTokenUnseen = firstTokenUnseen;
         this.lora = lora;
         this.salt = salt;
         this.overrides = overrides;
@@ -33,6 +41,10 @@ public final class RoutedPrompt {
 
     int decodeTokens() {
         return decodeTokens;
+    }
+
+    boolean firstTokenUnseen() {
+        return firstTokenUnseen;
     }
 
     /** Whether the tokens are known. */

@@ -14,6 +14,7 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.Leg;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -202,7 +203,8 @@ public final class WorkerReservations {
             RouteRequest request, RequestPart part, RoutedPrompt prompt, List<Worker> excluded) {
         request.tokens(prompt.tokens(), prompt.tokens().length)
                 .lora(prompt.lora())
-                .salt(prompt.salt());
+                .salt(prompt.salt())
+                .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL);
         part.fill(request, prompt.overrides(), registry);
         for (Worker worker : excluded) {
             request.exclude(worker);

@@ -74,7 +74,12 @@ class WorkerReservationsTest {
     private WorkerReservations.Booking reserve(RequestPart part, RoutingHeaders headers)
             throws ApiException {
         return reservations.reserve(
-                part, new RoutedPrompt(PROMPT, 0, null, null, headers), List.of(), "r", "c", 1);
+                part,
+                new RoutedPrompt(PROMPT, 0, false, null, null, headers),
+                List.of(),
+                "r",
+                "c",
+                1);
     }
 
     /** The workers that a part may go to. */
@@ -83,7 +88,7 @@ class WorkerReservationsTest {
         final List<Worker> excluded = new ArrayList<>();
         while (true) {
             final RoutedPrompt prompt =
-                    new RoutedPrompt(PROMPT, 0, null, null, RoutingHeaders.NONE);
+                    new RoutedPrompt(PROMPT, 0, false, null, null, RoutingHeaders.NONE);
             try {
                 final WorkerReservations.Booking booking =
                         reservations.reserve(part, prompt, excluded, "r", "c", 1);
