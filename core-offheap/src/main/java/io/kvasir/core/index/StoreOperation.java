@@ -157,7 +157,10 @@ final class StoreOperation extends SlotOperation {
             return StoreResult.INVALID;
         }
         releaseConflicting();
-        return tryStore(findParent()) ? StoreResult.STORED : StoreResult.CAPACITY;
+        // without memory for a hole, the parent may have been released with a block before it
+        final int left = findParent();
+        final boolean hasParent = root || left != NO_POSITION;
+        return hasParent && tryStore(left) ? StoreResult.STORED : StoreResult.CAPACITY;
     }
 
     /**

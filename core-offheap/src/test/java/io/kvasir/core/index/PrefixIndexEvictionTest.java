@@ -21,6 +21,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 
 /** What an index does at its limits of blocks, held blocks and bytes. */
 class PrefixIndexEvictionTest {
@@ -79,6 +80,64 @@ class PrefixIndexEvictionTest {
             IndexInvariants.check(index);
             story.compare();
             assertTrue(story.beyond > 0, "no store was beyond the limit");
+        }
+    }
+
+    /**
+     * A store behind a parent that names a block before that parent anew: without memory for the
+     * hole that the old name leaves, everything after it is given up, the parent too.
+     */
+    @Test
+    void aStoreWhoseParentIsGivenUpForItsOwnNamesIsRefused() {
+        int orphaned = 0;
+        for (int renamed = 0; renamed < 49; renamed++) {
+            orphaned += isOrphaned(renamed) ? 1 : 0;
+        }
+        assertTrue(orphaned > 0, "there was memory for every hole");
+    }
+
+    /** Whether the store lost its parent: what was held from the renamed block on is given up. */
+    private boolean isOrphaned(int renamed) {
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(3, NO_LIMIT, NO_LIMIT, 64 << 10, CapacityRule.REFUSE);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            final long[] chain = fresh.longs(60).toArray();
+            index.store(1, true, 0, names(1, 60), chain, 60, true);
+            index.store(0, true, 0, names(100, 50), chain, 50, true);
+            fill(index, 2);
+            final long[] next = {chain[50]};
+            final StoreResult result =
+                    index.store(0, false, 149, names(100 + renamed, 1), next, 1, true);
+            IndexInvariants.check(index);
+            final long held = index.heldBlocks(0);
+            assertEquals(result == StoreResult.STORED, held == 50, result + " with " + held);
+            assertTrue(held == 50 || held == 49 || held == renamed, result + " with " + held);
+            assertEquals(50 - held, index.missingBlocks(0));
+            return held == renamed;
+        }
+    }
+
+    private static long[] names(long first, int count) {
+        return LongStream.range(first, first + count).toArray();
+    }
+
+    /** Stores chains of other blocks until not one of a single block fits. */
+    private void fill(PrefixIndex index, int slot) {
+        long name = 1_000;
+        for (int length = 64; length > 0; length /= 2) {
+            StoreResult result = StoreResult.STORED;
+            while (result == StoreResult.STORED) {
+                result =
+                        index.store(
+                                slot,
+                                true,
+                                0,
+                                names(name, length),
+                                fresh.longs(length).toArray(),
+                                length,
+                                true);
+                name += length;
+            }
         }
     }
 
