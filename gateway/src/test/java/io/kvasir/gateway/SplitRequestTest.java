@@ -29,6 +29,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 
@@ -135,6 +136,20 @@ class SplitRequestTest {
         assertEquals("d", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
         assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
         assertTrue(metric("kvasir_split_requests_total{handoff=\"vllm\"}").endsWith(" 1.0"));
+    }
+
+    /** W3C Trace Context: what engines trace of either leg belongs to the client's trace. */
+    @Test
+    void bothLegsAreOfTheClientsTrace() throws Exception {
+        start();
+        final String parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        ask(ASK, "traceparent", parent, "tracestate", "vendor=1", "baggage", "tenant=a");
+        for (FakeEngine engine : List.of(prefill, decode)) {
+            final Map<String, String> headers = engine.calls.getFirst().headers;
+            assertEquals(parent, headers.get("traceparent"));
+            assertEquals("vendor=1", headers.get("tracestate"));
+            assertEquals("tenant=a", headers.get("baggage"));
+        }
     }
 
     @Test
