@@ -81,16 +81,10 @@ public record HandoffConfig(
      * @return a configuration with a free side port
      */
     public static HandoffConfig of(SimRole role, SimHandoff protocol) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                NONE.sidePort,
-                NONE.lease,
-                NONE.patience,
-                NONE.bytesPerSecond,
-                NONE.bytesPerToken,
-                NONE.strict,
-                NONE.bytes);
+        final Edit edit = new Edit(NONE);
+        edit.role = role;
+        edit.protocol = protocol;
+        return edit.build();
     }
 
     /**
@@ -100,16 +94,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withSidePort(int value) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                value,
-                lease,
-                patience,
-                bytesPerSecond,
-                bytesPerToken,
-                strict,
-                bytes);
+        final Edit edit = new Edit(this);
+        edit.sidePort = value;
+        return edit.build();
     }
 
     /**
@@ -119,16 +106,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withLease(Duration value) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                sidePort,
-                value,
-                patience,
-                bytesPerSecond,
-                bytesPerToken,
-                strict,
-                bytes);
+        final Edit edit = new Edit(this);
+        edit.lease = value;
+        return edit.build();
     }
 
     /**
@@ -138,16 +118,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withPatience(Duration value) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                sidePort,
-                lease,
-                value,
-                bytesPerSecond,
-                bytesPerToken,
-                strict,
-                bytes);
+        final Edit edit = new Edit(this);
+        edit.patience = value;
+        return edit.build();
     }
 
     /**
@@ -157,8 +130,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withBytesPerSecond(double value) {
-        return new HandoffConfig(
-                role, protocol, sidePort, lease, patience, value, bytesPerToken, strict, bytes);
+        final Edit edit = new Edit(this);
+        edit.bytesPerSecond = value;
+        return edit.build();
     }
 
     /**
@@ -168,8 +142,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withBytesPerToken(long value) {
-        return new HandoffConfig(
-                role, protocol, sidePort, lease, patience, bytesPerSecond, value, strict, bytes);
+        final Edit edit = new Edit(this);
+        edit.bytesPerToken = value;
+        return edit.build();
     }
 
     /**
@@ -179,16 +154,9 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withStrict(boolean value) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                sidePort,
-                lease,
-                patience,
-                bytesPerSecond,
-                bytesPerToken,
-                value,
-                bytes);
+        final Edit edit = new Edit(this);
+        edit.strict = value;
+        return edit.build();
     }
 
     /**
@@ -198,15 +166,46 @@ public record HandoffConfig(
      * @return a copy
      */
     public HandoffConfig withBytes(KvBytes value) {
-        return new HandoffConfig(
-                role,
-                protocol,
-                sidePort,
-                lease,
-                patience,
-                bytesPerSecond,
-                bytesPerToken,
-                strict,
-                value);
+        final Edit edit = new Edit(this);
+        edit.bytes = value;
+        return edit.build();
+    }
+
+    /** A copy in which single values can be changed. */
+    private static final class Edit {
+        private SimRole role;
+        private SimHandoff protocol;
+        private int sidePort;
+        private Duration lease;
+        private Duration patience;
+        private double bytesPerSecond;
+        private long bytesPerToken;
+        private boolean strict;
+        private KvBytes bytes;
+
+        private Edit(HandoffConfig from) {
+            role = from.role;
+            protocol = from.protocol;
+            sidePort = from.sidePort;
+            lease = from.lease;
+            patience = from.patience;
+            bytesPerSecond = from.bytesPerSecond;
+            bytesPerToken = from.bytesPerToken;
+            strict = from.strict;
+            bytes = from.bytes;
+        }
+
+        private HandoffConfig build() {
+            return new HandoffConfig(
+                    role,
+                    protocol,
+                    sidePort,
+                    lease,
+                    patience,
+                    bytesPerSecond,
+                    bytesPerToken,
+                    strict,
+                    bytes);
+        }
     }
 }
