@@ -8,6 +8,7 @@ import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +29,8 @@ class PrefixIndexEvictionTest {
     private static final int OPERATIONS = 700;
     private static final int MANY_OPERATIONS = 10_000;
     private static final long NO_LIMIT = 1 << 20;
+    private static final int SELDOM = 60;
+    private static final int OFTEN = 3;
 
     private final SplittableRandom fresh = new SplittableRandom(5);
 
@@ -46,7 +49,7 @@ class PrefixIndexEvictionTest {
     })
     void holdsWhatTheModelSaysButWhatItWasEvicted(
             CapacityRule rule, int slots, long blocks, long held, long kib) {
-        tell(OPERATIONS, rule, slots, blocks, held, kib);
+        tell(OPERATIONS, rule, slots, blocks, held, kib, SELDOM);
     }
 
     @Tag("integration") // takes a minute
@@ -60,16 +63,30 @@ class PrefixIndexEvictionTest {
     })
     void holdsForLongWhatTheModelSaysButWhatItWasEvicted(
             CapacityRule rule, int slots, long blocks, long held, long kib) {
-        tell(MANY_OPERATIONS, rule, slots, blocks, held, kib);
+        tell(MANY_OPERATIONS, rule, slots, blocks, held, kib, SELDOM);
+    }
+
+    /** Releases for want of memory what is behind a block, and stores go on from there. */
+    @Tag("integration") // half a minute
+    @RepeatedTest(30)
+    void storesMayNameAnewWhatIsHeldWhereMemoryIsShort() {
+        tell(1_500, CapacityRule.REFUSE, 3, NO_LIMIT, NO_LIMIT, 64, OFTEN);
+        tell(1_500, CapacityRule.EVICT, 3, NO_LIMIT, NO_LIMIT, 64, OFTEN);
     }
 
     private static void tell(
-            int operations, CapacityRule rule, int slots, long blocks, long held, long kib) {
+            int operations,
+            CapacityRule rule,
+            int slots,
+            long blocks,
+            long held,
+            long kib,
+            int renames) {
         final long seed = Seeds.next("PrefixIndexEvictionTest " + rule + "/" + slots + "/" + kib);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, blocks, held, kib << 10, rule);
         try (PrefixIndex index = new PrefixIndex(config)) {
-            final Story story = new Story(new Random(seed), index);
+            final Story story = new Story(new Random(seed), index, renames);
             for (int i = 0; i < operations; i++) {
                 story.step();
                 if (i % 5 == 0) {
@@ -144,6 +161,7 @@ class PrefixIndexEvictionTest {
     /** An index and a model that refuses nothing. */
     private static final class Story implements EvictionListener {
         private final Random random;
+        private final int renames;
         private final PrefixIndex index;
         private final NaivePrefixIndex naive = new NaivePrefixIndex(NO_LIMIT, NO_LIMIT);
         private final int slots;
@@ -152,7 +170,11 @@ class PrefixIndexEvictionTest {
         private long evicted;
         private long beyond;
 
-        Story(Random random, PrefixIndex index) {
+        /**
+         * @param renames one of so many engine hashes is one that the slot holds
+         */
+        Story(Random random, PrefixIndex index, int renames) {
+            this.renames = renames;
             this.random = random;
             this.index = index;
             this.slots = index.config().maxWorkerSlots();
@@ -196,7 +218,7 @@ class PrefixIndexEvictionTest {
             for (int i = 0; i < count; i++) {
                 locals[i] = random.nextInt(i < 3 ? 2 : 1000);
                 names[i] =
-                        !held.isEmpty() && random.nextInt(60) == 0
+                        !held.isEmpty() && random.nextInt(renames) == 0
                                 ? held.get(random.nextInt(held.size()))
                                 : nextName++;
             }
