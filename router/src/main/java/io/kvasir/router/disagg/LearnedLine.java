@@ -74,6 +74,16 @@ public final class LearnedLine {
     }
 
     /**
+     * This line, or another one as long as nothing is known of this one.
+     *
+     * @param other the line that stands for this one until then
+     * @return this line if it {@link #isKnown}, else {@code other}
+     */
+    public LearnedLine orElse(LearnedLine other) {
+        return isKnown() ? this : other;
+    }
+
+    /**
      * Expects a time.
      *
      * @param tokens not negative

@@ -106,8 +106,8 @@ public final class SplitPolicy {
      * @return the decision with its reasons
      */
     public SplitChoice choose(SplitAlternatives known) {
-        final LearnedLine here = local.isKnown() ? local : remote;
-        final LearnedLine there = remote.isKnown() ? remote : local;
+        final LearnedLine here = local.orElse(remote);
+        final LearnedLine there = remote.orElse(local);
         final double localSeconds = here.seconds(known.localQueue() + known.localUncached());
         final double harm =
                 limits.harmWeight()
@@ -119,11 +119,18 @@ public final class SplitPolicy {
         final double gain = localSeconds + harm - prefill - moved;
         final boolean byCost =
                 limits.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain);
-        final String whole = byCost ? gain > 0 ? null : "cost" : wholeFor(known);
-        final boolean probe = whole != null && probes(known);
-        final String reason = probe ? "probe" : whole != null ? whole : byCost ? "cost" : "limits";
+        final String limit = byCost ? null : limitOf(known);
+        final boolean worth = byCost ? gain > 0 : limit == null;
+        final boolean probe = !worth && probes(known);
+        final String decided = byCost ? "cost" : Objects.requireNonNullElse(limit, "limits");
         return new SplitChoice(
-                whole == null || probe, reason, known, localSeconds, harm, prefill, moved);
+                worth || probe,
+                probe ? "probe" : decided,
+                known,
+                localSeconds,
+                harm,
+                prefill,
+                moved);
     }
 
     /** Whether a request that would not be split is, to learn from it. */
@@ -138,11 +145,11 @@ public final class SplitPolicy {
     }
 
     private double transferSeconds(SplitAlternatives known) {
-        final LearnedLine line = transfers[known.distance()];
-        return (line.isKnown() ? line : transfer).seconds(known.promptTokens());
+        return transfers[known.distance()].orElse(transfer).seconds(known.promptTokens());
     }
 
-    private String wholeFor(SplitAlternatives known) {
+    /** The limit by which a request is not split; null if there is none. */
+    private String limitOf(SplitAlternatives known) {
         if (known.promptTokens() == 0) {
             return null; // an unknown prompt may be long
         }
