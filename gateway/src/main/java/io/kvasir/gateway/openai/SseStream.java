@@ -178,10 +178,7 @@ public final class SseStream {
             return true;
         }
         if (reader.read(buffer, from, to - from) && mayHaveUsage) {
-            final int cached = cachedTokens.getAsInt();
-            if (cached >= 0) {
-                reader.restate(buffer, cached);
-            }
+            reader.restate(buffer, cachedTokens.getAsInt());
         }
         if (reader.hasOutputToken()) {
             firstToken = true;

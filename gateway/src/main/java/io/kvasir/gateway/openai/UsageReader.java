@@ -159,9 +159,14 @@ public final class UsageReader {
      * blanks follow a number of fewer digits. What this reader has read stays.
      *
      * @param bytes those that were read
-     * @return false if there is no such number, or it has fewer digits than {@code cached}
+     * @param cached {@link #UNKNOWN} leaves what is stated
+     * @return false if nothing was changed: nothing is known, the object states no such number, or
+     *     it has fewer digits than {@code cached}
      */
     public boolean restate(byte[] bytes, int cached) {
+        if (cached < 0) {
+            return false;
+        }
         final byte[] digits = Integer.toString(cached).getBytes(StandardCharsets.US_ASCII);
         if (digits.length > cachedDigits) {
             return false;

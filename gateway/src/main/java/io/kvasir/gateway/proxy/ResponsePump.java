@@ -91,6 +91,7 @@ final class ResponsePump extends IteratingCallback {
     private final int status;
     private final HttpFields headers;
     private final Content.Source source;
+    private final boolean readable; // not compressed by the engine
     private final ResponseCoding coding;
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
@@ -129,9 +130,9 @@ final class ResponsePump extends IteratingCallback {
                 status == 200
                         && type != null
                         && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
-        final boolean isReadable = !headers.contains(HttpHeader.CONTENT_ENCODING);
+        this.readable = !headers.contains(HttpHeader.CONTENT_ENCODING);
         this.events =
-                isEvents && isReadable ? new SseStream(dropUsage, listener::cachedTokens) : null;
+                isEvents && readable ? new SseStream(dropUsage, listener::cachedTokens) : null;
         this.usage = events != null ? events.usage() : new UsageReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }
@@ -263,13 +264,8 @@ final class ResponsePump extends IteratingCallback {
         held.writeBytes(bytes);
         if (last) {
             final byte[] whole = held.toByteArray();
-            final boolean read = usage.read(whole, 0, whole.length);
-            final int cached = listener.cachedTokens();
-            if (read
-                    && cached >= 0
-                    && status == 200
-                    && !headers.contains(HttpHeader.CONTENT_ENCODING)) {
-                usage.restate(whole, cached);
+            if (usage.read(whole, 0, whole.length) && status == 200 && readable) {
+                usage.restate(whole, listener.cachedTokens());
             }
             return complete(ByteBuffer.wrap(whole));
         }
