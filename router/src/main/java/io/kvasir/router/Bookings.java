@@ -67,7 +67,7 @@ final class Bookings {
                 request.prefills() ? request.blockCount - decision.overlapBlocks() : 0;
         final double toCompute = decision.tokensToCompute();
         final boolean timed = request.prefills() && (request.isWatched() || watch.isNeeded());
-        final long nowNs = timed ? watch.nowNs() : 0;
+        final long nowNs = timed ? clock.getAsLong() : 0;
         final WatchedPrompt prompt =
                 request.isWatched()
                         ? new WatchedPrompt(

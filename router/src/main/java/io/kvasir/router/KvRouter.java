@@ -82,7 +82,8 @@ public final class KvRouter implements AutoCloseable {
                                     router.parts.countersOrNull, router::status, router::workers);
             if (config.ticksItself()) {
                 router.tickerOrNull = maker.ticker(router, config, router.parts.errors);
-                router.watchOrNull = maker.promptWatch(router.bookings.watch());
+                router.watchOrNull =
+                        maker.promptWatch(router.bookings.watch(), router.parts.errors);
             }
             return router;
         } catch (Throwable t) {

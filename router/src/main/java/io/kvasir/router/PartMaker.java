@@ -15,11 +15,16 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import org.agrona.ErrorHandler;
 
 import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Supplier;
 
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
+    static final String TICKER_THREAD = "kvasir-router-ticker";
+
+    private static final Duration TICK_PERIOD = Duration.ofMillis(200);
+
     /** The file of counters; null where none is set. */
     CountersFile counters(RouterConfig config) {
         return config.get(RouterSettings.COUNTERS_DIR) == null ? null : RouterCounters.file(config);
@@ -70,14 +75,23 @@ class PartMaker {
     }
 
     /** Starts the thread that finds out when prompts are computed. */
-    AutoCloseable promptWatch(PromptWatch watch) {
-        watch.start();
+    AutoCloseable promptWatch(PromptWatch watch, ErrorHandler errors) {
+        watch.start(errors);
         return watch;
     }
 
     /** Starts the thread that ticks. */
     AutoCloseable ticker(KvRouter router, RouterConfig config, ErrorHandler errors) {
-        final RouterTicker ticker = new RouterTicker(config.clock(), router::tick, errors);
+        final RouterTicker ticker =
+                new RouterTicker(
+                        TICKER_THREAD,
+                        TICK_PERIOD,
+                        config.clock(),
+                        nowNs -> {
+                            router.tick(nowNs);
+                            return true;
+                        },
+                        errors);
         ticker.start();
         return ticker;
     }

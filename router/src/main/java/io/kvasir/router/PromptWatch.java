@@ -7,16 +7,17 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.disagg.LearnedLine;
 
+import org.agrona.ErrorHandler;
+
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * Finds out when prompts are computed of requests whose first output token nobody sees: answers
- * that are not streamed. A worker whose events are followed announces the last full block; of
+ * Finds out when prompts are computed of requests whose first output token cannot be seen: their
+ * answers are not streamed. A worker whose events are followed announces the last full block; of
  * another one the time is expected that prompts took there whose first token was seen.
  *
  * <p>Any thread adds and learns. A thread of its own looks every {@value #PERIOD_MS} ms while there
@@ -24,8 +25,6 @@ import java.util.function.LongSupplier;
  * #MATCHES} prompts with the index, in turn, whatever the number of those that are watched.
  */
 final class PromptWatch implements AutoCloseable {
-    static final String THREAD_NAME = "kvasir-router-prompts";
-
     private static final int PERIOD_MS = 5;
     private static final int MATCHES = 64;
 
@@ -37,9 +36,7 @@ final class PromptWatch implements AutoCloseable {
     private final Queue<WatchedPrompt> added = new ConcurrentLinkedQueue<>();
     private final Queue<WatchedPrompt> watched = new ArrayDeque<>(); // guarded by this
     private volatile boolean needed;
-    private volatile boolean idle;
-    private volatile boolean closed;
-    private volatile Thread threadOrNull;
+    private volatile RouterTicker tickerOrNull;
 
     PromptWatch(BookingPipeline bookings, PrefixIndex index, int slots, LongSupplier clock) {
         this.bookings = bookings;
@@ -49,11 +46,16 @@ final class PromptWatch implements AutoCloseable {
     }
 
     /** Has a thread of its own look from now on. */
-    void start() {
-        final Thread thread =
-                Thread.ofPlatform().daemon().name(THREAD_NAME).unstarted(this::keepLooking);
-        threadOrNull = thread;
-        thread.start();
+    void start(ErrorHandler errors) {
+        final RouterTicker ticker =
+                new RouterTicker(
+                        "kvasir-router-prompts",
+                        Duration.ofMillis(PERIOD_MS),
+                        clock,
+                        nowNs -> look(nowNs) > 0,
+                        errors);
+        tickerOrNull = ticker;
+        ticker.start();
     }
 
     /** Whether a prompt was watched ever: only then it is worth learning. */
@@ -68,8 +70,9 @@ final class PromptWatch implements AutoCloseable {
     void add(WatchedPrompt prompt) {
         needed = true;
         added.add(prompt);
-        if (idle) { // set before the queue was read: one of the two sees the other
-            LockSupport.unpark(threadOrNull);
+        final RouterTicker ticker = tickerOrNull;
+        if (ticker != null) {
+            ticker.wake();
         }
     }
 
@@ -80,8 +83,20 @@ final class PromptWatch implements AutoCloseable {
         anyWorker.learn(tokens, seconds);
     }
 
-    /** Ends the prompts that are computed; returns how many are watched still. */
-    synchronized int look(long nowNs) {
+    /**
+     * Ends the prompts that are computed.
+     *
+     * @return how many are watched still; 0 once the router is closed
+     */
+    int look(long nowNs) {
+        try {
+            return lookOnce(nowNs);
+        } catch (ClosedException e) {
+            return 0;
+        }
+    }
+
+    private synchronized int lookOnce(long nowNs) {
         for (WatchedPrompt prompt = added.poll(); prompt != null; prompt = added.poll()) {
             watched.add(prompt);
         }
@@ -120,33 +135,16 @@ final class PromptWatch implements AutoCloseable {
     }
 
     private boolean isExpected(WatchedPrompt prompt, long nowNs) {
-        final LearnedLine own = prompt.worker.promptTimes();
-        final double seconds = (own.isKnown() ? own : anyWorker).seconds(prompt.tokens);
+        final double seconds = prompt.worker.promptTimes().orElse(anyWorker).seconds(prompt.tokens);
         return nowNs - prompt.bookedNs >= seconds * 1e9; // false while nothing is known
-    }
-
-    private void keepLooking() {
-        try {
-            while (!closed) {
-                if (look(nowNs()) > 0) {
-                    LockSupport.parkNanos(this, TimeUnit.MILLISECONDS.toNanos(PERIOD_MS));
-                } else {
-                    idle = true;
-                    if (added.isEmpty() && !closed) {
-                        LockSupport.park(this);
-                    }
-                    idle = false;
-                }
-            }
-        } catch (ClosedException e) {
-            closed = true; // the index has gone first
-        }
     }
 
     /** Ends the thread; does not wait for it. */
     @Override
     public void close() {
-        closed = true;
-        LockSupport.unpark(threadOrNull);
+        final RouterTicker ticker = tickerOrNull;
+        if (ticker != null) {
+            ticker.close();
+        }
     }
 }

@@ -5,55 +5,93 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.time.Duration;
-import java.util.function.LongConsumer;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
-/** Lets a router's time pass, five times a second, on a thread of its own. */
+/**
+ * Ticks on a thread of its own, whatever becomes of one tick: one that fails is reported, and the
+ * next one comes {@value #RETRY_MS} ms later. It pauses for a period between ticks, or until it is
+ * woken where the tick had nothing to do.
+ */
 final class RouterTicker implements AutoCloseable {
-    static final String THREAD_NAME = "kvasir-router-ticker";
-
     private static final Logger LOG = LoggerFactory.getLogger(RouterTicker.class);
-    private static final Duration PERIOD = Duration.ofMillis(200);
+    private static final int RETRY_MS = 200;
 
+    /** What is done again and again. */
+    interface Tick {
+        /**
+         * Does it once.
+         *
+         * @return whether to tick again after the period; false to wait for {@link #wake}
+         */
+        boolean tick(long nowNs);
+    }
+
+    private final Duration period;
+    private final LongSupplier clock;
+    private final Tick tick;
+    private final ErrorHandler errors;
     private final Thread thread;
+    private volatile boolean woken;
+    private volatile boolean waits;
+    private volatile boolean closed;
 
     /** Prepares the thread; nothing happens before {@link #start}. */
-    RouterTicker(LongSupplier clock, LongConsumer tick, ErrorHandler errors) {
-        thread =
-                Thread.ofPlatform()
-                        .daemon()
-                        .name(THREAD_NAME)
-                        .unstarted(() -> keepTicking(clock, tick, errors));
+    RouterTicker(String name, Duration period, LongSupplier clock, Tick tick, ErrorHandler errors) {
+        this.period = period;
+        this.clock = clock;
+        this.tick = tick;
+        this.errors = errors;
+        thread = Thread.ofPlatform().daemon().name(name).unstarted(this::keepTicking);
     }
 
     void start() {
         thread.start();
     }
 
-    private static void keepTicking(LongSupplier clock, LongConsumer tick, ErrorHandler errors) {
-        boolean failed = false;
-        try {
-            while (true) {
-                try {
-                    tick.accept(clock.getAsLong());
-                    failed = false;
-                } catch (Throwable error) { // the next one may succeed: leases depend on it
-                    if (!failed) {
-                        LOG.error("a tick failed", error);
-                    }
-                    failed = true;
-                    errors.onError(error);
-                }
-                Thread.sleep(PERIOD);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // closing
+    /** Has a tick begin soon that sees all that the caller did before. */
+    void wake() {
+        woken = true;
+        if (waits) { // stored before woken is read there: one of the two sees the other
+            LockSupport.unpark(thread);
         }
     }
 
-    /** Ends the thread; does not wait for it: a tick of a closed router does nothing. */
+    private void keepTicking() {
+        boolean failed = false;
+        while (!closed && !Thread.currentThread().isInterrupted()) {
+            woken = false;
+            try {
+                final boolean more = tick.tick(clock.getAsLong());
+                failed = false;
+                if (more) {
+                    LockSupport.parkNanos(this, period.toNanos());
+                } else {
+                    awaitWake();
+                }
+            } catch (Throwable error) { // the next one may succeed: leases depend on it
+                if (!failed) {
+                    LOG.error("a tick of {} failed", thread.getName(), error);
+                }
+                failed = true;
+                errors.onError(error);
+                LockSupport.parkNanos(this, Duration.ofMillis(RETRY_MS).toNanos());
+            }
+        }
+    }
+
+    private void awaitWake() {
+        waits = true;
+        if (!woken && !closed) {
+            LockSupport.park(this);
+        }
+        waits = false;
+    }
+
+    /** Ends the thread; does not wait for it. */
     @Override
     public void close() {
-        thread.interrupt();
+        closed = true;
+        LockSupport.unpark(thread);
     }
 }

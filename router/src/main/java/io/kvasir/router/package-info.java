@@ -27,7 +27,8 @@
  * <p>Threads: requests, decisions, selections and leases belong to one thread at a time; all other
  * classes are for any thread. {@code WorkerRegistry} has the only lock, for registrations. {@code
  * RouterParts} has the memory, which one gate guards, and the two writer threads, which alone write
- * index and bookings. {@code RouterTicker} has time pass.
+ * index and bookings. A {@code RouterTicker} has time pass, another one has {@code PromptWatch}
+ * look.
  *
  * <p>{@code RouterSettings} is the table of what can be set, {@code RouterConfig} one router's
  * values; {@code Setting}, {@code SettingTable} and {@code Settings} know nothing of routers.

@@ -121,7 +121,7 @@ class LeaseTest {
 
     private static Set<Thread> tickers() {
         return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().equals(RouterTicker.THREAD_NAME))
+                .filter(thread -> thread.getName().equals(PartMaker.TICKER_THREAD))
                 .collect(Collectors.toSet());
     }
 

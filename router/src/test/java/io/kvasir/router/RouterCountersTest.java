@@ -22,7 +22,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
@@ -166,26 +165,6 @@ class RouterCountersTest {
                 UncheckedIOException.class,
                 () -> builder().set(RouterSettings.COUNTERS_DIR, file).build());
         await(() -> OffHeap.allocatedBytes() == before);
-    }
-
-    @Test
-    void aTickThatFailsIsAnErrorToBeSeenAndTheNextOneComes() throws Exception {
-        final List<Throwable> errors = new ArrayList<>();
-        final AtomicInteger ticks = new AtomicInteger();
-        final IllegalStateException failure = new IllegalStateException("made up by the test");
-        try (RouterTicker ticker =
-                new RouterTicker(
-                        () -> 0,
-                        _ -> {
-                            if (ticks.getAndIncrement() == 0) {
-                                throw failure;
-                            }
-                        },
-                        errors::add)) {
-            ticker.start();
-            await(() -> ticks.get() > 1);
-        }
-        assertEquals(List.of(failure), errors);
     }
 
     private static void await(BooleanSupplier condition) throws InterruptedException {
