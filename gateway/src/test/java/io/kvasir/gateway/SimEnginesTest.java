@@ -18,8 +18,6 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-import java.net.URI;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.Arrays;
 import java.util.Random;
@@ -160,17 +158,12 @@ class SimEnginesTest {
                                 .build())) {
             start(worker("slow", slow, 1));
             final CompletableFuture<?> answer =
-                    Gateways.HTTP.sendAsync(
-                            HttpRequest.newBuilder(URI.create(gateway.url() + "/v1/completions"))
-                                    .header("content-type", "application/json")
-                                    .POST(
-                                            HttpRequest.BodyPublishers.ofString(
-                                                    "{\"model\":\"m\",\"max_tokens\":600,"
-                                                            + "\"ignore_eos\":true,\"prompt\":"
-                                                            + Arrays.toString(new int[40])
-                                                            + "}"))
-                                    .build(),
-                            HttpResponse.BodyHandlers.discarding());
+                    Gateways.postAsync(
+                            gateway,
+                            "/v1/completions",
+                            "{\"model\":\"m\",\"max_tokens\":600,\"ignore_eos\":true,\"prompt\":"
+                                    + Arrays.toString(new int[40])
+                                    + "}");
             final Worker worker = gateway.router().workers().getFirst();
             Eventually.holds("the prompt is computed", () -> slow.state(0).lastSequence() >= 0);
             Eventually.holds("it is no load", () -> worker.prefillTokens() == 0);

@@ -431,13 +431,7 @@ class SplitRequestTest {
     void aClientThatLeavesDuringThePrefillEndsBothLegs() throws Exception {
         prefill.script = call -> call.awaitClientGone(60);
         start();
-        final CompletableFuture<?> asked =
-                Gateways.HTTP.sendAsync(
-                        java.net.http.HttpRequest.newBuilder(
-                                        Gateways.uri(gateway, "/v1/completions"))
-                                .POST(java.net.http.HttpRequest.BodyPublishers.ofString(ASK))
-                                .build(),
-                        HttpResponse.BodyHandlers.ofString());
+        final CompletableFuture<?> asked = Gateways.postAsync(gateway, "/v1/completions", ASK);
         Eventually.holds("the prefill runs", () -> prefill.inFlight.get() == 1);
         asked.cancel(true);
         assertTrue(prefill.calls.getFirst().awaitClientGone(60));

@@ -12,6 +12,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 
 /** Gateways for tests, and requests to them. */
 public final class Gateways {
@@ -48,6 +49,19 @@ public final class Gateways {
 
     public static HttpResponse<String> post(
             GatewayServer gateway, String path, String body, String... headers) throws Exception {
+        return HTTP.send(
+                postRequest(gateway, path, body, headers), HttpResponse.BodyHandlers.ofString());
+    }
+
+    /** The same without waiting; cancelled, it is a client that leaves. */
+    public static CompletableFuture<HttpResponse<String>> postAsync(
+            GatewayServer gateway, String path, String body, String... headers) {
+        return HTTP.sendAsync(
+                postRequest(gateway, path, body, headers), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static HttpRequest postRequest(
+            GatewayServer gateway, String path, String body, String... headers) {
         final HttpRequest.Builder request =
                 HttpRequest.newBuilder(uri(gateway, path))
                         .timeout(Duration.ofMinutes(1))
@@ -56,7 +70,7 @@ public final class Gateways {
         if (headers.length > 0) {
             request.headers(headers);
         }
-        return HTTP.send(request.build(), HttpResponse.BodyHandlers.ofString());
+        return request.build();
     }
 
     /** Metrics and debug pages are asked for at the admin port, all else at the serving one. */
