@@ -9,6 +9,7 @@ import io.kvasir.cli.demo.ChatDriver;
 import io.kvasir.cli.demo.ChatWorkload;
 import io.kvasir.cli.demo.Cluster;
 import io.kvasir.cli.demo.ClusterHolder;
+import io.kvasir.cli.demo.DemoEngines;
 import io.kvasir.cli.demo.DisaggFleet;
 import io.kvasir.cli.demo.DisaggReport;
 import io.kvasir.cli.demo.Division;
@@ -22,7 +23,6 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.sim.SimConfig;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -96,10 +96,6 @@ public final class DemoCommand implements Callable<Integer> {
                     new ChatWorkload.Shape(4, 600, 24, 3, 160, 16, 1_500, 40),
                     new ChatWorkload.Shape(1, 64, 4, 1, 8_000, 16, 1_500, 0));
 
-    private static final int ENGINES = 4;
-    private static final int BLOCK_SIZE = 16;
-    private static final double PREFILL_RATE = 24_000;
-    private static final double INTER_TOKEN_MS = 5;
     private static final Duration TIMEOUT = Duration.ofMinutes(1);
     private static final double PERCENT = 100;
 
@@ -163,7 +159,7 @@ public final class DemoCommand implements Callable<Integer> {
         common.err()
                 .println(
                         "demo: "
-                                + ENGINES
+                                + DemoEngines.COUNT
                                 + " engines, "
                                 + shape.conversations()
                                 + " conversations in "
@@ -182,7 +178,11 @@ public final class DemoCommand implements Callable<Integer> {
         if (keep) {
             return clusters.during(plan(size.blocks()), RoutingMode.KV, this::stay);
         }
-        return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
+        return exitCode(results.stream().mapToLong(RunStats.Result::errors).sum());
+    }
+
+    private static int exitCode(long errors) {
+        return errors > 0 ? ExitCode.NEGATIVE : ExitCode.OK;
     }
 
     private int stay(Cluster cluster) throws InterruptedException {
@@ -198,7 +198,9 @@ public final class DemoCommand implements Callable<Integer> {
         }
         common.err()
                 .println(
-                        "demo: 4 engines, "
+                        "demo: "
+                                + DemoEngines.COUNT
+                                + " engines, "
                                 + traffic.chats().requests()
                                 + " requests of chats and "
                                 + traffic.contexts().requests()
@@ -220,9 +222,7 @@ public final class DemoCommand implements Callable<Integer> {
             return clusters.during(
                     DisaggFleet.plan(Division.CONDITIONAL, port, seed), RoutingMode.KV, this::stay);
         }
-        return results.stream().anyMatch(r -> r.all().errors() > 0)
-                ? ExitCode.NEGATIVE
-                : ExitCode.OK;
+        return exitCode(results.stream().mapToLong(result -> result.all().errors()).sum());
     }
 
     private MixedTraffic.Result play(
@@ -243,7 +243,7 @@ public final class DemoCommand implements Callable<Integer> {
         if (json) {
             final ObjectNode root = Json.object();
             root.put("command", "demo --disagg")
-                    .put("engines", ENGINES)
+                    .put("engines", DemoEngines.COUNT)
                     .put("chat_requests", traffic.chats().requests())
                     .put("long_requests", traffic.contexts().requests())
                     .put("runs_of_each", count);
@@ -271,7 +271,7 @@ public final class DemoCommand implements Callable<Integer> {
                                         common.err(),
                                         () -> Progress.line(name, stats, size.shape().requests()),
                                         () -> driver.play(workload));
-                        return stats.result(name, ENGINES, wallNs);
+                        return stats.result(name, DemoEngines.COUNT, wallNs);
                     }
                 });
     }
@@ -280,16 +280,7 @@ public final class DemoCommand implements Callable<Integer> {
         return new Cluster.Plan(
                 "127.0.0.1",
                 port,
-                Cluster.Plan.same(
-                        ENGINES,
-                        () ->
-                                SimConfig.builder()
-                                        .model(SimModel.NAME)
-                                        .blockSize(BLOCK_SIZE)
-                                        .blocks(blocks)
-                                        .prefillTokensPerSecond(PREFILL_RATE)
-                                        .interTokenMillis(INTER_TOKEN_MS)
-                                        .build()),
+                Cluster.Plan.same(DemoEngines.COUNT, () -> DemoEngines.engine(blocks).build()),
                 () ->
                         GatewayConfig.builder()
                                 .set(GatewaySettings.TOKENIZER, tokenizer)
@@ -300,7 +291,7 @@ public final class DemoCommand implements Callable<Integer> {
         if (json) {
             final ObjectNode root = Json.object();
             root.put("command", "demo")
-                    .put("engines", ENGINES)
+                    .put("engines", DemoEngines.COUNT)
                     .put("conversations", shape.conversations())
                     .put("turns", shape.turns())
                     .put("seed", seed);

@@ -18,10 +18,7 @@ import java.nio.file.Path;
  * 128 KiB a token at 25 GB/s.
  */
 public final class DisaggFleet {
-    private static final int BLOCK_SIZE = 16;
     private static final int BLOCKS = 8_192;
-    private static final double PREFILL_RATE = 24_000;
-    private static final double INTER_TOKEN_MS = 5;
     private static final KvBytes BYTES = new KvBytes(4, 128, false);
     private static final long BYTES_PER_TOKEN = (long) BYTES.layers() * BYTES.rowBytes();
     private static final double BYTES_PER_SECOND =
@@ -52,12 +49,7 @@ public final class DisaggFleet {
     }
 
     private static SimConfig engine(SimRole role) {
-        return SimConfig.builder()
-                .model(SimModel.NAME)
-                .blockSize(BLOCK_SIZE)
-                .blocks(BLOCKS)
-                .prefillTokensPerSecond(PREFILL_RATE)
-                .interTokenMillis(INTER_TOKEN_MS)
+        return DemoEngines.engine(BLOCKS)
                 .handoff(
                         HandoffConfig.of(role, SimHandoff.VLLM)
                                 .withBytesPerToken(BYTES_PER_TOKEN)
