@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -28,7 +28,6 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -51,7 +50,6 @@ import java.util.stream.Collectors;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class RealEnginesTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HttpClient HTTP = HttpClient.newHttpClient();
     private static final long QUIET_NS = Duration.ofMillis(120).toNanos();
 
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
@@ -156,7 +154,7 @@ class RealEnginesTest {
 
     private static Outcome send(String path, String body) throws Exception {
         final HttpResponse<String> answer =
-                HTTP.send(
+                EngineServer.HTTP.send(
                         HttpRequest.newBuilder(
                                         URI.create("http://127.0.0.1:" + gateway.port() + path))
                                 .timeout(Duration.ofSeconds(60))
@@ -313,7 +311,7 @@ class RealEnginesTest {
 
     private static String tokenize(boolean chat, String body) throws Exception {
         final HttpResponse<String> answer =
-                HTTP.send(
+                EngineServer.HTTP.send(
                         HttpRequest.newBuilder(
                                         URI.create(
                                                 "http://127.0.0.1:" + gateway.port() + "/tokenize"))

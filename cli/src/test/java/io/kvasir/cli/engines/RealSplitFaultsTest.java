@@ -1,13 +1,7 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-
-import io.kvasir.gateway.config.GatewaySettings;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -19,7 +13,6 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -34,27 +27,17 @@ import java.util.stream.IntStream;
 @Tag("real-engine")
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class RealSplitFaultsTest {
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     /** Of a leg; an answer that waits for all of them comes within a few of it. */
     private static final Duration DEADLINE = Duration.ofSeconds(5);
 
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     static Path logs;
 
-    private static RealPair pair;
-    private static int prompts;
+    private static SplitPair<VllmServer> pair;
 
     @BeforeAll
     static void start() throws Exception {
-        pair =
-                RealPair.start(
-                        logs,
-                        config ->
-                                config.set(GatewaySettings.PREFILL_TIMEOUT, DEADLINE)
-                                        .set(GatewaySettings.FIRST_BYTE_TIMEOUT, DEADLINE)
-                                        .set(GatewaySettings.STREAM_IDLE_TIMEOUT, DEADLINE)
-                                        .set(GatewaySettings.ANSWER_TIMEOUT, DEADLINE));
+        pair = SplitPair.vllm(logs, config -> SplitPair.deadlines(config, DEADLINE));
     }
 
     @AfterAll
@@ -64,46 +47,16 @@ class RealSplitFaultsTest {
         }
     }
 
-    private static CompletableFuture<HttpResponse<String>> ask(int maxTokens, boolean stream) {
-        final String body =
-                "{\"model\":\"tiny\",\"temperature\":0,\"ignore_eos\":true,\"max_tokens\":"
-                        + maxTokens
-                        + ",\"stream\":"
-                        + stream
-                        + ",\"prompt\":\"prompt "
-                        + prompts++
-                        + " "
-                        + "word ".repeat(60)
-                        + "\"}";
-        return RealPair.HTTP.sendAsync(
-                HttpRequest.newBuilder(pair.url().resolve("/v1/completions"))
-                        .header("content-type", "application/json")
-                        .timeout(Duration.ofMinutes(1))
-                        .POST(HttpRequest.BodyPublishers.ofString(body))
-                        .build(),
-                HttpResponse.BodyHandlers.ofString());
-    }
-
-    /** Ends with an answer, or an error that has a name; says which. */
-    private static String ended(HttpResponse<String> answer) throws Exception {
-        if (answer.statusCode() == 200) {
-            return "answered";
-        }
-        final JsonNode error = JSON.readTree(answer.body()).path("error");
-        assertFalse(error.path("code").asText("").isBlank(), answer.body());
-        return answer.statusCode() + " " + error.path("code").textValue();
-    }
-
     @Test
     void aPrefillServerThatHangsIsReplacedByTheDecodeServerInTime() throws Exception {
-        assertEquals("answered", ended(ask(4, false).get()));
-        pair.prefillServer.pause();
+        assertEquals("answered", SplitPair.ended(pair.ask(4, false).get()));
+        pair.prefill.pause();
         try {
             final double split = pair.metric("kvasir_split_requests_total");
-            assertEquals("answered", ended(ask(4, false).get()));
+            assertEquals("answered", SplitPair.ended(pair.ask(4, false).get()));
             assertEquals(1, pair.metric("kvasir_split_requests_total") - split, "it was tried");
         } finally {
-            pair.prefillServer.resume();
+            pair.prefill.resume();
         }
         pair.prefill.awaitUsage(false);
         pair.awaitUp();
@@ -111,11 +64,11 @@ class RealSplitFaultsTest {
 
     @Test
     void aDecodeServerThatHangsEndsRequestsByNameInTime() throws Exception {
-        assertEquals("answered", ended(ask(4, false).get()));
+        assertEquals("answered", SplitPair.ended(pair.ask(4, false).get()));
         pair.decode.pause();
         try {
             for (boolean stream : List.of(false, true)) {
-                final String ended = ended(ask(4, stream).get());
+                final String ended = SplitPair.ended(pair.ask(4, stream).get());
                 assertTrue(ended.startsWith("50"), ended);
                 System.out.println("decode server hangs, stream=" + stream + ": " + ended);
             }
@@ -124,15 +77,15 @@ class RealSplitFaultsTest {
             pair.decode.resume();
         }
         pair.awaitUp();
-        assertEquals("answered", ended(ask(4, false).get()));
+        assertEquals("answered", SplitPair.ended(pair.ask(4, false).get()));
     }
 
     @Test
-    @Order(Integer.MAX_VALUE) // nobody starts it again: that takes minutes
+    @Order(Integer.MAX_VALUE) // a start takes minutes
     void noBlocksStayBehindWhenTheDecodeServerIsKilled() throws Exception {
         final double handedOver = pair.metric("kvasir_handoff_seconds_count");
         final List<CompletableFuture<HttpResponse<String>>> asked =
-                IntStream.range(0, 16).mapToObj(i -> ask(200, i % 2 == 0)).toList();
+                IntStream.range(0, 16).mapToObj(i -> pair.ask(200, i % 2 == 0)).toList();
         while (pair.metric("kvasir_handoff_seconds_count") <= handedOver) {
             Thread.sleep(5); // now some wait, some are prefilled, some are answered
         }
@@ -140,7 +93,8 @@ class RealSplitFaultsTest {
         for (CompletableFuture<HttpResponse<String>> each : asked) {
             final String how =
                     each.handle((answer, thrown) -> thrown == null ? "came" : "cut").get();
-            System.out.println("killed: " + (how.equals("came") ? ended(each.get()) : how));
+            System.out.println(
+                    "killed: " + (how.equals("came") ? SplitPair.ended(each.get()) : how));
         }
         pair.prefill.awaitUsage(false);
     }

@@ -1,20 +1,17 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.nixl.vllm.PrefillLease;
 import io.kvasir.nixl.vllm.TensorRank;
 import io.kvasir.nixl.vllm.VllmEngine;
 import io.kvasir.nixl.vllm.VllmHandshake;
 import io.kvasir.nixl.vllm.VllmPeerException;
-import io.kvasir.panama.nixl.NixlAvailability;
 import io.kvasir.panama.nixl.NixlLibrary;
-import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.AfterAll;
@@ -28,7 +25,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -42,37 +38,31 @@ class RealPrefillPeerTest {
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     static Path logs;
 
-    private static final List<PrefillServer> SERVERS = new ArrayList<>();
-    private static PrefillServer first;
-    private static PrefillServer second;
-    private static PrefillServer ofTwoRanks;
+    private static final List<VllmServer> SERVERS = new ArrayList<>();
+    private static VllmServer first;
+    private static VllmServer second;
+    private static VllmServer ofTwoRanks;
     private static NixlLibrary library;
     private static PullingRank rank;
 
     @BeforeAll
     static void start() throws Exception {
         final Path folder = VllmServer.installed();
-        final NixlAvailability nixl =
-                NixlProbe.probe(
-                        Map.of(NixlProbe.PREFIX_PROPERTY, folder.resolve("venv").toString())::get,
-                        variable -> null,
-                        List.of());
-        assumeTrue(nixl instanceof NixlAvailability.Available, "skipped: " + nixl.describe());
-        library = ((NixlAvailability.Available) nixl).library();
+        library = VllmServer.nixl(folder).library();
         first = started(new VllmServer(folder, logs.resolve("first.log")));
         second = started(new VllmServer(folder, logs.resolve("second.log")));
         ofTwoRanks =
                 started(new VllmServer(folder, logs.resolve("of-two-ranks.log")).tensorParallel(2));
-        for (PrefillServer server : SERVERS) {
+        for (VllmServer server : SERVERS) {
             server.awaitHealthy();
         }
         rank = new PullingRank(library, TensorRank.only(KV_HEADS), FULL_BLOCKS + 1);
     }
 
-    private static PrefillServer started(VllmServer server) throws Exception {
-        final PrefillServer prefills = new PrefillServer(server.transferring());
-        SERVERS.add(prefills);
-        return prefills.start();
+    private static VllmServer started(VllmServer server) throws Exception {
+        SERVERS.add(server.transferring());
+        server.start();
+        return server;
     }
 
     @AfterAll
@@ -80,11 +70,11 @@ class RealPrefillPeerTest {
         if (rank != null) {
             rank.close();
         }
-        SERVERS.forEach(PrefillServer::close);
+        SERVERS.forEach(VllmServer::close);
     }
 
     /** Pulls the blocks of a prefill, sees them freed, and returns the full ones layer by layer. */
-    private static List<byte[]> pull(PrefillServer server, int from) throws Exception {
+    private static List<byte[]> pull(VllmServer server, int from) throws Exception {
         final PrefillLease lease = rank.hold(server.prefill(from, PROMPT));
         server.awaitUsage(true);
         rank.pull(lease);
@@ -185,7 +175,7 @@ class RealPrefillPeerTest {
 
     @Test
     void aPrefillWhoseDecodeNeverComesIsFreedByOneMessageToEachRank() throws Exception {
-        for (PrefillServer server : List.of(first, ofTwoRanks)) {
+        for (VllmServer server : List.of(first, ofTwoRanks)) {
             final PrefillLease lease = rank.hold(server.prefill(100, PROMPT));
             server.awaitUsage(true);
             assertTrue(rank.peer().release(lease.requestId(), System.nanoTime()));

