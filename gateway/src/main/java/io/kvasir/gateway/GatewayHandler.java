@@ -23,6 +23,7 @@ import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
+import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
 
@@ -58,6 +59,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final boolean trustsTemplates;
     private final PromptReader prompts;
     private final StatusEndpoints endpoints;
+    private final Tracing tracing;
     private final RequestFailures failures;
 
     GatewayHandler(
@@ -65,7 +67,8 @@ final class GatewayHandler extends Handler.Abstract {
             AdmissionGate gate,
             PromptExecutor executor,
             PromptReader prompts,
-            StatusEndpoints endpoints) {
+            StatusEndpoints endpoints,
+            Tracing tracing) {
         this.context = context;
         this.gate = gate;
         this.executor = executor;
@@ -74,6 +77,7 @@ final class GatewayHandler extends Handler.Abstract {
         this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
         this.prompts = prompts;
         this.endpoints = endpoints;
+        this.tracing = tracing;
         this.failures = new RequestFailures(context.metrics());
     }
 
@@ -91,6 +95,15 @@ final class GatewayHandler extends Handler.Abstract {
                             path.equals(InferenceRequest.Route.CHAT.path)
                                     ? InferenceRequest.Route.CHAT
                                     : InferenceRequest.Route.COMPLETIONS;
+                    if (tracing.isOn()) {
+                        RequestRecords.of(request)
+                                .trace(
+                                        tracing.begin(
+                                                request.getMethod(),
+                                                path,
+                                                request.getHeaders(),
+                                                context.trusted().trusts(request)));
+                    }
                     admit(
                             false,
                             request,
@@ -180,7 +193,9 @@ final class GatewayHandler extends Handler.Abstract {
         final long begin = System.nanoTime();
         final RequestRecord record = RequestRecords.of(request);
         final RoutedPrompt prompt = prompts.read(inference, overrides, record.id());
-        context.metrics().tokenized(route, System.nanoTime() - begin, prompt.known());
+        final long readNs = System.nanoTime() - begin;
+        context.metrics().tokenized(route, readNs, prompt.known());
+        record.trace().step("tokenize", readNs);
         record.model(prompts.servedModel(inference.model));
         final boolean askUsage =
                 inference.stream

@@ -28,6 +28,7 @@ import io.kvasir.gateway.server.Http2ConnectionFactory;
 import io.kvasir.gateway.server.Ports;
 import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
+import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.Discovery;
@@ -123,6 +124,7 @@ public final class GatewayServer implements AutoCloseable {
     private final TrustedCallers trusted;
     private final WorkerKey workerKey;
     private final AccessLog accessLog; // null for none
+    private final Tracing tracing;
     private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
@@ -143,6 +145,7 @@ public final class GatewayServer implements AutoCloseable {
                         config.get(GatewaySettings.ADMIN_TOKEN),
                         config.get(GatewaySettings.ADMIN_TOKEN_FILE));
         accessLog = AccessLog.of(config);
+        tracing = new Tracing(config);
         this.executor = newExecutor();
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
@@ -169,6 +172,7 @@ public final class GatewayServer implements AutoCloseable {
         }
         discoveries.add(byAdmin);
         metrics.watch(release);
+        metrics.watch(tracing.counts());
         final StaleConnectionDetector staleConnections = new StaleConnectionDetector();
         final ProxyContext context =
                 new ProxyContext(
@@ -207,7 +211,8 @@ public final class GatewayServer implements AutoCloseable {
                         gate,
                         executor,
                         new PromptReader(config, encoder, registry::maxModelLength),
-                        endpoints));
+                        endpoints,
+                        tracing));
         admin =
                 new AdminServer(
                         config,
@@ -404,6 +409,7 @@ public final class GatewayServer implements AutoCloseable {
         if (accessLog != null) {
             accessLog.start();
         }
+        tracing.start();
         admin.start();
         server.start();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
@@ -640,6 +646,7 @@ public final class GatewayServer implements AutoCloseable {
         } catch (Exception e) {
             LOG.warn("the admin port did not stop: {}", e.toString());
         }
+        tracing.close();
         release.close();
         routers.close();
         if (ownsEncoder && encoder != null) {

@@ -10,6 +10,7 @@ import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
 
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -954,6 +955,41 @@ public final class GatewaySettings {
                             LogFormat.TEXT,
                             "Lines of the access log: text = the common log format and name=value"
                                     + " fields, json = one object a line."));
+
+    /** Where traces go. */
+    public static final Setting<URI> OTLP_ENDPOINT =
+            row(
+                    Setting.text(
+                            "otlp-endpoint",
+                            "URL",
+                            CollectorUrl::parse,
+                            null,
+                            "An OpenTelemetry collector that takes OTLP over HTTP, such as"
+                                    + " http://localhost:4318; traces go to /v1/traces there, or to"
+                                    + " the URL's own path. Each request is a span, with one below"
+                                    + " it for each worker that is asked. Nothing is traced without"
+                                    + " it."));
+
+    /** Which requests are traced. */
+    public static final Setting<Double> TRACE_SAMPLE_RATIO =
+            row(
+                    Setting.decimal(
+                            "trace-sample-ratio",
+                            1,
+                            0,
+                            1,
+                            "Share of requests that are traced; of those that trusted callers have"
+                                    + " decided about in their traceparent, what they decided."));
+
+    /** What traces call the gateway. */
+    public static final Setting<String> TRACE_SERVICE_NAME =
+            row(
+                    Setting.text(
+                            "trace-service-name",
+                            "NAME",
+                            Function.identity(),
+                            "kvasir",
+                            "service.name of the traces."));
 
     /** How {@code kvasir serve} writes its log; embedders have their own. */
     public static final Setting<LogFormat> LOG_FORMAT =

@@ -2,6 +2,7 @@ package io.kvasir.gateway.log;
 
 import io.kvasir.gateway.openai.Endpoint;
 import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.trace.RequestTrace;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -30,6 +31,7 @@ public final class RequestRecord {
     private volatile int promptTokens = UsageReader.UNKNOWN;
     private volatile int outputTokens = UsageReader.UNKNOWN;
     private volatile long firstByteNs = -1;
+    private volatile RequestTrace trace = RequestTrace.NONE;
 
     /** Begins the record of a request to an endpoint. */
     public RequestRecord(String id, Endpoint endpoint) {
@@ -47,6 +49,16 @@ public final class RequestRecord {
         return endpoint;
     }
 
+    /** Has it be traced. */
+    public void trace(RequestTrace begun) {
+        trace = begun;
+    }
+
+    /** Its trace; does nothing where it is not traced. */
+    public RequestTrace trace() {
+        return trace;
+    }
+
     /**
      * Ends it.
      *
@@ -58,7 +70,25 @@ public final class RequestRecord {
             return false;
         }
         status = httpStatus;
+        endTrace();
         return true;
+    }
+
+    private void endTrace() {
+        trace.put("kvasir.request_id", id);
+        trace.put("gen_ai.request.model", model);
+        trace.put("kvasir.mode", mode);
+        if (promptTokens != UsageReader.UNKNOWN) {
+            trace.put("gen_ai.usage.input_tokens", promptTokens);
+        }
+        if (outputTokens != UsageReader.UNKNOWN) {
+            trace.put("gen_ai.usage.output_tokens", outputTokens);
+        }
+        trace.end(
+                status,
+                status == CLIENT_LEFT
+                        ? "client_left"
+                        : status >= 500 ? Integer.toString(status) : null);
     }
 
     /** What it came to; 0 before its end. */

@@ -6,6 +6,7 @@ import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.trace.TraceCounts;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
@@ -494,6 +495,20 @@ public final class GatewayMetrics {
                 "kvasir_prefill_heartbeats_total",
                 "Leases of prefills that were prolonged",
                 out -> out.call((double) prefills.heartbeats()));
+    }
+
+    /** Shows what became of spans. */
+    public void watch(TraceCounts traces) {
+        count(
+                "kvasir_trace_spans_total",
+                "Spans of sampled requests: that ended, that the collector took, that it did not"
+                        + " take",
+                out -> {
+                    out.call((double) traces.ended(), "ended");
+                    out.call((double) traces.exported(), "exported");
+                    out.call((double) traces.failed(), "failed");
+                },
+                "result");
     }
 
     /** A request is split. */

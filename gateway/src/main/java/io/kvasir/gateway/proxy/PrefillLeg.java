@@ -62,6 +62,7 @@ final class PrefillLeg {
         this.faults = faults;
         this.listener = listener;
         this.attempt = new UpstreamAttempt(context, booking.upstream(), false, this::outcome);
+        booking.decision().traceIn(proxied.record().trace());
     }
 
     WorkerReservations.Booking booking() {

@@ -190,6 +190,7 @@ public final class ProxyExchange {
             current = tried;
             retries.begun();
             final DecisionRecord decision = booking.decision();
+            decision.traceIn(proxied.record().trace());
             proxied.record()
                     .routed(decision.mode().spelling(), decision.worker(), decision.tokens());
         }

@@ -52,6 +52,7 @@ final class ProxyHeaders {
         final HttpFields.Mutable headers = HttpFields.build();
         toWorker(request.getHeaders(), headers);
         headers.put(RequestRecord.HEADER, requestId);
+        booking.decision().trace().putInto(headers);
         if (booking.upstream().hasRanks()) {
             headers.put(RANK, Integer.toString(booking.decision().dpRank()));
         }

@@ -115,6 +115,7 @@ final class SplitExchange implements SplitLegs {
         if (answeredNs != 0 && flow.isSplit()) {
             final long ns = System.nanoTime() - answeredNs;
             context.metrics().handedOver(worker, ns);
+            proxied.record().trace().step("handoff", ns);
             final WorkerReservations.Booking prefill = prefills.getLast().leg.booking();
             context.split()
                     .policy()

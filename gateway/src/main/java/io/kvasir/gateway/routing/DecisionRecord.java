@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.trace.LegTrace;
+import io.kvasir.gateway.trace.RequestTrace;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.PromptEnd;
@@ -14,6 +16,7 @@ import io.kvasir.router.disagg.SplitChoice;
 
 import java.time.Instant;
 import java.util.Locale;
+import java.util.Set;
 
 /**
  * Why one attempt went where it went, and what came of it. The reasons are fixed when it is made;
@@ -34,6 +37,10 @@ public final class DecisionRecord {
             long eventSequence,
             double addedBlocks,
             double cost) {}
+
+    /** Outcomes that are no error: nothing went wrong with this worker. */
+    private static final Set<String> GIVEN_UP =
+            Set.of("client_left", "superseded", "abandoned", "not_split", "draining");
 
     private final String requestId;
     private final Instant at;
@@ -64,6 +71,7 @@ public final class DecisionRecord {
     private volatile PromptEnd promptEnd = PromptEnd.NOT_YET;
     private volatile long promptEndNs = -1;
     private volatile long durationNs = -1;
+    private volatile LegTrace trace = LegTrace.NONE;
 
     /**
      * @param leg part of a split request; null for a whole one
@@ -165,6 +173,28 @@ public final class DecisionRecord {
         return tokensToCompute;
     }
 
+    /**
+     * The worker is about to be asked: from here to its end the attempt is a span.
+     *
+     * @param request the trace of the client's request
+     */
+    public void traceIn(RequestTrace request) {
+        trace =
+                request.leg(leg == null ? "generate" : leg.spelling())
+                        .put("kvasir.worker", worker)
+                        .put("kvasir.dp_rank", dpRank)
+                        .put("kvasir.attempt", attempt)
+                        .put("kvasir.prompt_tokens", tokens)
+                        .put("kvasir.overlap_blocks", overlapBlocks)
+                        .put("kvasir.predicted_cached_tokens", predictedCachedTokens)
+                        .put("kvasir.active_requests", activeRequests);
+    }
+
+    /** The span of the attempt; does nothing where it is not traced. */
+    public LegTrace trace() {
+        return trace;
+    }
+
     /** The record is of a prefill worker that was considered: whether the request was split. */
     public void split(SplitChoice choice) {
         split = choice;
@@ -174,6 +204,9 @@ public final class DecisionRecord {
     public void usage(int promptTokens, int cachedTokens) {
         enginePromptTokens = promptTokens;
         engineCachedTokens = cachedTokens;
+        if (cachedTokens != UsageReader.UNKNOWN) {
+            trace.put("kvasir.engine_cached_tokens", cachedTokens);
+        }
     }
 
     /** What the engine took from its cache; {@link UsageReader#UNKNOWN} where it does not say. */
@@ -184,6 +217,7 @@ public final class DecisionRecord {
     /** The first output token has come. */
     public void firstToken(long sinceStartNs) {
         firstTokenNs = sinceStartNs;
+        trace.event("first_token");
     }
 
     /** How it was known that the prompt was computed, and when after the booking, or -1. */
@@ -197,6 +231,7 @@ public final class DecisionRecord {
         status = httpStatus;
         durationNs = sinceStartNs;
         outcome = how;
+        trace.end(how, httpStatus, !how.equals("ok") && !GIVEN_UP.contains(how));
     }
 
     /** The record as {@code GET /debug/decisions} shows it. */

@@ -9,6 +9,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.LeaseReason;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
@@ -58,6 +59,7 @@ class GatewayMetricsTest {
         metrics.watch(registry);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
+        metrics.watch(new Tracing(config).counts());
     }
 
     @AfterEach

@@ -1,0 +1,69 @@
+package io.kvasir.gateway.trace;
+
+import io.opentelemetry.sdk.common.CompletableResultCode;
+import io.opentelemetry.sdk.trace.data.SpanData;
+import io.opentelemetry.sdk.trace.export.SpanExporter;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.Collection;
+import java.util.logging.Level;
+
+/** Counts what another exporter sends, and logs the first failure of a row of them. */
+final class CountedExporter implements SpanExporter {
+    private static final Logger LOG = LoggerFactory.getLogger(CountedExporter.class);
+
+    /** Says on standard error what is logged here; kept, as its level would else be forgotten. */
+    private static final java.util.logging.Logger OWN_LOG =
+            java.util.logging.Logger.getLogger("io.opentelemetry.exporter");
+
+    private final SpanExporter exporter;
+    private final TraceCounts counts;
+    private volatile boolean failing;
+
+    CountedExporter(SpanExporter exporter, TraceCounts counts) {
+        this.exporter = exporter;
+        this.counts = counts;
+        OWN_LOG.setLevel(Level.OFF);
+    }
+
+    @Override
+    public CompletableResultCode export(Collection<SpanData> spans) {
+        final int count = spans.size();
+        final CompletableResultCode result = exporter.export(spans);
+        return result.whenComplete(
+                () -> {
+                    if (result.isSuccess()) {
+                        counts.exported(count);
+                        failing = false;
+                        return;
+                    }
+                    counts.failed(count);
+                    if (!failing) {
+                        LOG.warn(
+                                "the collector of traces did not take {} spans, nor will others be"
+                                        + " kept until it does: {}",
+                                count,
+                                reason(result.getFailureThrowable()));
+                    }
+                    failing = true;
+                });
+    }
+
+    private static String reason(Throwable failure) {
+        return failure == null || failure.getCause() == null
+                ? "it answered with an error"
+                : failure.getCause().toString();
+    }
+
+    @Override
+    public CompletableResultCode flush() {
+        return exporter.flush();
+    }
+
+    @Override
+    public CompletableResultCode shutdown() {
+        return exporter.shutdown();
+    }
+}

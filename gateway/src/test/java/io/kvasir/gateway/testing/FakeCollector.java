@@ -1,0 +1,90 @@
+package io.kvasir.gateway.testing;
+
+import com.sun.net.httpserver.HttpServer;
+
+import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest;
+import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse;
+import io.opentelemetry.proto.common.v1.AnyValue;
+import io.opentelemetry.proto.common.v1.KeyValue;
+import io.opentelemetry.proto.trace.v1.ResourceSpans;
+import io.opentelemetry.proto.trace.v1.Span;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
+
+/** Takes traces as an OpenTelemetry collector does: OTLP, protobuf over HTTP. */
+public final class FakeCollector implements AutoCloseable {
+    private final HttpServer server;
+    public final List<Span> spans = new CopyOnWriteArrayList<>();
+    public final List<ResourceSpans> batches = new CopyOnWriteArrayList<>();
+    public volatile int status = 200;
+
+    public FakeCollector() {
+        try {
+            server =
+                    HttpServer.create(
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+        server.createContext(
+                "/v1/traces",
+                exchange -> {
+                    final ExportTraceServiceRequest request =
+                            ExportTraceServiceRequest.parseFrom(exchange.getRequestBody());
+                    final byte[] answer =
+                            ExportTraceServiceResponse.getDefaultInstance().toByteArray();
+                    if (status == 200) {
+                        for (ResourceSpans batch : request.getResourceSpansList()) {
+                            batches.add(batch);
+                            batch.getScopeSpansList()
+                                    .forEach(scope -> spans.addAll(scope.getSpansList()));
+                        }
+                    }
+                    exchange.getResponseHeaders().add("content-type", "application/x-protobuf");
+                    exchange.sendResponseHeaders(status, answer.length == 0 ? -1 : answer.length);
+                    exchange.close();
+                });
+        server.start();
+    }
+
+    public String url() {
+        return "http://127.0.0.1:" + server.getAddress().getPort();
+    }
+
+    /** Waits for so many spans, and returns them by their names. */
+    public Map<String, List<Span>> await(int count) throws InterruptedException {
+        Eventually.holds(count + " spans, so far " + names(), () -> spans.size() >= count);
+        return spans.stream().collect(Collectors.groupingBy(Span::getName));
+    }
+
+    private List<String> names() {
+        return spans.stream().map(Span::getName).toList();
+    }
+
+    /** As {@code traceparent} writes ids. */
+    public static String hex(com.google.protobuf.ByteString id) {
+        return HexFormat.of().formatHex(id.toByteArray());
+    }
+
+    /** The attributes of a span as texts. */
+    public static Map<String, String> attributes(List<KeyValue> attributes) {
+        return attributes.stream()
+                .collect(Collectors.toMap(KeyValue::getKey, each -> text(each.getValue())));
+    }
+
+    private static String text(AnyValue value) {
+        return value.hasIntValue() ? Long.toString(value.getIntValue()) : value.getStringValue();
+    }
+
+    @Override
+    public void close() {
+        server.stop(0);
+    }
+}
