@@ -310,6 +310,40 @@ class GatewayFaultsTest {
     }
 
     @Test
+    void anErrorInPlaceOfTheFirstEventIsAsOneInPlaceOfTheAnswer() throws Exception {
+        good.script = FakeEngine.chatStream(3, 0);
+        start(both());
+        Gateways.awaitContact(gateway);
+        for (int code : new int[] {500, 503}) {
+            final int before = bad.calls.size();
+            bad.script = call -> call.errorEvent(code);
+            for (int i = 0; i < 2; i++) { // one of them goes there first
+                final HttpResponse<String> answer = chat();
+                assertEquals("good", GatewayHttpTest.header(answer, "x-kvasir-worker"));
+                assertTrue(answer.body().contains("t2"), answer.body());
+            }
+            assertTrue(bad.calls.size() > before);
+        }
+        for (int code : new int[] {422, 501, 500}) { // 500 from both: none is left to be asked
+            bad.script = call -> call.errorEvent(code);
+            good.script = bad.script;
+            final HttpResponse<String> answer = chat();
+            assertEquals(200, answer.statusCode());
+            assertTrue(answer.body().startsWith("data: {\"error\":{\"code\":" + code), "as it is");
+        }
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    private HttpResponse<String> chat() throws Exception {
+        return Gateways.post(
+                gateway,
+                "/v1/chat/completions",
+                "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"stream\":true}",
+                "x-kvasir-mode",
+                "round-robin");
+    }
+
+    @Test
     void aWorkerThatFallsSilentIsGivenUpAfterTheIdleTimeout() throws Exception {
         bad.script = call -> call.awaitClientGone(60);
         start(

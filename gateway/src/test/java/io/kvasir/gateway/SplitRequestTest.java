@@ -427,6 +427,26 @@ class SplitRequestTest {
         assertEquals(1, decode.calls.size());
     }
 
+    /** SGLang answers 200 at once and says in the stream that the prefill worker has died. */
+    @Test
+    void anErrorInPlaceOfTheFirstEventIsAFailureOfTheDecodeWorker() throws Exception {
+        decode.script =
+                call -> {
+                    if (call.text().contains("kv_transfer_params")) {
+                        call.errorEvent(500);
+                    } else {
+                        FakeEngine.chatStream(3, 0).answer(call);
+                    }
+                };
+        start();
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertEquals(200, answer.statusCode());
+        assertTrue(answer.body().contains("t2"), answer.body());
+        assertFalse(answer.body().contains("error"), answer.body());
+        assertEquals(2, decode.calls.size());
+        assertTrue(metric("kvasir_leg_failures_total").contains("status"));
+    }
+
     @Test
     void aClientThatLeavesDuringThePrefillEndsBothLegs() throws Exception {
         prefill.script = call -> call.awaitClientGone(60);

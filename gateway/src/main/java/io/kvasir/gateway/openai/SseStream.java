@@ -35,7 +35,7 @@ public final class SseStream {
     private boolean inOversized;
     private boolean firstToken;
     private boolean done;
-    private boolean error;
+    private int errorStatus; // 0 without an error event
     private int outputEvents;
 
     /**
@@ -169,7 +169,7 @@ public final class SseStream {
             return true;
         }
         if (startsWith(ERROR, from, to)) {
-            error = true;
+            errorStatus = ErrorEvent.status(buffer, from, to - from);
             return true;
         }
         final boolean mayHaveUsage = contains(USAGE, from, to);
@@ -215,7 +215,12 @@ public final class SseStream {
 
     /** The engine sent an error event. */
     public boolean sawError() {
-        return error;
+        return errorStatus != 0;
+    }
+
+    /** The HTTP status that its error event stands for, 500 where that says none; else 0. */
+    public int errorStatus() {
+        return errorStatus;
     }
 
     /** Output tokens so far: exact once the usage has passed, before that one for each event. */

@@ -437,31 +437,8 @@ public final class ProxyExchange {
                     legFailed(UpstreamFault.STATUS, "status " + status, true, false);
                     return;
                 }
-            } else if (isSplit()) {
-                attempt.abort(new EOFException("computed anew"));
-                legFailed(fault, "status " + status, true, false);
+            } else if (replaced(fault, "status " + status)) {
                 return;
-            } else {
-                attribute(fault, "status " + status, true);
-                if (retries.allowsAnother(fault, true) && isCurrent(this)) {
-                    excluded.add(lease.worker());
-                    try {
-                        final WorkerReservations.Booking other = reserve();
-                        abandoned(fault, "status " + status);
-                        final BookedAttempt next = begin(other);
-                        if (next != null) {
-                            dispatch(next);
-                        }
-                        attempt.abort(new EOFException("tried elsewhere"));
-                        return;
-                    } catch (ApiException e) {
-                        log(Level.DEBUG)
-                                .log(
-                                        "{}: no other worker can take it: {}",
-                                        proxied.requestId(),
-                                        LogText.of(e.getMessage()));
-                    }
-                }
             }
             if (takeOver(answer)) {
                 pump.readOn();
@@ -739,6 +716,38 @@ public final class ProxyExchange {
             booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
             context.metrics().attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
             finished(status);
+        }
+
+        /** Has another worker answer instead; false where none can take the request. */
+        @Override
+        public boolean replaced(UpstreamFault fault, String cause) {
+            if (isSplit()) {
+                attempt.abort(new EOFException("computed anew"));
+                legFailed(fault, cause, true, false);
+                return true;
+            }
+            attribute(fault, cause, true);
+            if (!retries.allowsAnother(fault, true) || !isCurrent(this)) {
+                return false;
+            }
+            excluded.add(lease.worker());
+            try {
+                final WorkerReservations.Booking other = reserve();
+                abandoned(fault, cause);
+                final BookedAttempt next = begin(other);
+                if (next != null) {
+                    dispatch(next);
+                }
+                attempt.abort(new EOFException("tried elsewhere"));
+                return true;
+            } catch (ApiException e) {
+                log(Level.DEBUG)
+                        .log(
+                                "{}: no other worker can take it: {}",
+                                proxied.requestId(),
+                                LogText.of(e.getMessage()));
+                return false;
+            }
         }
 
         @Override

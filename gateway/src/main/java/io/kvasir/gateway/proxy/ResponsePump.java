@@ -57,6 +57,13 @@ final class ResponsePump extends IteratingCallback {
         void complete(int status, UsageReader usage);
 
         /**
+         * The stream has an error in place of its first event.
+         *
+         * @return whether another answer is had instead; else this one goes on
+         */
+        boolean replaced(UpstreamFault fault, String cause);
+
+        /**
          * The answer broke off.
          *
          * @return what to write as the last event of a stream; null to write nothing more
@@ -92,6 +99,7 @@ final class ResponsePump extends IteratingCallback {
     private final HttpFields headers;
     private final Content.Source source;
     private final boolean readable; // not compressed by the engine
+    private boolean errorSeen;
     private final ResponseCoding coding;
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
@@ -198,6 +206,9 @@ final class ResponsePump extends IteratingCallback {
     private Action passEvents() {
         final boolean awaitsMore = readEvents();
         countTokens();
+        if (!committed && events.sawError() && isReplaced(events.errorStatus())) {
+            return Action.SUCCEEDED;
+        }
         if (upstreamEnded && (events.sawDone() || events.sawError())) {
             // a stream keeps its form, chunks, however fast it ended
             return committed ? complete(events.takeAll()) : write(events.takeReady());
@@ -212,6 +223,12 @@ final class ResponsePump extends IteratingCallback {
             return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
         }
         return failure == null ? Action.IDLE : broken(failure);
+    }
+
+    private boolean isReplaced(int errorStatus) {
+        final UpstreamFault fault = errorSeen ? null : UpstreamFault.ofStatus(errorStatus);
+        errorSeen = true;
+        return fault != null && listener.replaced(fault, "error event " + errorStatus);
     }
 
     /**

@@ -168,6 +168,7 @@ class SseStreamTest {
         final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
         assertEquals(error, text(pass(events, bytes(error))));
         assertTrue(events.sawError());
+        assertEquals(500, events.errorStatus());
     }
 
     private static ByteBuffer pass(SseStream events, ByteBuffer chunk) {

@@ -104,6 +104,14 @@ public final class FakeEngine implements AutoCloseable {
                             + "\r\n");
         }
 
+        /** A stream of an error instead of output. */
+        public void errorEvent(int code) throws IOException {
+            beginEvents();
+            chunk("data: {\"error\":{\"code\":" + code + ",\"message\":\"made up\"}}\n\n");
+            chunk("data: [DONE]\n\n");
+            endChunks();
+        }
+
         public void endChunks() throws IOException {
             raw("0\r\n\r\n");
         }
