@@ -136,6 +136,7 @@ class SplitRequestTest {
         assertEquals("d", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
         assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
         assertTrue(metric("kvasir_split_requests_total{handoff=\"vllm\"}").endsWith(" 1.0"));
+        assertTrue(metric("kvasir_handoff_tokens_total{worker=\"d\"}").endsWith(" 3.0"));
     }
 
     /** W3C Trace Context: what engines trace of either leg belongs to the client's trace. */

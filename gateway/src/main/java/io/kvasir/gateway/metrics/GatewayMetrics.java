@@ -97,6 +97,7 @@ public final class GatewayMetrics {
     private final Counter wholes;
     private final Counter legFailures;
     private final Counter stranded;
+    private final Counter handoffTokens;
     private final Histogram prefillLeg;
     private final Histogram handoff;
     private final Histogram duration;
@@ -195,6 +196,11 @@ public final class GatewayMetrics {
                         "Time from the prefill worker's answer to the first bytes of the decode"
                                 + " worker's: transfer and wait",
                         LATENCY,
+                        "worker");
+        handoffTokens =
+                counter(
+                        "kvasir_handoff_tokens_total",
+                        "Tokens whose blocks the decode worker did not hold and had to fetch",
                         "worker");
         duration =
                 histogram(
@@ -545,9 +551,15 @@ public final class GatewayMetrics {
         prefillLeg.labelValues(worker.name()).observe(ns / NANOS);
     }
 
-    /** A decode worker's answer begins. */
-    public void handedOver(Upstream worker, long ns) {
+    /**
+     * A decode worker's answer begins.
+     *
+     * @param tokens of the prompt that it did not hold
+     * @param ns since the prefill worker's answer
+     */
+    public void handedOver(Upstream worker, int tokens, long ns) {
         handoff.labelValues(worker.name()).observe(ns / NANOS);
+        handoffTokens.labelValues(worker.name()).inc(tokens);
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */

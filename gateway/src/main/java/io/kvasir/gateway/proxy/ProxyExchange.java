@@ -622,7 +622,7 @@ public final class ProxyExchange {
                 committed = true;
             }
             if (split != null && status == 200) {
-                split.decodeStarted(number, upstream);
+                split.decodeStarted(number, booking);
             }
             return true;
         }

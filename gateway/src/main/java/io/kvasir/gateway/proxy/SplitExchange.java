@@ -111,12 +111,18 @@ final class SplitExchange implements SplitLegs {
      *
      * @param number the flow's of this decode
      */
-    void decodeStarted(int number, Upstream worker) {
+    void decodeStarted(int number, WorkerReservations.Booking booking) {
         if (answeredNs != 0 && flow.isSplit()) {
             final long ns = System.nanoTime() - answeredNs;
-            context.metrics().handedOver(worker, ns);
-            proxied.record().trace().step("handoff", ns);
+            final Upstream worker = booking.upstream();
             final WorkerReservations.Booking prefill = prefills.getLast().leg.booking();
+            context.metrics()
+                    .handedOver(
+                            worker,
+                            prefill.decision().tokens()
+                                    - booking.decision().predictedCachedTokens(),
+                            ns);
+            proxied.record().trace().step("handoff", ns);
             context.split()
                     .policy()
                     .learnTransfer(
