@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.DoubleStream;
 import java.util.stream.Stream;
 
 /**
@@ -127,7 +128,12 @@ abstract class EngineServer implements AutoCloseable {
 
     /** The sum of what it says of this metric; fails where it has none of that name. */
     final double metric(String name) throws Exception {
-        return Metrics.values(get("/metrics").body(), name).reduce(Double::sum).orElseThrow();
+        return series(name).reduce(Double::sum).orElseThrow();
+    }
+
+    /** What it says of this metric; nothing where it has none of that name, or none yet. */
+    final DoubleStream series(String name) throws Exception {
+        return Metrics.values(get("/metrics").body(), name);
     }
 
     /** Has all of its processes stand still, as if they hung. */

@@ -113,7 +113,8 @@ final class SglangServer extends EngineServer {
     /** Waits until it has no request, of those that were given up either. */
     void awaitIdle() throws Exception {
         final long startNs = System.nanoTime();
-        while (metric("sglang:num_running_reqs") > 0 || metric("sglang:num_queue_reqs") > 0) {
+        while (series("sglang:num_running_reqs").sum() > 0
+                || series("sglang:num_queue_reqs").sum() > 0) {
             assertTrue(System.nanoTime() - startNs < PATIENCE_NS, "requests stay behind");
             Thread.sleep(100);
         }
