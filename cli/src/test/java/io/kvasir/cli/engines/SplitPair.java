@@ -111,7 +111,7 @@ final class SplitPair<S extends EngineServer> implements AutoCloseable {
     private boolean isUp() throws Exception {
         final String workers = page("/health");
         return !workers.contains("\"available\":false")
-                && workers.contains("\"up\"")
+                && workers.contains("\"available\":true")
                 && !workers.contains("\"unknown\"");
     }
 
