@@ -502,11 +502,6 @@ public final class GatewayServer implements AutoCloseable {
         return byAdmin;
     }
 
-    /** Servers that are being probed. */
-    int probes() {
-        return probe.watched();
-    }
-
     /**
      * Reads again what may have changed: the file of workers, files of tokens; opens the access log
      * anew. What cannot be read stays as it is, and the log says so.

@@ -39,6 +39,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Workers that come and go while the gateway runs. */
 class LiveWorkersTest {
@@ -419,6 +420,8 @@ class LiveWorkersTest {
     }
 
     private void addAndRemoveAll(int rounds) throws Exception {
+        final AtomicInteger kept = countProbes(first);
+        final AtomicInteger removed = countProbes(second);
         start(Gateways.config(first.worker("one")));
         for (int i = 0; i < 200; i++) {
             addAndRemove(i);
@@ -434,8 +437,29 @@ class LiveWorkersTest {
         Eventually.holds("descriptors", () -> descriptors() <= descriptors + 20);
         Eventually.holds("threads", () -> Thread.activeCount() <= threads + 8);
         Eventually.holds("series", () -> metrics().lines().count() <= series);
-        Eventually.holds("probes", () -> gateway.probes() == 1);
+        awaitQuiet(removed, kept);
         assertEquals(1, gateway.router().workers().size());
+    }
+
+    private static AtomicInteger countProbes(FakeEngine engine) {
+        final AtomicInteger probes = new AtomicInteger();
+        engine.health =
+                call -> {
+                    probes.incrementAndGet();
+                    call.json(200, "{}");
+                };
+        return probes;
+    }
+
+    /** Waits until no probe comes to one engine while three come to another one. */
+    private static void awaitQuiet(AtomicInteger one, AtomicInteger other)
+            throws InterruptedException {
+        int before;
+        do {
+            before = one.get();
+            final int until = other.get() + 3;
+            Eventually.holds("probes of the other one", () -> other.get() >= until);
+        } while (one.get() != before);
     }
 
     /** A rank of its own and an event endpoint in every tenth: both are opened and closed. */

@@ -10,12 +10,9 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.router.Worker;
-import io.kvasir.sim.HandoffState;
 import io.kvasir.sim.SimClock;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimState;
 
 import java.net.URI;
 import java.time.Duration;
@@ -128,7 +125,7 @@ public final class Cluster implements AutoCloseable {
 
     /** Whether it follows them all, prefill workers too. */
     private boolean ready() {
-        for (JsonNode worker : Json.parse(gateway.workersPage()).path("workers")) {
+        for (JsonNode worker : workers()) {
             if (!worker.path("index_state").asText().equals("exact")) {
                 return false;
             }
@@ -146,38 +143,14 @@ public final class Cluster implements AutoCloseable {
         return URI.create("http://127.0.0.1:" + gateway.adminPort());
     }
 
-    int engineCount() {
-        return engines.size();
+    /** The engines, in the order of their workers. */
+    List<SimEngine> engines() {
+        return List.copyOf(engines);
     }
 
-    /** Hand-offs of all engines so far. */
-    List<HandoffState> handoffs() {
-        return engines.stream().map(engine -> engine.handoffs(0)).toList();
-    }
-
-    /** Requests that have reached an engine. */
-    long arrivals() {
-        return engines.stream()
-                .map(engine -> engine.state(0))
-                .mapToLong(state -> state.admitted() + state.waiting())
-                .sum();
-    }
-
-    /**
-     * Whether the gateway knows all that its engines have done: every event is applied, and the
-     * bookings of requests that have ended are released.
-     */
-    boolean isSettled() {
-        final List<Worker> workers = gateway.router().workers();
-        for (int i = 0; i < engines.size(); i++) {
-            final SimState engine = engines.get(i).state(0);
-            final Worker worker = workers.get(i);
-            if (worker.eventSequence() != engine.lastSequence()
-                    || worker.activeRequests() != engine.running() + engine.waiting()) {
-                return false;
-            }
-        }
-        return true;
+    /** What the gateway says of its workers. */
+    JsonNode workers() {
+        return Json.parse(gateway.workersPage()).path("workers");
     }
 
     @Override

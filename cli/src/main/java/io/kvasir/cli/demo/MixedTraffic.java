@@ -57,8 +57,9 @@ public record MixedTraffic(ChatWorkload.Shape chats, ChatWorkload.Shape contexts
                         task -> Thread.ofVirtual().name("long-contexts").start(task));
         final long chatsNs = play(cluster, chats, seed, chatStats, all);
         final long contextsNs = questions.join();
-        final int engines = cluster.engineCount();
-        final List<HandoffState> handoffs = cluster.handoffs();
+        final int engines = cluster.engines().size();
+        final List<HandoffState> handoffs =
+                cluster.engines().stream().map(engine -> engine.handoffs(0)).toList();
         return new Result(
                 division,
                 seed,

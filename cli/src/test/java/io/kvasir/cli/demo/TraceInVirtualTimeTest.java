@@ -3,6 +3,8 @@ package io.kvasir.cli.demo;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.cli.load.RunStats;
@@ -12,6 +14,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimState;
 import io.kvasir.sim.VirtualClock;
 
 import org.junit.jupiter.api.Test;
@@ -84,9 +87,9 @@ class TraceInVirtualTimeTest {
                             });
             boolean moves = true;
             while (moves) {
-                await(() -> cluster.arrivals() == due(requests, startNs) || played.isDone());
+                await(() -> arrivals(cluster) == due(requests, startNs) || played.isDone());
                 moves = clock.advanceToNext();
-                await(cluster::isSettled);
+                await(() -> isSettled(cluster));
             }
             return stats.result(mode.spelling(), ENGINES, played.join());
         }
@@ -96,6 +99,32 @@ class TraceInVirtualTimeTest {
     private long due(List<MooncakeTrace.Request> requests, long startNs) {
         final long nowMs = TimeUnit.NANOSECONDS.toMillis(clock.nanoTime() - startNs);
         return requests.stream().filter(request -> request.timestampMs() <= nowMs).count();
+    }
+
+    /** Requests that have reached an engine. */
+    private static long arrivals(Cluster cluster) {
+        return cluster.engines().stream()
+                .map(engine -> engine.state(0))
+                .mapToLong(state -> state.admitted() + state.waiting())
+                .sum();
+    }
+
+    /**
+     * Whether the gateway knows all that its engines have done: every event is applied, and the
+     * bookings of requests that have ended are released.
+     */
+    private static boolean isSettled(Cluster cluster) {
+        final JsonNode workers = cluster.workers();
+        for (int i = 0; i < ENGINES; i++) {
+            final SimState engine = cluster.engines().get(i).state(0);
+            final JsonNode worker = workers.get(i);
+            if (worker.path("event_sequence").asLong() != engine.lastSequence()
+                    || worker.path("active_requests").asLong()
+                            != engine.running() + engine.waiting()) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static void await(BooleanSupplier condition) throws InterruptedException {

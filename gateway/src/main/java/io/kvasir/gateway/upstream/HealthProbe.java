@@ -27,7 +27,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
@@ -51,7 +50,6 @@ public final class HealthProbe {
     private final WorkerKey key;
     private final GatewayConfig config;
     private final ChatModel encoder;
-    private final AtomicInteger watched = new AtomicInteger();
 
     /**
      * @param encoder null when the gateway has no tokenizer
@@ -83,13 +81,7 @@ public final class HealthProbe {
         return thread::interrupt;
     }
 
-    /** Servers that are being asked. */
-    public int watched() {
-        return watched.get();
-    }
-
     private void keepAsking(Upstream upstream) {
-        watched.incrementAndGet();
         try {
             while (!Thread.currentThread().isInterrupted()) {
                 try {
@@ -101,8 +93,6 @@ public final class HealthProbe {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // it is removed, or the gateway closes
-        } finally {
-            watched.decrementAndGet();
         }
     }
 
