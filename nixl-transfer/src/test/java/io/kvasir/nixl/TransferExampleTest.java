@@ -194,7 +194,7 @@ class TransferExampleTest {
             CompletableFuture<Transfer> moved = engine.move(transfer);
             for (int layer = 0; layer < LAYERS; layer++) {
                 while (transfer.completedStages() <= layer && !moved.isDone()) {
-                    Thread.onSpinWait();
+                    Thread.yield();
                 }
                 attend(pool, layer, decodeBlocks);
             }

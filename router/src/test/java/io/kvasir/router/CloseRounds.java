@@ -91,7 +91,7 @@ final class CloseRounds {
             if (System.nanoTime() > deadline) {
                 throw new AssertionError("memory kept: " + OffHeap.allocatedBytes());
             }
-            Thread.onSpinWait();
+            Thread.yield();
         }
     }
 

@@ -134,7 +134,7 @@ class CloseTest {
                 router.reserve(request, decision, lease);
                 lease.close();
             } catch (RouteException e) {
-                Thread.onSpinWait(); // and again
+                Thread.yield(); // and again
             }
         }
     }

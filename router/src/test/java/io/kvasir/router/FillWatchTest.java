@@ -75,7 +75,7 @@ class FillWatchTest {
             }
             final long endNs = System.nanoTime() + 20 * SECOND;
             while (router.status().usages().getLast().used() < 4 && System.nanoTime() < endNs) {
-                Thread.onSpinWait();
+                Thread.yield();
             }
             status = router.status();
             watch.look(nowNs);

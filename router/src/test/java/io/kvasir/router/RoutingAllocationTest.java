@@ -162,7 +162,7 @@ class RoutingAllocationTest {
 
     private void reserve(RouteRequest prompt) {
         while (router.bookingPipeline().backlog() > 32) {
-            Thread.onSpinWait(); // an open loop without engines fills any ring
+            Thread.yield(); // an open loop without engines fills any ring
         }
         try {
             router.reserve(prompt, decision, lease);

@@ -186,7 +186,7 @@ class LoadLedgerTest {
                 calls++;
             }
             for (int i = random.nextInt(3_000); i > 0; i--) {
-                Thread.onSpinWait();
+                Thread.yield();
             }
         }
     }

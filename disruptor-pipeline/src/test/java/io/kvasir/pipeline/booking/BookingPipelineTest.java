@@ -246,7 +246,7 @@ class BookingPipelineTest {
                                 for (long now = 2_000_000; !over.get(); now += 1_000) {
                                     pipeline.tick(now);
                                     pipeline.forgetPredicted((int) (now / 1_000 % 8));
-                                    Thread.onSpinWait();
+                                    Thread.yield();
                                 }
                             });
             for (Future<?> thread : threads) {
@@ -293,7 +293,7 @@ class BookingPipelineTest {
             booked.incrementAndGet();
             for (int steps = random.nextInt(4); steps > 0; steps--) {
                 pipeline.outputBlocks(number, random.nextInt(3));
-                Thread.onSpinWait();
+                Thread.yield();
             }
             if (random.nextBoolean()) {
                 pipeline.prefillComplete(number);

@@ -48,7 +48,7 @@ class WaitModeTest {
             assertTrue(
                     System.nanoTime() - startNs < LIMIT_NS,
                     "lost at " + consumed + " of " + records);
-            Thread.onSpinWait();
+            Thread.yield(); // the writer may need this core
         }
     }
 

@@ -293,7 +293,7 @@ class ZmqFaultsTest {
     private static String read(SocketChannel connection, int bytes) throws java.io.IOException {
         final ByteBuffer in = ByteBuffer.allocate(bytes);
         while (in.hasRemaining() && connection.read(in) >= 0) {
-            Thread.onSpinWait();
+            Thread.yield();
         }
         return new String(in.array(), StandardCharsets.ISO_8859_1);
     }

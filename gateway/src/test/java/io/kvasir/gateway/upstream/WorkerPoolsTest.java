@@ -357,7 +357,7 @@ class WorkerPoolsTest {
                                     routers.close();
                                 });
         while (closing.getState() != Thread.State.BLOCKED) {
-            Thread.onSpinWait();
+            Thread.yield();
         }
         goOn.countDown();
         closing.join();

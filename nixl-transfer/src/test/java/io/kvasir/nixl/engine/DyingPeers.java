@@ -131,7 +131,7 @@ final class DyingPeers implements AutoCloseable {
                 kill(process);
                 dead = true;
             }
-            Thread.onSpinWait();
+            Thread.yield();
         }
         staysQuiet();
     }
