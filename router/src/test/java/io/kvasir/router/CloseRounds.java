@@ -6,6 +6,7 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.testsupport.Cores;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -91,7 +92,7 @@ final class CloseRounds {
             if (System.nanoTime() > deadline) {
                 throw new AssertionError("memory kept: " + OffHeap.allocatedBytes());
             }
-            Thread.yield();
+            Cores.giveWay();
         }
     }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.ChildJvm;
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
 
@@ -134,7 +135,7 @@ class CloseTest {
                 router.reserve(request, decision, lease);
                 lease.close();
             } catch (RouteException e) {
-                Thread.yield(); // and again
+                Cores.giveWay(); // and again
             }
         }
     }

@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.testsupport.Cores;
+
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -75,7 +77,7 @@ class FillWatchTest {
             }
             final long endNs = System.nanoTime() + 20 * SECOND;
             while (router.status().usages().getLast().used() < 4 && System.nanoTime() < endNs) {
-                Thread.yield();
+                Cores.giveWay();
             }
             status = router.status();
             watch.look(nowNs);

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -162,7 +163,7 @@ class RoutingAllocationTest {
 
     private void reserve(RouteRequest prompt) {
         while (router.bookingPipeline().backlog() > 32) {
-            Thread.yield(); // an open loop without engines fills any ring
+            Cores.giveWay(); // an open loop without engines fills any ring
         }
         try {
             router.reserve(prompt, decision, lease);

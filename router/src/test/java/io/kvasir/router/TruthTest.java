@@ -10,6 +10,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -107,7 +108,7 @@ class TruthTest {
         EngineMessages.await(() -> worker.sourceStatus().behind() == 0, "applied");
         final long beganNs = System.nanoTime();
         while (System.nanoTime() - beganNs < 1_000_000) {
-            Thread.yield(); // the limit's time passes
+            Cores.giveWay(); // the limit's time passes
         }
         serve(other);
         assertEquals(IndexState.STALE, worker.state());

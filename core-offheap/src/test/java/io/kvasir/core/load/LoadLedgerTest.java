@@ -3,6 +3,7 @@ package io.kvasir.core.load;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -186,7 +187,7 @@ class LoadLedgerTest {
                 calls++;
             }
             for (int i = random.nextInt(3_000); i > 0; i--) {
-                Thread.yield();
+                Cores.giveWay();
             }
         }
     }

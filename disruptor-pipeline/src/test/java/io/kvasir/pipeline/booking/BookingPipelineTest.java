@@ -16,6 +16,7 @@ import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -246,7 +247,7 @@ class BookingPipelineTest {
                                 for (long now = 2_000_000; !over.get(); now += 1_000) {
                                     pipeline.tick(now);
                                     pipeline.forgetPredicted((int) (now / 1_000 % 8));
-                                    Thread.yield();
+                                    Cores.giveWay();
                                 }
                             });
             for (Future<?> thread : threads) {
@@ -293,7 +294,7 @@ class BookingPipelineTest {
             booked.incrementAndGet();
             for (int steps = random.nextInt(4); steps > 0; steps--) {
                 pipeline.outputBlocks(number, random.nextInt(3));
-                Thread.yield();
+                Cores.giveWay();
             }
             if (random.nextBoolean()) {
                 pipeline.prefillComplete(number);

@@ -7,6 +7,8 @@ import com.lmax.disruptor.RingBuffer;
 import com.lmax.disruptor.dsl.Disruptor;
 import com.lmax.disruptor.dsl.ProducerType;
 
+import io.kvasir.testsupport.Cores;
+
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -48,7 +50,7 @@ class WaitModeTest {
             assertTrue(
                     System.nanoTime() - startNs < LIMIT_NS,
                     "lost at " + consumed + " of " + records);
-            Thread.yield(); // the writer may need this core
+            Cores.giveWay();
         }
     }
 

@@ -12,6 +12,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -293,7 +294,7 @@ class ZmqFaultsTest {
     private static String read(SocketChannel connection, int bytes) throws java.io.IOException {
         final ByteBuffer in = ByteBuffer.allocate(bytes);
         while (in.hasRemaining() && connection.read(in) >= 0) {
-            Thread.yield();
+            Cores.giveWay();
         }
         return new String(in.array(), StandardCharsets.ISO_8859_1);
     }

@@ -22,6 +22,7 @@ import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Settings;
 import io.kvasir.router.Worker;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -357,7 +358,7 @@ class WorkerPoolsTest {
                                     routers.close();
                                 });
         while (closing.getState() != Thread.State.BLOCKED) {
-            Thread.yield();
+            Cores.giveWay();
         }
         goOn.countDown();
         closing.join();

@@ -5,6 +5,7 @@ import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.Transports;
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Signals;
 
 import org.agrona.concurrent.BackoffIdleStrategy;
@@ -131,7 +132,7 @@ final class DyingPeers implements AutoCloseable {
                 kill(process);
                 dead = true;
             }
-            Thread.yield();
+            Cores.giveWay();
         }
         staysQuiet();
     }
