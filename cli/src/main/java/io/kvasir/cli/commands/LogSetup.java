@@ -21,6 +21,13 @@ final class LogSetup {
     private static final String APPENDER = "stderr";
     private static final String OWN = "io.kvasir";
 
+    /**
+     * Writes to standard error past this log what the gateway logs itself. Kept here, as the JDK
+     * forgets the level of a logger that nothing refers to.
+     */
+    private static final java.util.logging.Logger EXPORTER =
+            java.util.logging.Logger.getLogger("io.opentelemetry.exporter");
+
     private LogSetup() {}
 
     /**
@@ -29,6 +36,7 @@ final class LogSetup {
      * @param debug whether the command line asks for the debug log, which wins over the level
      */
     static void apply(GatewayConfig config, boolean debug) {
+        EXPORTER.setLevel(java.util.logging.Level.OFF);
         if (!(LoggerFactory.getILoggerFactory() instanceof LoggerContext context)) {
             return;
         }

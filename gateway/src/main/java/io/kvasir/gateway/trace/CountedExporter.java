@@ -8,15 +8,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.Collection;
-import java.util.logging.Level;
 
 /** Counts what another exporter sends, and logs the first failure of a row of them. */
 final class CountedExporter implements SpanExporter {
     private static final Logger LOG = LoggerFactory.getLogger(CountedExporter.class);
-
-    /** Says on standard error what is logged here; kept, as its level would else be forgotten. */
-    private static final java.util.logging.Logger OWN_LOG =
-            java.util.logging.Logger.getLogger("io.opentelemetry.exporter");
 
     private final SpanExporter exporter;
     private final TraceCounts counts;
@@ -25,7 +20,6 @@ final class CountedExporter implements SpanExporter {
     CountedExporter(SpanExporter exporter, TraceCounts counts) {
         this.exporter = exporter;
         this.counts = counts;
-        OWN_LOG.setLevel(Level.OFF);
     }
 
     @Override
