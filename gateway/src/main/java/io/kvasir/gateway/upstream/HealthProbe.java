@@ -29,8 +29,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /**
  * Asks each server now and then whether it is there and, on first contact, whether it is what the
@@ -40,10 +38,6 @@ public final class HealthProbe {
     private static final Logger LOG = LoggerFactory.getLogger(HealthProbe.class);
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
-    private static final Pattern BLOCK_SIZE =
-            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?block_size=\"(\\d+)\"");
-    private static final Pattern BLOCKS =
-            Pattern.compile("vllm:cache_config_info\\{(?:[^}]*,)?num_gpu_blocks=\"(\\d+)\"");
 
     private final HttpClient client;
     private final StaleConnectionDetector staleConnections;
@@ -127,9 +121,10 @@ public final class HealthProbe {
 
     private void learnCache(Upstream upstream) throws InterruptedException {
         try {
-            final String page = get(upstream, "/metrics").getContentAsString();
-            final int blockSize = find(BLOCK_SIZE, page);
-            upstream.cache(blockSize, find(BLOCKS, page));
+            final StatedCache cache =
+                    StatedCache.of(get(upstream, "/metrics").getContentAsString());
+            final int blockSize = cache.blockSize();
+            upstream.cache(blockSize, cache.blocks());
             if (blockSize == UsageReader.UNKNOWN) {
                 LOG.info("worker {} does not state its block size in /metrics", upstream.name());
             } else if (blockSize != config.get(RouterSettings.BLOCK_SIZE)) {
@@ -148,11 +143,6 @@ public final class HealthProbe {
                     upstream.name(),
                     LogText.of(e.getMessage()));
         }
-    }
-
-    private static int find(Pattern pattern, String page) {
-        final Matcher matcher = pattern.matcher(page);
-        return matcher.find() ? Integer.parseInt(matcher.group(1)) : UsageReader.UNKNOWN;
     }
 
     private void compareTokens(Upstream upstream) throws InterruptedException {
