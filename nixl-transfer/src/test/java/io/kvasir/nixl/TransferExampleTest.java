@@ -21,7 +21,6 @@ import io.kvasir.nixl.loopback.Loopbacks;
 import io.kvasir.nixl.memory.KvLayout;
 import io.kvasir.nixl.memory.KvPool;
 import io.kvasir.nixl.transport.KvTransport.NotificationHandler;
-import io.kvasir.testsupport.Cores;
 
 import org.agrona.concurrent.BackoffIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
@@ -195,7 +194,7 @@ class TransferExampleTest {
             CompletableFuture<Transfer> moved = engine.move(transfer);
             for (int layer = 0; layer < LAYERS; layer++) {
                 while (transfer.completedStages() <= layer && !moved.isDone()) {
-                    Cores.giveWay();
+                    Thread.onSpinWait();
                 }
                 attend(pool, layer, decodeBlocks);
             }
