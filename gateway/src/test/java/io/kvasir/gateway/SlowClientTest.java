@@ -155,7 +155,7 @@ class SlowClientTest {
         engine.script =
                 call -> {
                     arrived.countDown();
-                    Thread.sleep(2_500);
+                    Thread.sleep(1_500); // longer than the head may take
                     call.json(200, ANSWER);
                 };
         start(Duration.ofSeconds(1), LONG, 0);

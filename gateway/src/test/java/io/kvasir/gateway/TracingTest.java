@@ -39,7 +39,7 @@ class TracingTest {
                     + "\"remote_port\":1,\"remote_request_id\":\"r\"},"
                     + "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
 
-    private final FakeCollector collector = new FakeCollector();
+    private FakeCollector collector = new FakeCollector();
     private final FakeEngine first = new FakeEngine(call -> call.json(200, ANSWER));
     private final FakeEngine second = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
@@ -260,9 +260,11 @@ class TracingTest {
         collector.status = 200;
         assertEquals(200, ask().statusCode());
         awaitSpans("exported", 3);
+        final int port = collector.port();
         collector.close();
         assertEquals(200, ask().statusCode());
         awaitSpans("ended", 9);
+        collector = new FakeCollector(port); // a gateway that closes waits seconds for one
     }
 
     private void awaitSpans(String result, int count) throws Exception {

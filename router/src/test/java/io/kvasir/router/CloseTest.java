@@ -42,7 +42,7 @@ class CloseTest {
     @Test
     void closingUnderFireCrashesNothingInTheModeThatIsShipped()
             throws IOException, InterruptedException {
-        closeUnderFire(30);
+        closeUnderFire(12);
     }
 
     @Tag("integration") // a race: the more rounds, the more is seen

@@ -52,7 +52,7 @@ class IndexSizeTest {
     @Test
     void theBudgetOfTheLimitsHasRoomForThem() {
         final int workers = 8;
-        final long limit = 1 << 17;
+        final long limit = 1 << 15;
         for (int length : new int[] {8, 16, 33, 200}) {
             try (PrefixIndex index =
                     new PrefixIndex(new PrefixIndexConfig(workers, limit, limit))) {

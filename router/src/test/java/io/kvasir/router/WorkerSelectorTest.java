@@ -100,7 +100,7 @@ class WorkerSelectorTest {
     void itPicksWhatALookAtEveryWorkerPicks(int count) throws RouteException {
         register(count);
         workers.stream().filter(w -> random.nextBoolean()).forEach(this::trust);
-        for (int round = 0; round < 1_500; round++) {
+        for (int round = count < 1_000 ? 600 : 150; round > 0; round--) {
             changeSomething();
             final RouteRequest request = request(1 + random.nextInt(40));
             match(random.nextInt(4) == 0 ? random.nextInt(2 * count) : random.nextInt(5), request);

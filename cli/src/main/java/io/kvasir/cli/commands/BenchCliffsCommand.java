@@ -132,9 +132,10 @@ final class BenchCliffsCommand implements Callable<Integer> {
         try {
             for (Cliff cliff : cliffs) {
                 final Path stream = folder.resolve(cliff.label() + ".kvops");
+                final ReplayPlan plan = plan(cliff, stream); // refuses options before the work
                 try {
                     cliff.write(stream, scale, seed);
-                    results.add(bench.run(plan(cliff, stream)));
+                    results.add(bench.run(plan));
                 } finally {
                     if (keep == null) {
                         Files.deleteIfExists(stream);

@@ -9,6 +9,7 @@ import io.kvasir.core.memory.OffHeap;
 import io.kvasir.testsupport.ChildJvm;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -273,6 +274,16 @@ class CountersFileTest {
 
     @Test
     void aDamagedFileIsRefusedOrReadWithoutACrash() throws Exception {
+        damage(400);
+    }
+
+    @Tag("integration") // takes seconds
+    @Test
+    void aFileThatIsDamagedInManyWaysIsRefusedOrReadWithoutACrash() throws Exception {
+        damage(5_000);
+    }
+
+    private void damage(int rounds) throws Exception {
         try (CountersFile file = create()) {
             file.allocate("a", 0, START);
             file.errors().record(failure("one", null), START);
@@ -280,7 +291,7 @@ class CountersFileTest {
         final Path path = folder.resolve(CountersFile.FILE);
         final byte[] whole = Files.readAllBytes(path);
         final Random random = new Random(Seeds.next("damaged counters"));
-        for (int round = 0; round < 2_000; round++) {
+        for (int round = 0; round < rounds; round++) {
             final byte[] damaged = whole.clone();
             for (int n = random.nextInt(1, 6); n > 0; n--) {
                 damaged[random.nextBoolean() ? random.nextInt(200) : random.nextInt(whole.length)] =

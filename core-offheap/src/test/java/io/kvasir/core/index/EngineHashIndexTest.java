@@ -49,7 +49,7 @@ class EngineHashIndexTest {
             check();
         }
         while (!known.isEmpty()) {
-            remove(known.getLast());
+            removeAt(known.size() - 1);
         }
         check();
         assertEquals(0, arena.usedLines());
@@ -59,11 +59,11 @@ class EngineHashIndexTest {
         if (random.nextInt(4) < insertions || known.isEmpty()) {
             insert(random.nextLong());
         } else {
-            final long name = known.get(random.nextInt(known.size()));
+            final int at = random.nextInt(known.size());
             switch (random.nextInt(8)) {
-                case 0 -> assertInsertion(EngineHashIndex.Insertion.KNOWN, name);
-                case 1 -> replace(name);
-                default -> remove(name);
+                case 0 -> assertInsertion(EngineHashIndex.Insertion.KNOWN, known.get(at));
+                case 1 -> replace(known.get(at));
+                default -> removeAt(at);
             }
         }
     }
@@ -85,12 +85,12 @@ class EngineHashIndexTest {
         names.remove(entries.put(name, lastEntry));
     }
 
-    private void remove(long name) {
+    private void removeAt(int at) {
+        final long name = known.set(at, known.getLast());
+        known.removeLast();
         final int entry = entries.remove(name);
         index.remove(name, entry);
         names.remove(entry);
-        known.set(known.indexOf(name), known.getLast());
-        known.removeLast();
     }
 
     private void check() {
@@ -259,9 +259,9 @@ class EngineHashIndexTest {
         for (int i = 0; i < operations; i++) {
             index.find(random.nextLong());
             insert(random.nextLong());
-            final long oldest = known.get(random.nextInt(known.size()));
-            index.find(oldest);
-            remove(oldest);
+            final int at = random.nextInt(known.size());
+            index.find(known.get(at));
+            removeAt(at);
         }
         return (index.steps() - before) / (4.0 * operations);
     }

@@ -18,10 +18,10 @@ import java.util.Random;
  * Memory under churn: blocks that were never seen before come and others go, in cycles that each
  * end with the same content.
  *
- * <p>{@code -Dkvasir.churn.blocks=N} is how many blocks are stored in all, 2,000,000 by default.
+ * <p>{@code -Dkvasir.churn.blocks=N} is how many blocks are stored in all, 1,200,000 by default.
  */
 class PrefixIndexChurnTest {
-    private static final long BLOCKS = Long.getLong("kvasir.churn.blocks", 2_000_000);
+    private static final long BLOCKS = Long.getLong("kvasir.churn.blocks", 1_200_000);
     private static final int CYCLES = 8;
     private static final int SLOTS = 16;
     private static final int LIVE_PROMPTS = 150;

@@ -23,11 +23,11 @@ import java.util.concurrent.Future;
  * so a reader can tell a block that the slot never held. The last slot holds two prompts all the
  * time.
  *
- * <p>{@code -Dkvasir.soak.seconds=N} is the time for all cases together, 3 by default.
+ * <p>{@code -Dkvasir.soak.seconds=N} is the time for all cases together, 2 by default.
  */
 class PrefixIndexDeepSoakTest {
     private static final double SECONDS =
-            Double.parseDouble(System.getProperty("kvasir.soak.seconds", "3"));
+            Double.parseDouble(System.getProperty("kvasir.soak.seconds", "2"));
     private static final int CASES = 4;
     private static final int ROUNDS = 2;
     private static final int PINNED_PROMPTS = 2;

@@ -26,7 +26,7 @@ import java.util.stream.LongStream;
 
 /** What an index does at its limits of blocks, held blocks and bytes. */
 class PrefixIndexEvictionTest {
-    private static final int OPERATIONS = 700;
+    private static final int OPERATIONS = 400;
     private static final int MANY_OPERATIONS = 10_000;
     private static final long NO_LIMIT = 1 << 20;
     private static final int SELDOM = 60;

@@ -22,8 +22,8 @@ import java.util.concurrent.Future;
  * prompts all the time.
  */
 class PrefixIndexSoakTest {
-    private static final int ROUNDS = 5;
-    private static final long ROUND_NS = 300_000_000;
+    private static final int ROUNDS = 3;
+    private static final long ROUND_NS = 250_000_000;
     private static final int PROMPTS = 120;
     private static final int DEPTH = 24;
     private static final int PINNED_PROMPTS = 10;

@@ -150,7 +150,7 @@ class LoadLedgerTest {
     void callersAndTheWriterAndComparisonsAtTheSameTimeEndExact() throws Exception {
         final long seed = Seeds.next("LoadLedgerTest");
         final BlockingQueue<Booking> ring = new ArrayBlockingQueue<>(2); // so it is empty at times
-        final long deadline = System.nanoTime() + 700_000_000;
+        final long deadline = System.nanoTime() + 400_000_000;
         try (ExecutorService threads = Executors.newFixedThreadPool(3)) {
             final List<Future<?>> callers = new ArrayList<>();
             for (int t = 0; t < 2; t++) {

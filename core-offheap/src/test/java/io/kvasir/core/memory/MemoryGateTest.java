@@ -67,7 +67,7 @@ class MemoryGateTest {
 
     @Test
     void noCallerIsEverInsideReleasedMemory() throws InterruptedException {
-        for (int round = 0; round < 200; round++) {
+        for (int round = 0; round < 80; round++) {
             final MemoryGate raced = new MemoryGate("the race");
             final AtomicBoolean alive = new AtomicBoolean(true);
             final AtomicInteger releases = new AtomicInteger();

@@ -10,6 +10,7 @@ import io.kvasir.core.index.StoreResult;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -24,11 +25,12 @@ import java.util.stream.Stream;
  * something else a moment later. {@link WatchedIndex} says which blocks a match may find; without
  * an operation during the call it says exactly which ones it must find.
  *
- * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 6 by default.
+ * <p>{@code -Dkvasir.explore.seconds=N} is the time for all cases together, 3 by default; under the
+ * tag integration ten times as much.
  */
 class RadixMatcherExplorerTest {
     private static final double SECONDS =
-            Double.parseDouble(System.getProperty("kvasir.explore.seconds", "6"));
+            Double.parseDouble(System.getProperty("kvasir.explore.seconds", "3"));
     private static final int CASES = 21;
     private static final int MATCHES_PER_CHECK = 64;
     private static final int CHECKED_MATCHES = 4_000;
@@ -61,8 +63,21 @@ class RadixMatcherExplorerTest {
     @MethodSource("cases")
     void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(
             Order order, int slots, int kib, int depth, int kinds) {
+        explore(SECONDS, order, slots, kib, depth, kinds);
+    }
+
+    @Tag("integration") // takes half a minute
+    @ParameterizedTest(name = "{0}: {1} slots, {2} KiB, prompts to {3} blocks, {4} kinds of block")
+    @MethodSource("cases")
+    void aMatchFindsForLongOnlyWhatWasHeldAtSomeMomentOfIt(
+            Order order, int slots, int kib, int depth, int kinds) {
+        explore(10 * SECONDS, order, slots, kib, depth, kinds);
+    }
+
+    private static void explore(
+            double seconds, Order order, int slots, int kib, int depth, int kinds) {
         final long seed = Seeds.next("RadixMatcherExplorerTest " + slots + "/" + kib + "/" + depth);
-        final long end = System.nanoTime() + (long) (SECONDS / CASES * 1e9);
+        final long end = System.nanoTime() + (long) (seconds / CASES * 1e9);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10);
         assumeTrue(order == Order.OPERATIONS || LaggingMemory.isPossible());

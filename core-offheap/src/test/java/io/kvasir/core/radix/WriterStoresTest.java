@@ -11,6 +11,7 @@ import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.core.memory.LaggingMemory.Store;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -34,10 +35,10 @@ class WriterStoresTest {
     private static final int SLOTS = 55;
 
     private static final int LIST = 16;
-    private static final int ORDERS = 200;
+    private static final int ORDERS = 60;
 
     /** Matches of one change at most; from there on random ones of all. */
-    private static final int MATCHES = 20_000;
+    private static final int MATCHES = 6_000;
 
     private static final PrefixIndexConfig CONFIG =
             new PrefixIndexConfig(SLOTS, 1 << 20, 1 << 20, 128 << 10);
@@ -417,14 +418,31 @@ class WriterStoresTest {
     @MethodSource("changes")
     void aReaderBetweenAnyTwoStoresFindsOnlyWhatWasHeld(
             String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
+        readWhileItChanges(1, name, prompt, before, op);
+    }
+
+    @Tag("integration") // takes half a minute
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("changes")
+    void aReaderBetweenManyMoreStoresFindsOnlyWhatWasHeld(
+            String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
+        readWhileItChanges(20, name, prompt, before, op);
+    }
+
+    private static void readWhileItChanges(
+            int times,
+            String name,
+            String prompt,
+            Consumer<WatchedIndex> before,
+            Consumer<WatchedIndex> op) {
         assumeTrue(LaggingMemory.isPossible());
         final long seed = Seeds.next("WriterStoresTest " + name);
         try (WatchedIndex index = WatchedIndex.lagging(CONFIG)) {
             before.accept(index);
             index.lag().clear();
             op.accept(index);
-            readBetweenAll(index, hashes(prompt), new Random(seed));
-            readInAnyOrder(index, hashes(prompt), new Random(seed));
+            readBetweenAll(index, hashes(prompt), new Random(seed), times * MATCHES);
+            readInAnyOrder(index, hashes(prompt), new Random(seed), times * ORDERS);
             index.check();
         }
     }
@@ -446,7 +464,7 @@ class WriterStoresTest {
             index.lag().log(stores);
             assertThrows(
                     AssertionError.class,
-                    () -> readBetweenAll(index, hashes("abcdefgh"), new Random(1)),
+                    () -> readBetweenAll(index, hashes("abcdefgh"), new Random(1), 20_000),
                     "the other order shows a slot with blocks that it never held");
         }
     }
@@ -461,7 +479,8 @@ class WriterStoresTest {
     }
 
     /** Begins after each store, sees the next ones at each step: all pairs, or a sample of them. */
-    private static void readBetweenAll(WatchedIndex index, long[] prompt, Random random) {
+    private static void readBetweenAll(
+            WatchedIndex index, long[] prompt, Random random, int matches) {
         final LaggingMemory lag = index.lag();
         final int stores = lag.logged();
         final int[] steps = new int[stores + 1];
@@ -471,7 +490,7 @@ class WriterStoresTest {
             steps[begin] = match(index, prompt, step -> {});
             moments += (long) steps[begin] * (stores - begin);
         }
-        final double chance = (double) MATCHES / moments;
+        final double chance = (double) matches / moments;
         for (int begin = 0; begin < stores; begin++) {
             for (int step = 0; step < steps[begin]; step++) {
                 for (int end = begin + 1; end <= stores; end++) {
@@ -488,10 +507,11 @@ class WriterStoresTest {
     }
 
     /** Other orders of the stores, and any number of them at each step. */
-    private static void readInAnyOrder(WatchedIndex index, long[] prompt, Random random) {
+    private static void readInAnyOrder(
+            WatchedIndex index, long[] prompt, Random random, int orders) {
         final LaggingMemory lag = index.lag();
         final List<Store> written = lag.log();
-        for (int order = 0; order < ORDERS; order++) {
+        for (int order = 0; order < orders; order++) {
             final int stride = 1 + random.nextInt(8);
             while (lag.applied() < lag.logged()) {
                 lag.advanceInAnyOrder(1 + random.nextInt(stride), random);

@@ -22,6 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 class WaitModeTest {
     private static final int RING = 64;
     private static final int RECORDS = 20_000;
+    private static final int SINGLE_RECORDS = 4_000;
     private static final int PUBLISHERS = 4;
     private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(60);
 
@@ -59,7 +60,7 @@ class WaitModeTest {
     void eachRecordThatIsPublishedAloneIsConsumed(WaitMode mode) {
         final Disruptor<long[]> disruptor = start(mode);
         try {
-            for (int i = 1; i <= RECORDS; i++) {
+            for (int i = 1; i <= SINGLE_RECORDS; i++) {
                 if (i % 16 == 0) {
                     LockSupport.parkNanos(i % 4_096); // around the moment at which it parks
                 }

@@ -16,6 +16,7 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -175,6 +176,7 @@ class RefillTest {
         assertEquals(0, stream.status().unknownRemovals());
     }
 
+    @Tag("integration") // waits five seconds, as a refill does
     @Test
     void aRealReplaySocketGivesBackWhatAnotherWorkerHasTakenAway() {
         try (Publisher engine = new Publisher();

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -162,6 +163,7 @@ class SharedEndpointTest {
         }
     }
 
+    @Tag("integration") // waits the four seconds that a publisher has
     @Test
     void aBoundAddressWithoutPublisherSaysSo() {
         final EventSource source = bound("w", 1, "tcp://127.0.0.1:*", "", 0);

@@ -147,7 +147,7 @@ class ZmqSourceTest {
     @Test
     void aReplaySocketThatIsSilentIsGivenUp() {
         pipeline.close();
-        pipeline = pipeline(1_024, 150, 5);
+        pipeline = pipeline(1_024, 150, 2);
         final EventSource source = pipeline.openZmq(replayable());
         publishFirst(source);
         await(() -> publisher.asked().size() >= 2, source); // start and tail check are over

@@ -26,10 +26,15 @@ public final class FakeCollector implements AutoCloseable {
     public volatile int status = 200;
 
     public FakeCollector() {
+        this(0);
+    }
+
+    /** One on a given port. */
+    public FakeCollector(int port) {
         try {
             server =
                     HttpServer.create(
-                            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
         } catch (IOException e) {
             throw new AssertionError(e);
         }
@@ -54,8 +59,12 @@ public final class FakeCollector implements AutoCloseable {
         server.start();
     }
 
+    public int port() {
+        return server.getAddress().getPort();
+    }
+
     public String url() {
-        return "http://127.0.0.1:" + server.getAddress().getPort();
+        return "http://127.0.0.1:" + port();
     }
 
     /** Waits for so many spans, and returns them by their names. */

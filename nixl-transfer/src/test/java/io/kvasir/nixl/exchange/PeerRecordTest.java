@@ -112,7 +112,7 @@ class PeerRecordTest {
             malformed(Arrays.copyOf(whole, length));
         }
         int refused = 0;
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < 5_000; i++) {
             final byte[] broken = whole.clone();
             broken[12 + random.nextInt(broken.length - 12)] = (byte) random.nextInt();
             try {
@@ -122,7 +122,7 @@ class PeerRecordTest {
                 refused++;
             }
         }
-        assertTrue(refused > 1_000, refused + " refused");
+        assertTrue(refused > 250, refused + " refused");
     }
 
     @Test

@@ -147,7 +147,7 @@ class VllmNotificationTest {
         final byte[][] starts = {
             Golden.bytes("push-registration.bin"), utf8("HB:a,b"), utf8("id:1"), utf8("PUSH_REG:")
         };
-        for (int i = 0; i < 100_000; i++) {
+        for (int i = 0; i < 20_000; i++) {
             final byte[] start = starts[random.nextInt(starts.length)];
             final byte[] message =
                     Arrays.copyOf(start, random.nextInt(start.length + random.nextInt(1, 40)));

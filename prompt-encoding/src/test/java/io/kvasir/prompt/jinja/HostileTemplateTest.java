@@ -16,7 +16,7 @@ import java.util.concurrent.CancellationException;
 /** Templates that are made to cost: each ends with the name of a limit, none with an error. */
 class HostileTemplateTest {
     private static final TemplateLimits LIMITS =
-            new TemplateLimits(2_000_000, 1 << 20, 32 << 20, 500);
+            new TemplateLimits(500_000, 1 << 20, 16 << 20, 500);
     private static final String GROW =
             "{% set ns = namespace(x=SEED) %}{% for i in range(99999) %}"
                     + "{% set ns.x = STEP %}{% endfor %}{{ ns.x|length }}";

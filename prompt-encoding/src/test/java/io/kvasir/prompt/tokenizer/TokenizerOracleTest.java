@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import io.kvasir.prompt.files.TestFiles;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -28,12 +29,23 @@ class TokenizerOracleTest {
     @ParameterizedTest
     @ValueSource(strings = {"tiny", "llama3-style", "qwen-style"})
     void encodesEveryTextToTheIdsOfTheReferenceLibrary(String directory) throws IOException {
+        encode(2_000, directory);
+    }
+
+    @Tag("integration") // takes seconds
+    @ParameterizedTest
+    @ValueSource(strings = {"tiny", "llama3-style", "qwen-style"})
+    void encodesManyTextsToTheIdsOfTheReferenceLibrary(String directory) throws IOException {
+        encode(20_000, directory);
+    }
+
+    private static void encode(int count, String directory) throws IOException {
         final RandomTexts texts = new RandomTexts(Seeds.next("tokenizer " + directory));
         try (Tokenizer own = own(directory);
                 Tokenizer oracle =
                         new DjlTokenizer(
                                 TestFiles.read("tokenizer/" + directory + "/tokenizer.json"))) {
-            for (int i = 0; i < 6000; i++) {
+            for (int i = 0; i < count; i++) {
                 final String text = texts.next(i % 100 == 0 ? 400 : 24);
                 final boolean special = i % 2 == 0;
                 assertArrayEquals(
