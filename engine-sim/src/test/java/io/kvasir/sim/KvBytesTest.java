@@ -124,10 +124,7 @@ class KvBytesTest {
             final JsonNode params = params(pair, PROMPT);
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
             final CompletableFuture<HttpResponse<String>> answer =
-                    new Http(pair.decode())
-                            .sendAsync(
-                                    "/v1/completions",
-                                    Http.body(PROMPT, 3, ",\"kv_transfer_params\":" + params));
+                    pair.vllmDecodeAsync(PROMPT, 3, params);
             // an offer that is here makes the pull due in a day and not in two
             Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
             Waiting.until(() -> pair.decode().moving(0) == 1);
@@ -145,14 +142,7 @@ class KvBytesTest {
             for (int i = 0; i < 5; i++) {
                 final int[] prompt = Pair.tokens(1000 * i, 22);
                 pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
-                final var answer =
-                        new Http(pair.decode())
-                                .sendAsync(
-                                        "/v1/completions",
-                                        Http.body(
-                                                prompt,
-                                                3,
-                                                ",\"kv_transfer_params\":" + params(pair, prompt)));
+                final var answer = pair.vllmDecodeAsync(prompt, 3, params(pair, prompt));
                 Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
                 answer.cancel(true);
                 Waiting.until(() -> pair.decode().state(0).freeBlocks() == 64);

@@ -65,6 +65,15 @@ record Pair(SimEngine prefill, SimEngine decode) implements AutoCloseable {
                         Http.body(prompt, maxTokens, ",\"kv_transfer_params\":" + params));
     }
 
+    /** The same without waiting; cancelled, it is a client that leaves. */
+    CompletableFuture<HttpResponse<String>> vllmDecodeAsync(
+            int[] prompt, int maxTokens, JsonNode params) {
+        return new Http(decode)
+                .sendAsync(
+                        "/v1/completions",
+                        Http.body(prompt, maxTokens, ",\"kv_transfer_params\":" + params));
+    }
+
     CompletableFuture<HttpResponse<String>> inRoom(
             SimEngine engine, int[] prompt, int maxTokens, long room) {
         return new Http(engine)

@@ -285,10 +285,7 @@ class VllmHandoffTest {
                 final JsonNode params = params(pair.vllmPrefill(PROMPT));
                 pair.decode().faults().stallPulls(stage, Duration.ofDays(1), 1);
                 final CompletableFuture<HttpResponse<String>> answer =
-                        new Http(pair.decode())
-                                .sendAsync(
-                                        "/v1/completions",
-                                        Http.body(PROMPT, 3, ",\"kv_transfer_params\":" + params));
+                        pair.vllmDecodeAsync(PROMPT, 3, params);
                 Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
                 final int held = stage == PullStage.AFTER ? 0 : 1;
                 Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == held);
@@ -306,10 +303,7 @@ class VllmHandoffTest {
             final JsonNode params = params(pair.vllmPrefill(PROMPT));
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofMillis(300), 1);
             final CompletableFuture<HttpResponse<String>> answer =
-                    new Http(pair.decode())
-                            .sendAsync(
-                                    "/v1/completions",
-                                    Http.body(PROMPT, 3, ",\"kv_transfer_params\":" + params));
+                    pair.vllmDecodeAsync(PROMPT, 3, params);
             Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
             pair.prefill().close();
             assertEquals(500, answer.join().statusCode());
@@ -323,10 +317,7 @@ class VllmHandoffTest {
             final JsonNode params = params(pair.vllmPrefill(PROMPT));
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
             final CompletableFuture<HttpResponse<String>> answer =
-                    new Http(pair.decode())
-                            .sendAsync(
-                                    "/v1/completions",
-                                    Http.body(PROMPT, 3, ",\"kv_transfer_params\":" + params));
+                    pair.vllmDecodeAsync(PROMPT, 3, params);
             Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
             answer.cancel(true);
             Waiting.until(() -> pair.decode().state(0).aborted() == 1);

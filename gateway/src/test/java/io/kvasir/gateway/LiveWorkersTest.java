@@ -23,7 +23,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.lang.management.ManagementFactory;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -52,8 +51,7 @@ class LiveWorkersTest {
     private GatewayServer gateway;
 
     private void start(GatewayConfig.Builder config) throws Exception {
-        gateway = GatewayServer.start(config.build());
-        Gateways.awaitContact(gateway);
+        gateway = Gateways.started(config);
     }
 
     @AfterEach
@@ -64,9 +62,7 @@ class LiveWorkersTest {
     }
 
     private HttpResponse<String> admin(String method, String path, String body) throws Exception {
-        return Gateways.send(
-                Gateways.adminRequest(gateway, "/admin/workers" + path)
-                        .method(method, HttpRequest.BodyPublishers.ofString(body)));
+        return Gateways.workers(gateway, method, path, body);
     }
 
     private static String json(FakeEngine engine, String name) {

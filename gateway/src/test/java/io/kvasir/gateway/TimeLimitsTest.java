@@ -30,8 +30,7 @@ class TimeLimitsTest {
     private GatewayServer gateway;
 
     private void start(GatewayConfig.Builder config) throws InterruptedException {
-        gateway = GatewayServer.start(config.build());
-        Gateways.awaitContact(gateway);
+        gateway = Gateways.started(config);
     }
 
     private GatewayConfig.Builder both() {

@@ -53,8 +53,7 @@ class TracingTest {
         for (String worker : workers) {
             config.worker(WorkerConfig.parse(worker));
         }
-        gateway = GatewayServer.start(config.build());
-        Gateways.awaitContact(gateway);
+        gateway = Gateways.started(config);
     }
 
     @AfterEach

@@ -43,8 +43,7 @@ class TrustTest {
     private GatewayServer gateway;
 
     private void start(GatewayConfig.Builder config) throws Exception {
-        gateway = GatewayServer.start(config.build());
-        Gateways.awaitContact(gateway);
+        gateway = Gateways.started(config);
     }
 
     private GatewayConfig.Builder untrusting() {

@@ -18,7 +18,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -43,8 +42,7 @@ class WorkerPoolsHttpTest {
     private GatewayServer gateway;
 
     private void start(GatewayConfig.Builder config) throws Exception {
-        gateway = GatewayServer.start(config.build());
-        Gateways.awaitContact(gateway);
+        gateway = Gateways.started(config);
     }
 
     @AfterEach
@@ -60,9 +58,7 @@ class WorkerPoolsHttpTest {
     }
 
     private HttpResponse<String> admin(String method, String path, String body) throws Exception {
-        return Gateways.send(
-                Gateways.adminRequest(gateway, "/admin/workers" + path)
-                        .method(method, HttpRequest.BodyPublishers.ofString(body)));
+        return Gateways.workers(gateway, method, path, body);
     }
 
     private HttpResponse<String> post(FakeEngine engine, String name, String role)

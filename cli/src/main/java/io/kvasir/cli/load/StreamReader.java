@@ -3,6 +3,7 @@ package io.kvasir.cli.load;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.Json;
+import io.kvasir.protocol.sse.SseEvents;
 import io.kvasir.sim.SimClock;
 
 import java.io.IOException;
@@ -28,7 +29,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
     private static final byte[] ERROR = "\"error\"".getBytes(StandardCharsets.US_ASCII);
 
     private final CompletableFuture<Outcome> result = new CompletableFuture<>();
-    private final SseScanner scanner = new SseScanner(this::onData);
+    private final SseEvents events = new SseEvents(this::onData);
     private final StringBuilder text = new StringBuilder();
     private final HttpHeaders headers;
     private final SimClock clock;
@@ -74,7 +75,8 @@ final class StreamReader implements BodySubscriber<Outcome> {
     @Override
     public void onNext(List<ByteBuffer> buffers) {
         for (ByteBuffer buffer : buffers) {
-            scanner.feed(buffer);
+            events.accept(buffer);
+            events.takeReady(); // read already
         }
     }
 
@@ -96,16 +98,17 @@ final class StreamReader implements BodySubscriber<Outcome> {
         result.complete(outcome());
     }
 
-    private void onData(byte[] bytes, int from, int to) {
+    private boolean onData(byte[] bytes, int from, int to) {
         if (to - from == DONE.length && indexOf(bytes, from, to, DONE) == from) {
             done = true;
-            return;
+            return true;
         }
         final boolean special =
                 indexOf(bytes, from, to, USAGE) >= 0 || indexOf(bytes, from, to, ERROR) >= 0;
         if (special || keepText || gaps != null || !firstTokenSeen) {
             onEvent(bytes, from, to);
         }
+        return true;
     }
 
     private void onEvent(byte[] bytes, int from, int to) {

@@ -102,11 +102,6 @@ public final class LoadBoard implements AutoCloseable {
         return add(slot, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, delta);
     }
 
-    /** Adds to the running requests of a slot; returns the new value. Any thread. */
-    public long addActiveRequests(int slot, long delta) {
-        return add(slot, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, delta);
-    }
-
     /** Tokens still to be prefilled on a slot. Any thread. */
     public long prefillTokens(int slot) {
         return get(slot, LoadBoardDescriptor.PREFILL_TOKENS_OFFSET);

@@ -442,7 +442,7 @@ class ActiveRequestsTest {
     private int book(long id, int slot, long[] prompt, long prefillTokens, int provisional) {
         board.addPrefillTokens(slot, prefillTokens);
         board.addActiveBlocks(slot, provisional);
-        board.addActiveRequests(slot, 1);
+        board.add(slot, 0, 0, 1);
         return table.book(
                 id,
                 slot,

@@ -62,7 +62,7 @@ class LoadBoardTest {
                         for (int i = 0; i < 100_000; i++) {
                             board.addPrefillTokens(1, 3);
                             board.addActiveBlocks(1, 2);
-                            board.addActiveRequests(1, 1);
+                            board.add(1, 0, 0, 1);
                             board.addActiveBlocks(1, -1);
                         }
                     };
@@ -83,8 +83,8 @@ class LoadBoardTest {
             assertEquals(5, board.addActiveBlocks(0, 5));
             assertEquals(3, board.addActiveBlocks(0, -2));
             board.addPrefillTokens(0, 9);
-            board.addActiveRequests(0, 1);
-            board.addActiveRequests(1, 1);
+            board.add(0, 0, 0, 1);
+            board.add(1, 0, 0, 1);
             board.add(0, 1, 2, 3);
             assertEquals(10, board.prefillTokens(0));
             assertEquals(5, board.activeBlocks(0));

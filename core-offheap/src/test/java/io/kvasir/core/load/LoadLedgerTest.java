@@ -56,7 +56,7 @@ class LoadLedgerTest {
         book(1);
         board.addActiveBlocks(0, 7);
         board.addPrefillTokens(0, -3);
-        board.addActiveRequests(0, 1);
+        board.add(0, 0, 0, 1);
         assertEquals(1, table.reconcile(0, SLOTS));
         assertLoad(48, 3, 1);
         assertEquals(1, table.corrections());
@@ -105,7 +105,7 @@ class LoadLedgerTest {
     void callersThatDoNotCountAreLeftAlone() {
         board.addPrefillTokens(0, 48);
         board.addActiveBlocks(0, 3);
-        board.addActiveRequests(0, 1);
+        board.add(0, 0, 0, 1);
         assertEquals(0, table.reconcile(LOST_NS, SLOTS));
         book(1);
         assertEquals(0, table.reconcile(5 * LOST_NS, SLOTS));

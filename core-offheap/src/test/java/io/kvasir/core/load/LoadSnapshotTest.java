@@ -44,7 +44,7 @@ class LoadSnapshotTest {
             case 1 -> board.reset(slot);
             case 2 -> board.addPrefillTokens(slot, random.nextInt(64));
             case 3 -> board.addActiveBlocks(slot, random.nextInt(4) - 1);
-            case 4 -> board.addActiveRequests(slot, 1);
+            case 4 -> board.add(slot, 0, 0, 1);
             default -> board.add(slot, 16L * random.nextInt(4), random.nextInt(4), 1);
         }
     }

@@ -37,6 +37,10 @@ class BookingTableTest {
 
     /** What the writer does with a record of an open booking. */
     private void book(long number) {
+        book(table, number);
+    }
+
+    private static void book(BookingTable table, long number) {
         final Booking booking = table.at((int) number);
         final long word = booking.wordAcquire();
         assertTrue(booking.changeWord(word, (word | Booking.BOOKED) & ~Booking.QUEUED));
@@ -141,6 +145,55 @@ class BookingTableTest {
     }
 
     /** Each entry carries a mark while it is taken: two holders of one entry would meet on it. */
+    /** So that no entry is in the ring twice, though its booking has changed meanwhile. */
+    @Test
+    void anEntryWhoseRecordIsOnItsWayIsNotPublishedAgainByItsNextBooking() {
+        final BookingTable one = new BookingTable(1, 1);
+        final long first = open(one);
+        book(one, first);
+        assertEquals(Outcome.PUBLISH, one.startDecode(first)); // and expires, its record not seen
+        one.endBooked(first);
+        final long second = one.nextNumber(one.take());
+        assertEquals(Outcome.RECORDED, one.open(second, false));
+        book(one, second);
+        assertEquals(Outcome.PUBLISH, one.end(second)); // and expires, its record not seen
+        one.endBooked(second);
+        assertEquals(Outcome.RECORDED, one.open(one.nextNumber(one.take()), false));
+    }
+
+    @Test
+    void aPredictedBookingThatEndsUnseenKeepsTheRecordThatItHas() {
+        final int index = table.take();
+        final long number = table.nextNumber(index);
+        assertEquals(Outcome.PUBLISH, table.open(number, true));
+        assertEquals(Outcome.RECORDED, table.end(number));
+        assertEquals(Outcome.LATE, table.end(number));
+        assertEquals(0, table.openCount());
+    }
+
+    @Test
+    void anEndThatComesTwiceGivesTheEntryBackOnce() {
+        final long number = open();
+        book(number);
+        table.endBooked(number);
+        table.endBooked(number);
+        assertEquals(0, table.openCount());
+        final List<Integer> taken = new ArrayList<>();
+        for (int index = table.take(); index >= 0; index = table.take()) {
+            assertFalse(taken.contains(index), "twice: " + index);
+            taken.add(index);
+        }
+        assertEquals(3, taken.size());
+    }
+
+    @Test
+    void theLastGenerationIsFollowedByTheFirstAndNoNumberIsNone() {
+        final int index = table.take();
+        final Booking booking = table.at(index);
+        assertTrue(booking.changeWord(booking.wordAcquire(), Booking.GENERATION_MASK));
+        assertEquals(1L << Integer.SIZE | index, table.nextNumber(index));
+    }
+
     @Test
     void threadsNeverHoldOneEntryTogether() throws Exception {
         final BookingTable shared = new BookingTable(5, 5);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.protocol.sse.SseEvents;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -139,7 +140,7 @@ class SseStreamTest {
         for (int i = 0; i < 8; i++) {
             take(out, pass(events, ByteBuffer.wrap(piece)));
         }
-        assertTrue(out.size() > SseStream.MAX_EVENT_BYTES);
+        assertTrue(out.size() > SseEvents.MAX_EVENT_BYTES);
         take(out, pass(events, bytes("\n")));
         take(out, pass(events, bytes("\n" + TOKEN + USAGE + DONE)));
         assertTrue(out.toString(UTF_8).endsWith("x\n\n" + TOKEN + DONE));

@@ -99,6 +99,26 @@ public final class Gateways {
                 HttpResponse.BodyHandlers.ofString());
     }
 
+    /** One that has had its first contact with every worker. */
+    public static GatewayServer started(GatewayConfig.Builder config) throws InterruptedException {
+        final GatewayServer gateway = GatewayServer.start(config.build());
+        try {
+            awaitContact(gateway);
+        } catch (InterruptedException | RuntimeException | Error e) {
+            gateway.close();
+            throw e;
+        }
+        return gateway;
+    }
+
+    /** Asks the admin port about workers, or for a change of them. */
+    public static HttpResponse<String> workers(
+            GatewayServer gateway, String method, String path, String body) throws Exception {
+        return send(
+                adminRequest(gateway, "/admin/workers" + path)
+                        .method(method, HttpRequest.BodyPublishers.ofString(body)));
+    }
+
     /** Waits for the first contact with every worker. */
     public static void awaitContact(GatewayServer gateway) throws InterruptedException {
         awaitContactWith(gateway);

@@ -10,6 +10,8 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 
 /** Recorded messages of a vLLM server, and made ones that resemble them. */
 final class Golden {
@@ -39,6 +41,42 @@ final class Golden {
 
     static VllmAgent agentOf(VllmAgentMetadata metadata, String hash) {
         return new VllmAgent(hash, 0, 0, metadata, 0, 1_000, 0);
+    }
+
+    /**
+     * An engine that shares the model between several ranks, each known by the engine's name and
+     * its number.
+     */
+    static VllmEngine engine(String engineId, int ranks, IntFunction<List<KvRegion>> regions) {
+        return new VllmEngine(
+                engineId,
+                ranks,
+                IntStream.range(0, ranks)
+                        .mapToObj(
+                                rank ->
+                                        new VllmAgent(
+                                                "hash",
+                                                0,
+                                                rank,
+                                                metadata(
+                                                        engineId,
+                                                        engineId + rank,
+                                                        regions.apply(rank)
+                                                                .toArray(KvRegion[]::new)),
+                                                0,
+                                                1_000,
+                                                0))
+                        .toList());
+    }
+
+    /** What a prefill on such an engine hands on. */
+    static KvTransferParams params(String engineId, String requestId, int ranks) {
+        return new KvTransferParams(
+                params(engineId, requestId, "[[4,2]]", "")
+                        .json()
+                        .edit()
+                        .set("tp_size", ranks)
+                        .apply());
     }
 
     static KvRegion region(String name, int group, long base, int blocks) {

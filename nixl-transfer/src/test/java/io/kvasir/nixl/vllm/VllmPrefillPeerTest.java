@@ -14,7 +14,6 @@ import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.ScriptedTransport;
 import io.kvasir.panama.nixl.NixlMemory;
-import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.Test;
 
@@ -22,7 +21,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 
 class VllmPrefillPeerTest {
     private static final VllmCache CACHE =
@@ -56,39 +54,18 @@ class VllmPrefillPeerTest {
 
     /** An engine that shares the model between several ranks. */
     private static VllmEngine engine(String engineId, int ranks) {
-        return new VllmEngine(
+        return Golden.engine(
                 engineId,
                 ranks,
-                IntStream.range(0, ranks)
-                        .mapToObj(
-                                rank ->
-                                        new VllmAgent(
-                                                "hash",
-                                                0,
-                                                rank,
-                                                Golden.metadata(
-                                                        engineId,
-                                                        engineId + rank,
-                                                        part("layer 0", 2L * rank + 1, ranks),
-                                                        part("layer 1", 2L * rank + 2, ranks)),
-                                                0,
-                                                1_000,
-                                                0))
-                        .toList());
+                rank ->
+                        List.of(
+                                part("layer 0", 2L * rank + 1, ranks),
+                                part("layer 1", 2L * rank + 2, ranks)));
     }
 
     private static KvRegion part(String name, long megabyte, int ranks) {
         final long base = megabyte << 20;
         return new KvRegion(name, 0, NixlMemory.DRAM, 0, base, 4_096 / ranks, 4_096 / ranks, 10);
-    }
-
-    private static KvTransferParams shared(String requestId, int ranks) {
-        return new KvTransferParams(
-                Golden.params("e", requestId, "[[4,2]]", "")
-                        .json()
-                        .edit()
-                        .set("tp_size", ranks)
-                        .apply());
     }
 
     private PrefillLease hold(String engineId, String requestId, long nowNs) {
@@ -340,7 +317,7 @@ class VllmPrefillPeerTest {
     @Test
     void anEngineOfSeveralRanksIsReadInPartsAndToldWhenAllAreIn() {
         peer.connect(engine("e", 2));
-        peer.hold(shared("r", 2), 0);
+        peer.hold(Golden.params("e", "r", 2), 0);
         assertEquals(2, peer.pull("r", new int[] {0, 1, 16, 17}, 0).length);
         final ScriptedTransport.Made first = transport.all.get(0);
         final ScriptedTransport.Made second = transport.all.get(1);
@@ -371,7 +348,7 @@ class VllmPrefillPeerTest {
     @Test
     void everyRankHearsHeartbeatsAndReleases() {
         peer.connect(engine("e", 2));
-        peer.hold(shared("r", 2), 0);
+        peer.hold(Golden.params("e", "r", 2), 0);
         assertEquals(1, peer.heartbeat(s(5)));
         assertEquals(
                 List.of(transport.peers.get(0) + " HB:r", transport.peers.get(1) + " HB:r"),
@@ -409,7 +386,7 @@ class VllmPrefillPeerTest {
         peer.connect(engine("e", 2));
         refused(
                 VllmPeerException.Kind.OTHER_ENGINE,
-                () -> peer.hold(shared("r", 1), 0),
+                () -> peer.hold(Golden.params("e", "r", 1), 0),
                 "tp_size=1");
         refused(
                 VllmPeerException.Kind.UNKNOWN_RANK,

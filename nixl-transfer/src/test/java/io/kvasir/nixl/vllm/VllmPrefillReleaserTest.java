@@ -9,14 +9,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.ScriptedTransport;
-import io.kvasir.protocol.handoff.KvTransferParams;
 
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.IntStream;
 
 class VllmPrefillReleaserTest {
     private final ScriptedTransport transport = new ScriptedTransport();
@@ -29,24 +27,8 @@ class VllmPrefillReleaserTest {
     }
 
     private static VllmEngine engine(String engineId, int ranks) {
-        return new VllmEngine(
-                engineId,
-                ranks,
-                IntStream.range(0, ranks)
-                        .mapToObj(
-                                rank ->
-                                        new VllmAgent(
-                                                "hash",
-                                                0,
-                                                rank,
-                                                Golden.metadata(
-                                                        engineId,
-                                                        engineId + rank,
-                                                        Golden.region("layer", 0, 1 << 20, 10)),
-                                                0,
-                                                1_000,
-                                                0))
-                        .toList());
+        return Golden.engine(
+                engineId, ranks, rank -> List.of(Golden.region("layer", 0, 1 << 20, 10)));
     }
 
     private PrefillLease hold(String engineId, String requestId, long nowNs) {
@@ -67,14 +49,7 @@ class VllmPrefillReleaserTest {
     @Test
     void everyRankIsNotifiedWhenTheEngineIsConnectedAnew() {
         releaser.connect(engine("e", 2));
-        releaser.hold(
-                new KvTransferParams(
-                        Golden.params("e", "r", "[[4,2]]", "")
-                                .json()
-                                .edit()
-                                .set("tp_size", 2)
-                                .apply()),
-                0);
+        releaser.hold(Golden.params("e", "r", 2), 0);
         transport.refuseSend = true;
         assertThrows(KvTransportException.class, () -> releaser.release("r", s(6)));
         assertEquals(0, releaser.heartbeat(s(6), unreached));

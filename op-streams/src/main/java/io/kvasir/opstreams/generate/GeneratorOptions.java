@@ -74,15 +74,6 @@ public record GeneratorOptions(
 
     /** The same with other workers and caches. */
     public GeneratorOptions withWorkers(int newWorkers, int newCapacity) {
-        return with(newWorkers, newCapacity, salted);
-    }
-
-    /** The same, every worker with engine hashes of its own. */
-    public GeneratorOptions withSalt() {
-        return with(workers, capacity, true);
-    }
-
-    private GeneratorOptions with(int newWorkers, int newCapacity, boolean newSalted) {
         return new GeneratorOptions(
                 newWorkers,
                 newCapacity,
@@ -97,6 +88,6 @@ public record GeneratorOptions(
                 decode,
                 overlapWeight,
                 seed,
-                newSalted);
+                salted);
     }
 }

@@ -62,10 +62,6 @@ final class FlatNames implements AutoCloseable {
         return lists.first(slot);
     }
 
-    int nextOfSlot(int entry) {
-        return lists.next(entry);
-    }
-
     int slot(int entry) {
         return memory.getInt(chains.offset(entry) + FlatNameDescriptor.SLOT_OFFSET);
     }

@@ -1,0 +1,164 @@
+package io.kvasir.protocol.sse;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Cuts a stream of server-sent events into whole events, wherever the network cut its bytes, and
+ * keeps their bytes to be handed on. An event is whole when its blank line has arrived; lines end
+ * in LF or CR LF. Bytes are copied once, into the buffer that they are handed out from; nothing is
+ * allocated for an event once the buffer has grown to what comes at a time. One thread at a time.
+ */
+public final class SseEvents {
+    /** An event longer than this is handed out in parts, and the listener does not see it. */
+    public static final int MAX_EVENT_BYTES = 1 << 20;
+
+    private static final byte[] DATA = "data:".getBytes(StandardCharsets.US_ASCII);
+    private static final int FIRST_LENGTH = 4096;
+
+    /** Sees each event that has one data line; comments and others are kept unseen. */
+    @FunctionalInterface
+    public interface Listener {
+        /**
+         * Takes the value of an event's data line, without blanks around it.
+         *
+         * @param bytes may be changed in the value's range, not in length; valid during the call
+         * @param from index of the value's first byte
+         * @param to index after its last byte
+         * @return whether the event is kept to be handed out; false drops its bytes
+         */
+        boolean onData(byte[] bytes, int from, int to);
+    }
+
+    private final Listener listener;
+    private byte[] buffer = new byte[FIRST_LENGTH];
+    private int length; // bytes in the buffer
+    private int taken; // bytes that were handed out
+    private int ready; // bytes of whole events, those handed out included
+    private int scanned; // where to look for the end of the open event
+    private int lineStart;
+    private boolean inOversized;
+
+    /**
+     * @param listener called by {@link #accept}, in the order of the stream
+     */
+    public SseEvents(Listener listener) {
+        this.listener = listener;
+    }
+
+    /**
+     * Takes the next bytes of the stream.
+     *
+     * @param chunk consumed
+     */
+    public void accept(ByteBuffer chunk) {
+        compact();
+        append(chunk);
+        int eventStart = ready;
+        for (int i = scanned; i < length; i++) {
+            if (buffer[i] != '\n') {
+                continue;
+            }
+            final boolean blank =
+                    i == lineStart || (i == lineStart + 1 && i > 0 && buffer[i - 1] == '\r');
+            lineStart = i + 1;
+            if (!blank) {
+                continue;
+            }
+            if (inOversized) {
+                inOversized = false;
+                eventStart = i + 1;
+            } else if (isKept(eventStart, i + 1)) {
+                eventStart = i + 1;
+            } else {
+                System.arraycopy(buffer, i + 1, buffer, eventStart, length - i - 1);
+                length -= i + 1 - eventStart;
+                i = eventStart - 1;
+                lineStart = eventStart;
+            }
+        }
+        if (inOversized || length - eventStart > MAX_EVENT_BYTES) {
+            inOversized = true;
+            eventStart = length;
+        }
+        scanned = length;
+        ready = eventStart;
+    }
+
+    /** Bytes of whole events that wait to be handed out. */
+    public int readyBytes() {
+        return ready - taken;
+    }
+
+    /**
+     * Hands out the whole events that have come since the last time, in the same bytes.
+     *
+     * @return may be empty; valid until the next call
+     */
+    public ByteBuffer takeReady() {
+        final ByteBuffer whole = ByteBuffer.wrap(buffer, taken, ready - taken);
+        taken = ready;
+        return whole;
+    }
+
+    /** Hands out everything: whole events, and bytes of an event whose end never came. */
+    public ByteBuffer takeAll() {
+        ready = length;
+        return takeReady();
+    }
+
+    private void compact() {
+        if (taken == 0) {
+            return;
+        }
+        System.arraycopy(buffer, taken, buffer, 0, length - taken);
+        length -= taken;
+        scanned -= taken;
+        lineStart -= taken;
+        ready -= taken;
+        taken = 0;
+    }
+
+    private void append(ByteBuffer chunk) {
+        final int added = chunk.remaining();
+        if (buffer.length - length < added) {
+            buffer = Arrays.copyOf(buffer, Math.max(2 * buffer.length, length + added));
+        }
+        chunk.get(buffer, length, added);
+        length += added;
+    }
+
+    private boolean isKept(int from, int to) {
+        int dataLines = 0;
+        int dataFrom = 0;
+        int dataTo = 0;
+        for (int line = from; line < to; ) {
+            int end = line;
+            while (buffer[end] != '\n') {
+                end++;
+            }
+            if (isData(line, end)) {
+                dataLines++;
+                dataFrom = line + DATA.length;
+                dataTo = end;
+            }
+            line = end + 1;
+        }
+        if (dataLines != 1) {
+            return true; // a comment, or a form that no engine uses
+        }
+        while (dataFrom < dataTo && buffer[dataFrom] == ' ') {
+            dataFrom++;
+        }
+        while (dataTo > dataFrom && (buffer[dataTo - 1] == '\r' || buffer[dataTo - 1] == ' ')) {
+            dataTo--;
+        }
+        return listener.onData(buffer, dataFrom, dataTo);
+    }
+
+    private boolean isData(int from, int to) {
+        return to - from >= DATA.length
+                && Arrays.equals(buffer, from, from + DATA.length, DATA, 0, DATA.length);
+    }
+}
