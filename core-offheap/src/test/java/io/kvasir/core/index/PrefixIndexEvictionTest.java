@@ -341,6 +341,29 @@ class PrefixIndexEvictionTest {
     }
 
     @Test
+    void aStoreEvictsNothingOfThePathThatItGoesOnFrom() {
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(1, NO_LIMIT, NO_LIMIT, 64 << 10, CapacityRule.EVICT);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            long held = 0;
+            long[] parent = {0};
+            long[] next = {fresh.nextLong()};
+            StoreResult result = index.store(0, true, 0, next, next, 1, true);
+            while (result == StoreResult.STORED) {
+                held++;
+                assertEquals(held, index.heldBlocks(0));
+                parent = next;
+                next = new long[] {fresh.nextLong()};
+                result = index.store(0, false, parent[0], next, next, 1, true);
+            }
+            assertEquals(StoreResult.CAPACITY, result);
+            assertEquals(held, index.heldBlocks(0));
+            assertEquals(0, index.evictedBlocks(0));
+            IndexInvariants.check(index);
+        }
+    }
+
+    @Test
     void aPrefixThatOthersGoOnFromStays() {
         try (PrefixIndex index = new PrefixIndex(evicting(1, 2_000, 2_000))) {
             final long[] system = prompt(40);
