@@ -2,31 +2,34 @@ package io.kvasir.router;
 
 import java.util.Arrays;
 
-/** The registered workers at one moment. Immutable. */
+/**
+ * The registered workers at one moment. Immutable. One more worker costs a copy of one bit for each
+ * slot, and no copy of the others: {@link WorkerArray}.
+ */
 final class WorkerSet {
     static final WorkerSet EMPTY =
-            new WorkerSet(new Worker[0], new Worker[0], new long[0], new long[0][]);
+            new WorkerSet(WorkerArray.EMPTY, WorkerArray.EMPTY, new long[0], new long[0][]);
 
-    private final Worker[] workers;
-    private final Worker[] bySlot;
+    private final WorkerArray workers;
+    private final WorkerArray bySlot;
     private final long[] slots; // one bit a slot
     private final long[][] tainted; // by taint: one bit a slot, as far as there are any
 
-    private WorkerSet(Worker[] workers, Worker[] bySlot, long[] slots, long[][] tainted) {
+    private WorkerSet(WorkerArray workers, WorkerArray bySlot, long[] slots, long[][] tainted) {
         this.workers = workers;
         this.bySlot = bySlot;
         this.slots = slots;
         this.tainted = tainted;
     }
 
-    /** Copies arrays; reads no other worker. */
+    /** Reads no other worker. Sets that come of one another are made by one thread at a time. */
     WorkerSet with(Worker worker) {
         final int slot = worker.slot();
-        final Worker[] more = Arrays.copyOf(workers, workers.length + 1);
-        more[workers.length] = worker;
-        final Worker[] moreBySlot = Arrays.copyOf(bySlot, Math.max(bySlot.length, slot + 1));
-        moreBySlot[slot] = worker;
-        return new WorkerSet(more, moreBySlot, with(slots, slot), taintedWith(worker));
+        return new WorkerSet(
+                workers.with(workers.length(), worker),
+                bySlot.with(slot, worker),
+                with(slots, slot),
+                taintedWith(worker));
     }
 
     private static long[] with(long[] bits, int slot) {
@@ -51,12 +54,12 @@ final class WorkerSet {
 
     WorkerSet without(Worker worker) {
         final Worker[] fewer =
-                Arrays.stream(workers).filter(w -> w != worker).toArray(Worker[]::new);
-        int end = bySlot.length;
-        while (end > 0 && (bySlot[end - 1] == null || bySlot[end - 1] == worker)) {
+                Arrays.stream(workers.copy()).filter(w -> w != worker).toArray(Worker[]::new);
+        int end = bySlot.length();
+        while (end > 0 && (bySlot.get(end - 1) == null || bySlot.get(end - 1) == worker)) {
             end--;
         }
-        final Worker[] fewerBySlot = Arrays.copyOf(bySlot, end);
+        final Worker[] fewerBySlot = Arrays.copyOf(bySlot.copy(), end);
         final long[] fewerSlots = Arrays.copyOf(slots, (end + Long.SIZE - 1) / Long.SIZE);
         if (worker.slot() < end) {
             fewerBySlot[worker.slot()] = null;
@@ -65,7 +68,11 @@ final class WorkerSet {
         if (group < fewerSlots.length) {
             fewerSlots[group] &= ~(1L << worker.slot());
         }
-        return new WorkerSet(fewer, fewerBySlot, fewerSlots, taintedWithout(worker));
+        return new WorkerSet(
+                WorkerArray.of(fewer),
+                WorkerArray.of(fewerBySlot),
+                fewerSlots,
+                taintedWithout(worker));
     }
 
     private long[][] taintedWithout(Worker worker) {
@@ -82,27 +89,32 @@ final class WorkerSet {
     }
 
     int size() {
-        return workers.length;
+        return workers.length();
     }
 
     /** The i-th in order of registration. */
     Worker worker(int i) {
-        return workers[i];
+        return workers.get(i);
     }
 
-    /** All of them in order of registration; not to be changed. */
+    /** All of them in order of registration: a copy. */
     Worker[] workers() {
-        return workers;
+        return workers.copy();
+    }
+
+    /** Workers that were copied to make this set by {@link #with} alone. */
+    long copied() {
+        return workers.copied() + bySlot.copied();
     }
 
     /** The worker of a slot; null when none was registered there. */
     Worker at(int slot) {
-        return slot < bySlot.length ? bySlot[slot] : null;
+        return slot < bySlot.length() ? bySlot.get(slot) : null;
     }
 
     /** One more than the highest slot. */
     int slotEnd() {
-        return bySlot.length;
+        return bySlot.length();
     }
 
     /** Number of groups of 64 slots that hold all of them. */

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Seeds;
 
@@ -10,7 +11,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 
 /** The roster after random registrations and removals, against a list. */
@@ -32,6 +35,7 @@ class WorkerSetTest {
         }
         final List<Worker> model = new ArrayList<>();
         WorkerSet roster = WorkerSet.EMPTY;
+        final Map<WorkerSet, List<Worker>> former = new HashMap<>();
         for (int step = 0; step < 2_000; step++) {
             final boolean adds =
                     model.isEmpty() || (!free.isEmpty() && random.nextInt(400) < 300 - step / 8);
@@ -44,8 +48,32 @@ class WorkerSetTest {
                 free.add(worker);
                 roster = roster.without(worker);
             }
+            if (step % 50 == 0) {
+                former.put(roster, List.copyOf(model));
+                if (!free.isEmpty()) { // two are made of the same set
+                    final List<Worker> more = new ArrayList<>(model);
+                    more.add(free.getFirst());
+                    former.put(roster.with(free.getFirst()), more);
+                }
+            }
             check(roster, model);
             checkTaints(roster, model, taints(random));
+        }
+        former.forEach(WorkerSetTest::check); // whatever was made of them later
+    }
+
+    /** Each was copied for each that came after it: 10,000 times 9,999 copies. */
+    @Test
+    void tenThousandRegistrationsCopyEachWorkerAFewTimes() {
+        final int count = 10_000;
+        try (KvRouter many = KvRouter.builder().maxWorkers(count).maxBlocks(64, 64).build()) {
+            WorkerSet roster = WorkerSet.EMPTY;
+            for (int i = 0; i < count; i++) {
+                roster = roster.with(many.addWorker(WorkerSpec.of(i, "w" + i, "http://w")));
+            }
+            assertEquals(many.workers(), List.of(roster.workers()));
+            System.out.println("workers copied for " + count + ": " + roster.copied());
+            assertTrue(roster.copied() < 4 * count, "copied=" + roster.copied());
         }
     }
 

@@ -19,6 +19,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /**
  * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
@@ -44,7 +45,7 @@ public final class Upstream {
     private volatile String source;
     private final KvRouter router;
     private final UpstreamHealth health;
-    private final Runnable healthChanged;
+    private final Consumer<Upstream> healthChanged;
     private final Set<RunningAttempt> underWay = ConcurrentHashMap.newKeySet();
     private volatile List<Worker> ranks = List.of();
     private boolean admitted; // guarded by this
@@ -62,7 +63,7 @@ public final class Upstream {
      * @param id unique among all servers that there ever were, and growing
      * @param router of its pool
      * @param admitted whether it may be used before it has answered
-     * @param healthChanged called when the server was taken out of use or came back
+     * @param healthChanged called with the server when it was taken out of use or came back
      */
     Upstream(
             WorkerConfig config,
@@ -71,7 +72,7 @@ public final class Upstream {
             KvRouter router,
             boolean admitted,
             BreakerRules rules,
-            Runnable healthChanged) {
+            Consumer<Upstream> healthChanged) {
         this.health = new UpstreamHealth(rules);
         this.healthChanged = healthChanged;
         this.source = source;
@@ -115,7 +116,7 @@ public final class Upstream {
             draining = begin;
         }
         publish();
-        healthChanged.run();
+        healthChanged.accept(this);
     }
 
     /** Whether no new request is sent to it because operators or a source want it so. */
@@ -201,7 +202,7 @@ public final class Upstream {
     void faulted(long request, String description) {
         if (health.faulted(request, description, System.nanoTime())) {
             LOG.warn("worker {} at {} fails requests: {}", name(), url(), LogText.of(description));
-            healthChanged.run();
+            healthChanged.accept(this);
         }
     }
 
@@ -257,7 +258,7 @@ public final class Upstream {
             return false;
         }
         publish();
-        healthChanged.run();
+        healthChanged.accept(this);
         if (before == UpstreamHealth.State.DOWN || before == UpstreamHealth.State.EJECTED) {
             LOG.warn("worker {} at {} is back: it answers probes", name(), url());
         } else {
@@ -267,7 +268,7 @@ public final class Upstream {
     }
 
     private void takeOut(String description) {
-        healthChanged.run();
+        healthChanged.accept(this);
         var _ = forgetPredicted(); // where that is refused, it is made up for before the return
         LOG.warn("worker {} at {} is out of use: {}", name(), url(), LogText.of(description));
     }

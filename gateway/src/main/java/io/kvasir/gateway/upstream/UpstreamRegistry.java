@@ -17,7 +17,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -44,7 +43,7 @@ public final class UpstreamRegistry {
     private final GatewayConfig config;
     private final PoolRouters routers;
     private final BreakerRules rules;
-    private final EjectionLimit ejections; // guarded by itself
+    private final UsableServers usable; // guarded by itself
     private final Map<String, Entry> entries = new LinkedHashMap<>(); // guarded by this
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>(); // by source
     private final ConcurrentHashMap<Long, Upstream> byId = new ConcurrentHashMap<>();
@@ -52,25 +51,61 @@ public final class UpstreamRegistry {
     private boolean closed; // guarded by this
     private Function<Upstream, Runnable> watcher; // guarded by this; null before #watch
     private volatile View view = View.EMPTY;
-    private volatile Capabilities capabilities = Capabilities.NONE; // written under ejections
+    private volatile Capabilities capabilities = Capabilities.NONE; // written under usable
     private volatile Runnable onRemoval = () -> {};
 
-    /** What readers see. */
+    /** What readers see. One server more costs no copy of the others. */
     private record View(
-            List<Upstream> upstreams,
-            Map<WorkerPool, List<Upstream>> byPool,
-            Map<WorkerPool, List<Worker>> workers) {
-        static final View EMPTY = of(List.of());
+            AppendedList<Upstream> upstreams,
+            Map<WorkerPool, AppendedList<Upstream>> byPool,
+            Map<WorkerPool, AppendedList<Worker>> workers) {
+        static final View EMPTY = new View(new AppendedList<>(), emptyPools(), emptyPools());
 
-        static View of(List<Upstream> all) {
-            final Map<WorkerPool, List<Upstream>> byPool = new EnumMap<>(WorkerPool.class);
-            final Map<WorkerPool, List<Worker>> workers = new EnumMap<>(WorkerPool.class);
+        private static <E> Map<WorkerPool, AppendedList<E>> emptyPools() {
+            final Map<WorkerPool, AppendedList<E>> pools = new EnumMap<>(WorkerPool.class);
             for (WorkerPool pool : WorkerPool.values()) {
-                final List<Upstream> members = all.stream().filter(u -> u.pool() == pool).toList();
-                byPool.put(pool, members);
-                workers.put(pool, members.stream().flatMap(u -> u.ranks().stream()).toList());
+                pools.put(pool, new AppendedList<>());
             }
-            return new View(List.copyOf(all), byPool, workers);
+            return pools;
+        }
+
+        View with(Upstream upstream) {
+            final WorkerPool pool = upstream.pool();
+            AppendedList<Worker> ranks = workers.get(pool);
+            for (Worker rank : upstream.ranks()) {
+                ranks = ranks.with(rank);
+            }
+            return new View(
+                    upstreams.with(upstream),
+                    changed(byPool, pool, byPool.get(pool).with(upstream)),
+                    changed(workers, pool, ranks));
+        }
+
+        View without(Upstream upstream) {
+            final WorkerPool pool = upstream.pool();
+            AppendedList<Worker> ranks = workers.get(pool);
+            for (Worker rank : upstream.ranks()) {
+                ranks = ranks.without(rank);
+            }
+            return new View(
+                    upstreams.without(upstream),
+                    changed(byPool, pool, byPool.get(pool).without(upstream)),
+                    changed(workers, pool, ranks));
+        }
+
+        private static <E> Map<WorkerPool, AppendedList<E>> changed(
+                Map<WorkerPool, AppendedList<E>> pools, WorkerPool pool, AppendedList<E> now) {
+            final Map<WorkerPool, AppendedList<E>> all = new EnumMap<>(pools);
+            all.put(pool, now);
+            return all;
+        }
+
+        long copied() {
+            long copied = upstreams.copied();
+            for (WorkerPool pool : WorkerPool.values()) {
+                copied += byPool.get(pool).copied() + workers.get(pool).copied();
+            }
+            return copied;
         }
     }
 
@@ -82,15 +117,18 @@ public final class UpstreamRegistry {
         this.config = config;
         this.routers = routers;
         rules = BreakerRules.of(config);
-        ejections = new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT));
+        usable = new UsableServers(new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT)));
     }
 
-    private void healthChanged() {
-        synchronized (ejections) {
-            final View now = view;
-            now.byPool.values().forEach(ejections::apply);
+    private void healthChanged(Upstream upstream) {
+        recount(() -> usable.changed(upstream));
+    }
+
+    private void recount(Runnable change) {
+        synchronized (usable) {
             final boolean before = canSplit();
-            capabilities = Capabilities.of(now.upstreams, Upstream::inUse);
+            change.run();
+            capabilities = usable.capabilities();
             if (canSplit() != before) {
                 LOG.info(
                         "requests are {} between prefill and decode workers",
@@ -224,11 +262,12 @@ public final class UpstreamRegistry {
     }
 
     private void checkRoom(WorkerConfig worker, WorkerPool pool) {
-        int ranks = worker.dataParallelSize();
-        for (Upstream upstream : upstreams(pool)) {
-            final boolean isReplaced = upstream.name().equals(worker.name());
-            ranks += isReplaced ? 0 : upstream.ranks().size();
-        }
+        final Entry before = entries.get(worker.name());
+        final boolean isReplaced = before != null && before.upstream.pool() == pool;
+        final int ranks =
+                workers(pool).size()
+                        - (isReplaced ? before.upstream.ranks().size() : 0)
+                        + worker.dataParallelSize();
         if (ranks > config.get(RouterSettings.MAX_WORKERS)) {
             throw new IllegalArgumentException(
                     ranks
@@ -260,7 +299,8 @@ public final class UpstreamRegistry {
         }
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
         entries.put(worker.name(), new Entry(described, upstream, endWatch));
-        publish();
+        view = view.with(upstream); // the newest of all, so the order is that of their ids
+        recount(() -> usable.added(upstream));
         LOG.info(
                 "worker {} at {} is registered by {}, role {}",
                 worker.name(),
@@ -299,20 +339,11 @@ public final class UpstreamRegistry {
         entry.endWatch.run();
         entry.upstream.ranks().forEach(routers.of(entry.upstream.pool())::removeWorker);
         byId.remove(entry.upstream.id());
-        publish();
+        view = view.without(entry.upstream);
+        recount(() -> usable.removed(entry.upstream));
         onRemoval.run();
         LOG.info("worker {} at {} is removed", name, entry.upstream.url());
         return true;
-    }
-
-    private void publish() {
-        view =
-                View.of(
-                        entries.values().stream()
-                                .map(Entry::upstream)
-                                .sorted(Comparator.comparingLong(Upstream::id))
-                                .toList());
-        healthChanged();
     }
 
     private void failed(String source, String cause) {
@@ -411,6 +442,20 @@ public final class UpstreamRegistry {
     /** The server of a worker; null once that is removed. */
     public Upstream of(Worker worker) {
         return byId.get(worker.id());
+    }
+
+    /**
+     * Elements of what readers see that were copied for those registered since the last removal.
+     */
+    synchronized long copied() {
+        return view.copied();
+    }
+
+    /** How often a server was counted as one that can be used or cannot. */
+    long counted() {
+        synchronized (usable) {
+            return usable.changes();
+        }
     }
 
     /** How often a source could not be read or named a worker that cannot be used, by source. */

@@ -13,7 +13,7 @@ import java.util.List;
 
 class EjectionLimitTest {
     private final List<Upstream> all = new ArrayList<>();
-    private final EjectionLimit limit = new EjectionLimit(50);
+    private final UsableServers usable = new UsableServers(new EjectionLimit(50));
 
     private void register(int count) {
         for (int i = 0; i < count; i++) {
@@ -25,7 +25,8 @@ class EjectionLimitTest {
                             null,
                             true,
                             new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
-                            () -> limit.apply(all)));
+                            usable::changed));
+            usable.added(all.getLast());
         }
     }
 

@@ -26,7 +26,7 @@ class FaultAttributionTest {
                 null,
                 true,
                 new BreakerRules(1000, 100, 1000, 0, 1, 1, 1),
-                () -> {});
+                _ -> {});
     }
 
     private static String errorOf(Upstream upstream) {
@@ -82,7 +82,7 @@ class FaultAttributionTest {
                         null,
                         true,
                         new BreakerRules(2, 1, 1_000_000_000_000L, 0, 1, 1, 1),
-                        () -> {});
+                        _ -> {});
         for (byte i = 0; i < 10; i++) {
             final FaultAttribution one = new FaultAttribution(ByteBuffer.wrap(new byte[] {i}));
             one.failed(strict, "closed", this);

@@ -408,4 +408,35 @@ class WorkerPoolsTest {
         assertEquals(2, made.size());
         assertFalse(registry.canSplit());
     }
+
+    /** Each registration copied and counted all that were there: 10,000 times 10,000. */
+    @Test
+    void tenThousandRegistrationsCopyAndCountEachWorkerAFewTimes() {
+        final int count = 10_000;
+        start(Gateways.config().set(RouterSettings.MAX_WORKERS, count), WorkerPoolsTest::router);
+        final List<DiscoveredWorker> view = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            final String role = i % 2 == 0 ? "prefill" : "decode";
+            view.add(
+                    DiscoveredWorker.of(
+                            "m", WorkerConfig.parse("http://h:1,name=w" + i + ",role=" + role)));
+        }
+        source.view(view);
+        assertEquals(count, registry.upstreams().size());
+        assertEquals(count / 2, registry.workers(WorkerPool.PREFILL).size());
+        assertTrue(registry.canSplit());
+        System.out.println(
+                "copied for "
+                        + count
+                        + ": "
+                        + registry.copied()
+                        + ", counted "
+                        + registry.counted());
+        assertTrue(registry.copied() < 5 * count, "copied=" + registry.copied());
+        assertEquals(count, registry.counted());
+        source.view(view.subList(0, 2));
+        assertEquals(2, registry.upstreams().size());
+        assertEquals(List.of("w0"), names(WorkerPool.PREFILL));
+        assertEquals(List.of("w1"), names(WorkerPool.MAIN));
+    }
 }
