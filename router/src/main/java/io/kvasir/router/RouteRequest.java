@@ -38,6 +38,7 @@ public final class RouteRequest {
     private long excludedTaints;
     private boolean prefills = true;
     private boolean watched;
+    private boolean severalPrompts;
     private WorkerCost cost; // null for none
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
@@ -102,6 +103,7 @@ public final class RouteRequest {
         excludedTaints = 0;
         prefills = true;
         watched = false;
+        severalPrompts = false;
         cost = null;
         objects.clear();
         usualDeadline = true;
@@ -294,6 +296,19 @@ public final class RouteRequest {
     }
 
     /**
+     * Says that the tokens are those of several prompts, one after the other, of a batch. No worker
+     * ever announces all of their blocks: with {@link #firstTokenUnseen} they are computed after
+     * the time that prompts took whose first token was seen, also where events are followed.
+     *
+     * @param several true for a batch; false unless it is set
+     * @return this
+     */
+    public RouteRequest severalPrompts(boolean several) {
+        severalPrompts = several;
+        return this;
+    }
+
+    /**
      * Adds a cost that depends on the worker and on this request, such as that of fetching blocks
      * from where they are. Has the cost of every candidate computed: about as much as a
      * temperature.
@@ -433,14 +448,16 @@ public final class RouteRequest {
         eagleHashed = true;
     }
 
-    /** The full blocks to watch for, a copy; none where no new one is computed. */
+    /** The full blocks to watch for, a copy; none where no event tells of them. */
     long[] hashesOf(int newBlocks) {
-        return newBlocks > 0 ? Arrays.copyOf(localHashes, blockCount) : NO_HASHES;
+        return newBlocks > 0 && !severalPrompts
+                ? Arrays.copyOf(localHashes, blockCount)
+                : NO_HASHES;
     }
 
     /** The same as engines announce it that draft with EAGLE, if there are such. */
     long[] eagleHashesOf(int newBlocks) {
-        return newBlocks > 0 && eagleHashed
+        return newBlocks > 0 && eagleHashed && !severalPrompts
                 ? Arrays.copyOf(eagleHashes, eagleBlockCount)
                 : NO_HASHES;
     }

@@ -117,6 +117,54 @@ class PromptWatchTest {
         assertEquals(0, worker.prefillTokens());
     }
 
+    private Lease reserveBatch(int[] tokens) throws RouteException {
+        final Lease lease =
+                router.reserve(
+                        router.newRequest()
+                                .tokens(tokens, tokens.length)
+                                .firstTokenUnseen(true)
+                                .severalPrompts(true),
+                        decision);
+        settle();
+        return lease;
+    }
+
+    /** A worker announces each of its prompts, and never one that is all of them. */
+    @Test
+    void aBatchTakesWhatPromptsTookWhateverEventsSay() throws RouteException {
+        teach();
+        stream = router.openDirect(worker, EngineMessages.source("w", BLOCK));
+        announce(prompt(1), 1);
+        assertEquals(IndexState.EXACT, worker.state());
+        final int[] batch = prompt(10);
+        final Lease lease = reserveBatch(batch);
+        announce(batch, 10);
+        nowNs += 10 * BLOCK * MS - MS / 2;
+        tick();
+        assertEquals(PromptEnd.NOT_YET, lease.promptEnd());
+        nowNs += MS;
+        tick();
+        assertEquals(PromptEnd.EXPECTED, lease.promptEnd());
+        assertEquals(0, worker.prefillTokens());
+    }
+
+    /** What is reported of it at its answer's end is the time of the answers. */
+    @Test
+    void aBatchTeachesNothing() throws RouteException {
+        teach();
+        for (int i = 0; i < 20; i++) {
+            final Lease batch = reserveBatch(prompt(2));
+            nowNs += 3_600_000 * MS;
+            batch.prefillComplete();
+            batch.close();
+            settle();
+        }
+        final Lease lease = reserve(prompt(10), true);
+        nowNs += 10 * BLOCK * MS + MS;
+        tick();
+        assertEquals(PromptEnd.EXPECTED, lease.promptEnd());
+    }
+
     /** A token takes a millisecond. */
     private void teach() throws RouteException {
         addWorker(false);

@@ -70,7 +70,8 @@ public final class PromptReader {
         return new RoutedPrompt(
                 tokens,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),
-                !request.stream && request.prompts() == 1,
+                !request.stream,
+                request.prompts() > 1,
                 lora,
                 request.cacheSalt,
                 overrides);

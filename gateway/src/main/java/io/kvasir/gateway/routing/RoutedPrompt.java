@@ -7,6 +7,7 @@ public final class RoutedPrompt {
     private final int[] tokens;
     private final int decodeTokens;
     private final boolean firstTokenUnseen;
+    private final boolean several;
     private final String lora;
     private final String salt;
     private final RoutingHeaders overrides;
@@ -15,7 +16,8 @@ public final class RoutedPrompt {
      * @param tokens the prompt's ids as the engine computes them, exactly as long as the prompt,
      *     not copied; null when they cannot be known. Of a batch, all that is computed
      * @param decodeTokens tokens that count as generated from the start, of further answers
-     * @param firstTokenUnseen whether the answer to this one prompt comes as a whole
+     * @param firstTokenUnseen whether the answer comes as a whole
+     * @param several whether the tokens are those of several prompts
      * @param lora adapter, null for the base model
      * @param salt cache salt, null for none
      */
@@ -23,12 +25,14 @@ public final class RoutedPrompt {
             int[] tokens,
             int decodeTokens,
             boolean firstTokenUnseen,
+            boolean several,
             String lora,
             String salt,
             RoutingHeaders overrides) {
         this.tokens = tokens == null ? UNKNOWN : tokens;
         this.decodeTokens = decodeTokens;
         this.firstTokenUnseen = firstTokenUnseen;
+        this.several = several;
         this.lora = lora;
         this.salt = salt;
         this.overrides = overrides;
@@ -45,6 +49,10 @@ public final class RoutedPrompt {
 
     boolean firstTokenUnseen() {
         return firstTokenUnseen;
+    }
+
+    boolean several() {
+        return several;
     }
 
     /** Whether the tokens are known. */

@@ -204,7 +204,8 @@ public final class WorkerReservations {
         request.tokens(prompt.tokens(), prompt.tokens().length)
                 .lora(prompt.lora())
                 .salt(prompt.salt())
-                .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL);
+                .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL)
+                .severalPrompts(prompt.several());
         part.fill(request, prompt.overrides(), registry);
         for (Worker worker : excluded) {
             request.exclude(worker);

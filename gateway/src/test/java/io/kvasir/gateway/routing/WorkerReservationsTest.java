@@ -75,7 +75,7 @@ class WorkerReservationsTest {
             throws ApiException {
         return reservations.reserve(
                 part,
-                new RoutedPrompt(PROMPT, 0, false, null, null, headers),
+                new RoutedPrompt(PROMPT, 0, false, false, null, null, headers),
                 List.of(),
                 "r",
                 "c",
@@ -88,7 +88,7 @@ class WorkerReservationsTest {
         final List<Worker> excluded = new ArrayList<>();
         while (true) {
             final RoutedPrompt prompt =
-                    new RoutedPrompt(PROMPT, 0, false, null, null, RoutingHeaders.NONE);
+                    new RoutedPrompt(PROMPT, 0, false, false, null, null, RoutingHeaders.NONE);
             try {
                 final WorkerReservations.Booking booking =
                         reservations.reserve(part, prompt, excluded, "r", "c", 1);
