@@ -1,6 +1,8 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -158,6 +160,81 @@ class RecordedHandoffTest {
         assertAnswer(alone, ask(alone, wanted));
         assertEquals(2, decode.calls.size());
         assertEquals(wanted, last(decode));
+    }
+
+    /** The reference of the recording: no server but one, and the text of the split request. */
+    @Test
+    void oneServerGetsWhatItGotWithoutAHandOff() throws Exception {
+        start("", "");
+        int cases = 0;
+        final List<JsonNode> all = recorded("vllm-0.32.0-nixl");
+        for (int i = 0; i < all.size(); i++) {
+            final JsonNode alone = all.get(i);
+            if (!alone.get("note").textValue().endsWith(": aggregated reference on P")) {
+                continue;
+            }
+            decode.script = answering(alone); // the prefill server fails
+            final HttpResponse<String> answer = ask(alone, alone.get("request"));
+            assertAnswer(alone, answer);
+            assertEquals(alone.get("request"), last(decode), alone.get("note").textValue());
+            assertEquals(alone.get("path").textValue(), decode.calls.getLast().path);
+            assertEquals(text(all.get(i + 2)), text(alone));
+            cases++;
+        }
+        assertEquals(4, cases);
+        assertEquals(4, decode.calls.size());
+    }
+
+    private static String text(JsonNode exchange) {
+        final JsonNode choice = exchange.get("response").get("choices").get(0);
+        return choice.has("text")
+                ? choice.get("text").textValue()
+                : choice.get("message").get("content").textValue();
+    }
+
+    /** vLLM answered 200 with the wrong text to parameters that another prompt had come with. */
+    @Test
+    void parametersOfAnotherPromptAreNeverSent() throws Exception {
+        start("", "");
+        final List<JsonNode> all = recorded("vllm-0.32.0-nixl");
+        final JsonNode first = all.get(7);
+        final JsonNode second = all.get(8);
+        final JsonNode stale = all.get(12);
+        assertEquals("stale kv_transfer_params reused", stale.get("note").textValue());
+        assertEquals(second.get("request").get(PARAMS), stale.get("request").get(PARAMS));
+        prefill.script = answering(first);
+        decode.script = answering(second);
+        ask(second, without(second.get("request"), PARAMS));
+        assertEquals(stale.get("request").get(PARAMS), last(decode).get(PARAMS));
+        final JsonNode other = all.get(10); // the next prefill has parameters of its own
+        prefill.script = answering(other);
+        ask(stale, without(stale.get("request"), PARAMS));
+        assertEquals(other.get("response").get(PARAMS), last(decode).get(PARAMS));
+        assertEquals(
+                without(stale.get("request"), PARAMS), without(last(decode), PARAMS), "the rest");
+    }
+
+    /** Without a room SGLang's decode server refused the request. */
+    @Test
+    void sglangsDecodeServerIsNeverAskedWithoutARoom() throws Exception {
+        start(",handoff=sglang,bootstrap=127.0.0.1:8998", ",handoff=sglang");
+        final List<JsonNode> all = recorded("sglang-0.5.23-nixl");
+        final JsonNode refused = all.get(8);
+        assertEquals("decode-without-bootstrap", refused.get("note").textValue());
+        assertEquals(400, refused.get("status").intValue());
+        decode.script =
+                call -> answering(call.text().contains(ROOM) ? all.get(5) : refused).answer(call);
+        final JsonNode wanted =
+                without(all.get(5).get("request"), "bootstrap_host", "bootstrap_port", ROOM);
+        for (int i = 0; i < 10; i++) { // the prefill server fails until it is left out
+            final HttpResponse<String> answer =
+                    Gateways.post(gateway, all.get(5).get("path").textValue(), wanted.toString());
+            assertNotEquals(400, answer.statusCode(), answer.body());
+        }
+        assertFalse(decode.calls.isEmpty());
+        for (FakeEngine.Call call : decode.calls) {
+            assertTrue(call.text().contains(ROOM), call.text());
+        }
     }
 
     @Test
