@@ -52,6 +52,8 @@ public enum DropReason {
     TOKEN_COUNT_MISMATCH(true),
     /** A store whose parent is one of its own blocks. */
     INVALID_BLOCK_SEQUENCE(true),
+    /** A store that says only how many blocks are before it, not which. */
+    POSITIONAL_STORE(true),
     /** A known event with a field missing or of the wrong kind. */
     MALFORMED_EVENT(true),
     /** The batch ends in the middle of an event; the events before it were used. */

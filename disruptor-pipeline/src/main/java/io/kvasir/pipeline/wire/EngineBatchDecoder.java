@@ -20,17 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>Keeps what later events of the same source need: the cache group that counts and the seeds of
  * salted chains. One instance per source; {@link #decode} on one thread, the counters on any.
  */
-public final class EngineBatchDecoder {
-    /** What a message is, as far as its first bytes tell. */
-    public enum Shape {
-        /** A batch of events. */
-        BATCH,
-        /** A well-formed message of another kind, such as a load report. */
-        OTHER,
-        /** Not a message of any known kind. */
-        UNDECODABLE
-    }
-
+public final class EngineBatchDecoder implements MessageDecoder {
     private static final int MAX_CHAIN_SEEDS = 1 << 16;
     private static final long OPAQUE_CHAIN = 0x6f70617175650001L;
     private static final int RETAINED_TOKENS = 1 << 16;
@@ -45,6 +35,7 @@ public final class EngineBatchDecoder {
     private final ExtraKeys extraKeys = new ExtraKeys();
     private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
     private final DropCounts drops = new DropCounts();
+    private final BatchRank ranks = new BatchRank();
     private final MultimodalHasher multimodal = new MultimodalHasher();
     private long[] engineHashes = new long[64];
     private long[] localHashes = new long[64];
@@ -86,49 +77,43 @@ public final class EngineBatchDecoder {
         this.loraSeed = hashSeed;
     }
 
-    /** What was dropped so far, by reason. */
+    @Override
     public DropCounts drops() {
         return drops;
     }
 
-    /** Block size in the last store seen, whether it fits or not; 0 before the first. */
+    @Override
     public int learnedBlockSize() {
         return learnedBlockSize;
     }
 
-    /** Whether any store came as pairs of tokens: its blocks are hashed for EAGLE. */
+    @Override
     public boolean learnedEagle() {
         return learnedEagle;
     }
 
-    /** Stores with multimodal objects: only prompts with the same objects match them. */
+    @Override
     public long multimodalStores() {
         return multimodalStores.get();
     }
 
-    /** Number of events in the last batch decoded, dropped ones included. */
+    @Override
     public int eventCount() {
         return eventCount;
     }
 
-    /** Whether the last batch lost blocks that the index is meant to know. */
+    @Override
     public boolean lostBlocks() {
         return lostBlocks;
     }
 
-    /** Forgets what was learned from earlier events: the engine has restarted. */
+    @Override
     public void forget() {
         placement.forget();
         chainSeeds.clear();
     }
 
-    /**
-     * Recognises by its first bytes what a message is.
-     *
-     * @param payload holds the message
-     * @param offset its first byte
-     * @param length its bytes
-     */
+    @Override
     public Shape shapeOf(byte[] payload, int offset, int length) {
         batch.wrap(payload, offset, length);
         if (batch.peek() == MsgpackReader.Kind.MAP) {
@@ -141,6 +126,11 @@ public final class EngineBatchDecoder {
         return count >= 2 && skipTimestamp() && batch.peek() == MsgpackReader.Kind.ARRAY
                 ? Shape.BATCH
                 : Shape.UNDECODABLE;
+    }
+
+    @Override
+    public long rankOf(byte[] payload, int offset, int length) {
+        return ranks.of(payload, offset, length);
     }
 
     private boolean skipTimestamp() {
@@ -165,15 +155,7 @@ public final class EngineBatchDecoder {
         return false;
     }
 
-    /**
-     * Decodes one batch and adds its operations, in order, to {@code out}.
-     *
-     * @param payload holds the message; not kept
-     * @param offset its first byte
-     * @param length its bytes
-     * @param out receives the operations; not reset here
-     * @return false if the message is no batch at all, which is counted
-     */
+    @Override
     public boolean decode(byte[] payload, int offset, int length, KvBatch out) {
         eventCount = 0;
         lostBlocks = false;

@@ -15,7 +15,7 @@ import java.util.Objects;
  * stays. A caller checks {@link #ok()} once per value that matters instead of after every byte.
  * Bytes outside the wrapped range are never touched. One instance per thread.
  */
-final class MsgpackReader {
+final class MsgpackReader implements DocumentReader {
     /** What the next value is; {@code END} stands for the end of the range. */
     public enum Kind {
         /** nil. */
@@ -79,11 +79,13 @@ final class MsgpackReader {
     }
 
     /** Whether everything read since {@link #wrap} was there and of the kind asked for. */
+    @Override
     public boolean ok() {
         return !failed;
     }
 
     /** Index in the wrapped array of the next byte to be read. */
+    @Override
     public int position() {
         return position;
     }
@@ -94,12 +96,14 @@ final class MsgpackReader {
      * @param newPosition index in the wrapped array
      * @throws IndexOutOfBoundsException if it lies beyond the wrapped range
      */
+    @Override
     public void position(int newPosition) {
         position = Objects.checkIndex(newPosition, limit + 1);
         failed = false;
     }
 
     /** Kind of the next value; the position does not move. */
+    @Override
     public Kind peek() {
         return failed || position >= limit ? Kind.END : KINDS[buffer[position] & 0xff];
     }
@@ -110,6 +114,7 @@ final class MsgpackReader {
      * @return its value; an unsigned number above 2<sup>63</sup>−1 comes as the same 64 bits,
      *     negative. 0 and a failed reader if the next value is no integer
      */
+    @Override
     public long readLong() {
         if (failed || position >= limit) {
             return fail();
@@ -152,6 +157,30 @@ final class MsgpackReader {
         return readHeader(0x80, 0xde, Kind.MAP);
     }
 
+    @Override
+    public long openMap() {
+        return readMapHeader();
+    }
+
+    @Override
+    public long openArray() {
+        return readArrayHeader();
+    }
+
+    @Override
+    public boolean hasMore(long left) {
+        return !failed && left > 0;
+    }
+
+    @Override
+    public boolean readKey() {
+        if (peek() == Kind.STRING) {
+            return readData();
+        }
+        skip();
+        return false;
+    }
+
     private long readHeader(int fix, int wide16, Kind kind) {
         if (peek() != kind) {
             fail();
@@ -175,6 +204,7 @@ final class MsgpackReader {
      *
      * @return false and a failed reader if the next value is neither, or is cut off
      */
+    @Override
     public boolean readData() {
         final Kind kind = peek();
         if (kind != Kind.STRING && kind != Kind.BINARY) {
@@ -221,6 +251,7 @@ final class MsgpackReader {
      *
      * @param expected bytes to compare with
      */
+    @Override
     public boolean dataEquals(byte[] expected) {
         return dataLength == expected.length
                 && Arrays.equals(
@@ -248,6 +279,7 @@ final class MsgpackReader {
      *
      * @return false and a failed reader if the value is cut off or holds a reserved byte
      */
+    @Override
     public boolean skip() {
         if (failed) {
             return false;

@@ -1,0 +1,35 @@
+package io.kvasir.pipeline.wire;
+
+/** The words of router events and their envelopes, as they stand in messages. */
+final class RouterEventNames {
+    static final byte[] WORKER_ID = EventFields.ascii("worker_id");
+    static final byte[] STORAGE_TIER = EventFields.ascii("storage_tier");
+    static final byte[] RESIDENCY_DOMAIN = EventFields.ascii("residency_domain");
+    static final byte[] EVENT = EventFields.ascii("event");
+    static final byte[] EVENT_ID = EventFields.ascii("event_id");
+    static final byte[] DP_RANK = EventFields.ascii("dp_rank");
+    static final byte[] DATA = EventFields.ascii("data");
+    static final byte[] STORED = EventFields.ascii("stored");
+    static final byte[] REMOVED = EventFields.ascii("removed");
+    static final byte[] CLEARED = EventFields.ascii("cleared");
+    static final byte[] PARENT_HASH = EventFields.ascii("parent_hash");
+    static final byte[] START_POSITION = EventFields.ascii("start_position");
+    static final byte[] BLOCKS = EventFields.ascii("blocks");
+    static final byte[] BLOCK_HASH = EventFields.ascii("block_hash");
+    static final byte[] TOKENS_HASH = EventFields.ascii("tokens_hash");
+    static final byte[] MM_EXTRA_INFO = EventFields.ascii("mm_extra_info");
+    static final byte[] BLOCK_HASHES = EventFields.ascii("block_hashes");
+    static final byte[] DEVICE = EventFields.ascii("device");
+    static final byte[] HOST_PINNED = EventFields.ascii("host_pinned");
+    static final byte[] DISK = EventFields.ascii("disk");
+    static final byte[] EXTERNAL = EventFields.ascii("external");
+    static final byte[] WORKER = EventFields.ascii("worker");
+    static final byte[] CACHE_OWNER = EventFields.ascii("cache_owner");
+    static final byte[] PUBLISHER_ID = EventFields.ascii("publisher_id");
+    static final byte[] SEQUENCE = EventFields.ascii("sequence");
+    static final byte[] PUBLISHED_AT = EventFields.ascii("published_at");
+    static final byte[] TOPIC = EventFields.ascii("topic");
+    static final byte[] PAYLOAD = EventFields.ascii("payload");
+
+    private RouterEventNames() {}
+}
