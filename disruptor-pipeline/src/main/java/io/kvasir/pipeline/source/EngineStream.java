@@ -83,6 +83,8 @@ public final class EngineStream implements EventSource {
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(EngineStream.class);
+    private static final String RECONNECTED =
+            "the connection came back and nothing says whether the engine has restarted";
 
     private final SourceConfig config;
     private final LongSupplier nanoClock;
@@ -96,6 +98,7 @@ public final class EngineStream implements EventSource {
     private final ReplayCoordinator replays;
     private final RefillCoordinator refills;
     private final FailureWatch failures = new FailureWatch();
+    private final WaitingSink waiting; // null for messages that can be sent again
     private String endpoint;
     private boolean everConnected;
 
@@ -127,7 +130,12 @@ public final class EngineStream implements EventSource {
         this.replay = parts.replay;
         this.tracker = parts.tracker;
         this.freshness = parts.freshness;
-        final CountedSink counted = new CountedSink(Objects.requireNonNull(sink));
+        this.waiting =
+                config.form() == MessageForm.ROUTER_EVENT
+                        ? new WaitingSink(Objects.requireNonNull(sink))
+                        : null;
+        final CountedSink counted =
+                new CountedSink(waiting == null ? Objects.requireNonNull(sink) : waiting);
         this.status = new StreamStatus(parts, counted, staleLines);
         this.refills = new RefillCoordinator(parts, status, counted);
         this.output = new StreamOutput(parts, status, refills, counted);
@@ -235,7 +243,7 @@ public final class EngineStream implements EventSource {
         }
         // a message may be faster than the news of the first connection
         if (tracker.last() >= 0 && (everConnected || config.endpoint().isEmpty())) {
-            freshness.doubt();
+            freshness.doubt(RECONNECTED);
         }
         everConnected = true;
         if (config.isReplayable()) {
@@ -259,8 +267,51 @@ public final class EngineStream implements EventSource {
             status.counts.disconnects++;
             freshness.unconnected(why);
             if (tracker.last() >= 0) {
-                freshness.doubt();
+                freshness.doubt(RECONNECTED);
             }
+            status.publish();
+        }
+    }
+
+    /**
+     * Says that the transport is connected and has passed on all that there was meanwhile: no
+     * message is missing because of it.
+     */
+    public synchronized void onCaughtUp() {
+        if (!status.isClosed()) {
+            if (!freshness.isConnected()) {
+                status.counts.reconnects++;
+            }
+            freshness.connected();
+            freshness.believe();
+            everConnected = true;
+            status.publish();
+        }
+    }
+
+    /**
+     * Says that messages may be missing: the view is stale until the next one, whose number decides
+     * it.
+     *
+     * @param why in words
+     */
+    public synchronized void onMissed(String why) {
+        if (!status.isClosed() && tracker.last() >= 0) {
+            freshness.doubt(why);
+            status.problem(why);
+            status.publish();
+        }
+    }
+
+    /**
+     * Says that the engine has begun a new life, whatever the numbers of its messages: its blocks
+     * are cleared. For transports that tell one publisher from the next.
+     *
+     * @param how in words, after "the engine has restarted: "
+     */
+    public synchronized void onRestart(String how) {
+        if (!status.isClosed()) {
+            sequencer.restarted(how);
             status.publish();
         }
     }
@@ -412,6 +463,13 @@ public final class EngineStream implements EventSource {
         return status.isReady();
     }
 
+    /**
+     * Whether all that the stream has handed on is applied; nothing is left to be of a closed one.
+     */
+    boolean isApplied() {
+        return status.state() == IndexState.GONE || status.isApplied();
+    }
+
     @Override
     public double credit(double degradedCredit) {
         return status.credit(degradedCredit);
@@ -423,8 +481,13 @@ public final class EngineStream implements EventSource {
     }
 
     @Override
-    public synchronized void close() {
-        status.closed();
-        status.publish();
+    public void close() {
+        if (waiting != null) {
+            waiting.close(); // which may hold the lock
+        }
+        synchronized (this) {
+            status.closed();
+            status.publish();
+        }
     }
 }

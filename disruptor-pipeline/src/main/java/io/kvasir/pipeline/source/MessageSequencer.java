@@ -78,6 +78,12 @@ final class MessageSequencer {
      */
     private boolean settleDoubt(SequenceTracker.Verdict verdict, long sequence) {
         final boolean next = verdict == SequenceTracker.Verdict.NEXT;
+        if (config.form() == MessageForm.ROUTER_EVENT) {
+            if (next || verdict == SequenceTracker.Verdict.AHEAD) {
+                freshness.believe(); // an event plane says when the publisher is another one
+            }
+            return true;
+        }
         if (verdict == SequenceTracker.Verdict.DUPLICATE
                 || (next && sequence > MOST_UNSEEN_AT_START)) {
             if (replay.isIdle()) {
@@ -181,11 +187,21 @@ final class MessageSequencer {
             replay.missing(last);
             return;
         }
-        // publishers that connect to us have sent us everything; some of them count from 1
-        if (!(first && sequence == 1 && config.bind())) {
-            output.lose(last + 1, sequence - 1, "there is no replay endpoint; configure one");
+        if (!(first && sequence == 1 && mayBeginWithOne())) {
+            output.lose(last + 1, sequence - 1, whyNotAgain());
         }
         apply(sequence, payload, offset, length);
+    }
+
+    /** Publishers that connect to us have sent us everything; some of them count from 1. */
+    private boolean mayBeginWithOne() {
+        return config.bind() || config.form().firstNumber() == 1;
+    }
+
+    private String whyNotAgain() {
+        return config.form() == MessageForm.ROUTER_EVENT
+                ? "an event plane does not send them again"
+                : "there is no replay endpoint; configure one";
     }
 
     private void apply(long sequence, byte[] payload, int offset, int length) {

@@ -1,8 +1,8 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.wire.BatchRank;
-import io.kvasir.pipeline.wire.DropCounts;
 import io.kvasir.pipeline.wire.DropReason;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,25 +16,24 @@ final class RankFilter {
     private static final long NO_RANK = -1;
 
     private final SourceConfig config;
-    private final DropCounts drops;
-    private final BatchRank ranks = new BatchRank();
+    private final MessageDecoder decoder;
     private long foreign = NO_RANK;
     private long learned = BatchRank.NONE;
 
-    RankFilter(SourceConfig config, DropCounts drops) {
+    RankFilter(SourceConfig config, MessageDecoder decoder) {
         this.config = config;
-        this.drops = drops;
+        this.decoder = decoder;
     }
 
     /** Whether a message is of the configured rank, or names none; counts it if it is not. */
     boolean accepts(byte[] payload, int offset, int length) {
-        final long rank = ranks.of(payload, offset, length);
+        final long rank = decoder.rankOf(payload, offset, length);
         learned = rank < 0 ? learned : rank;
         if (rank < 0 || rank == config.dpRank()) {
             foreign = rank < 0 ? foreign : NO_RANK;
             return true;
         }
-        drops.add(DropReason.FOREIGN_RANK);
+        decoder.drops().add(DropReason.FOREIGN_RANK);
         if (foreign != rank) {
             foreign = rank;
             LOG.warn("{}: {}", config.label(), problem());

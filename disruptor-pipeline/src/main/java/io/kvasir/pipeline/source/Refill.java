@@ -2,9 +2,9 @@ package io.kvasir.pipeline.source;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.pipeline.wire.ApplyListener;
-import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 /**
  * Gives an index back what it had no room for: a shadow of one engine's cache is built up from a
@@ -16,7 +16,7 @@ import io.kvasir.pipeline.wire.KvEventSink;
  */
 final class Refill implements EngineCache.Visitor {
     private final SourceConfig config;
-    private final EngineBatchDecoder decoder;
+    private final MessageDecoder decoder;
     private final EngineCache cache = new EngineCache();
     private final KvBatch batch = new KvBatch();
     private long last = -1;
@@ -27,7 +27,7 @@ final class Refill implements EngineCache.Visitor {
 
     Refill(SourceConfig config) {
         this.config = config;
-        this.decoder = new EngineBatchDecoder(config.blockSize(), config.hashSeed());
+        this.decoder = config.form().newDecoder(config);
     }
 
     /** Number of the message to ask for, once more. */

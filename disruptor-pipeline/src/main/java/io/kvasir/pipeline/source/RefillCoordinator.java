@@ -3,8 +3,8 @@ package io.kvasir.pipeline.source;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
 import io.kvasir.pipeline.source.ReplayRequest.Wanted;
 import io.kvasir.pipeline.wire.ApplyListener;
-import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 /**
  * Runs the {@link Refill} of one stream: asks for replays until its shadow has caught up with the
@@ -82,7 +82,7 @@ final class RefillCoordinator {
                 config.rootStoresRefresh(),
                 ApplyListener.NONE);
         final boolean usable =
-                parts.decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH;
+                parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH;
         if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
             return ReplayStep.CONTINUE;
         }

@@ -3,7 +3,7 @@ package io.kvasir.pipeline.source;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
 import io.kvasir.pipeline.source.ReplayRequest.Wanted;
 import io.kvasir.pipeline.wire.DropReason;
-import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 /**
  * What becomes of the answers to a stream's {@link ReplayRequest}, and when a view that is not
@@ -75,7 +75,7 @@ final class ReplayCoordinator {
     }
 
     private boolean take(long sequence, byte[] payload) {
-        if (parts.decoder.shapeOf(payload, 0, payload.length) == EngineBatchDecoder.Shape.BATCH) {
+        if (parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH) {
             return !parts.rank.accepts(payload, 0, payload.length)
                     || output.offer(sequence, payload, 0, payload.length);
         }

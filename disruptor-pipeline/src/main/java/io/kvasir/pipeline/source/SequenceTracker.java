@@ -8,9 +8,10 @@ import java.util.zip.CRC32C;
  * repeated, a late and a swapped message are distinguished from the first messages of a restarted
  * engine.
  *
- * <p>A number that falls back proves a restart if its content is known and differs, if it is 0 and
- * number 0 was never seen, or if it begins a run of {@value #RESTART_RUN} falling-back numbers in a
- * row. Anything else that falls back is a repeat or came too late. Not thread-safe.
+ * <p>A number that falls back proves a restart if its content is known and differs, if it is one of
+ * the numbers that a life may begin with and was never seen, or if it begins a run of {@value
+ * #RESTART_RUN} falling-back numbers in a row. Anything else that falls back is a repeat or came
+ * too late. Not thread-safe.
  */
 final class SequenceTracker {
     /** What a live message is, by its number and content. */
@@ -34,14 +35,21 @@ final class SequenceTracker {
     private final CRC32C crc = new CRC32C();
     private final long[] numbers = new long[WINDOW];
     private final long[] contents = new long[WINDOW];
-    private boolean sawFirst;
-    private long firstContent; // of message 0
+    private final long firstNumber;
+    private final boolean[] sawFirst;
+    private final long[] firstContents; // of the messages up to firstNumber
     private long last = NONE;
     private long highestLive = NONE;
     private long runNext = NONE;
     private int run;
 
-    SequenceTracker() {
+    /**
+     * @param firstNumber highest number that the first message of a life may have
+     */
+    SequenceTracker(long firstNumber) {
+        this.firstNumber = firstNumber;
+        this.sawFirst = new boolean[(int) firstNumber + 1];
+        this.firstContents = new long[sawFirst.length];
         Arrays.fill(numbers, NONE);
     }
 
@@ -73,8 +81,11 @@ final class SequenceTracker {
         if (number > last) {
             return ahead(number, content);
         }
-        if (number == 0) {
-            return sawFirst && firstContent == content ? Verdict.DUPLICATE : Verdict.RESTART;
+        if (number <= firstNumber) {
+            final int first = (int) number;
+            return sawFirst[first] && firstContents[first] == content
+                    ? Verdict.DUPLICATE
+                    : Verdict.RESTART;
         }
         run = number == runNext ? run + 1 : 1;
         runNext = number + 1;
@@ -103,9 +114,9 @@ final class SequenceTracker {
     void advance(long number, long content) {
         last = number;
         remember(number, content);
-        if (number == 0) {
-            sawFirst = true;
-            firstContent = content;
+        if (number <= firstNumber) {
+            sawFirst[(int) number] = true;
+            firstContents[(int) number] = content;
         }
     }
 
@@ -130,7 +141,7 @@ final class SequenceTracker {
         highestLive = NONE;
         run = 0;
         runNext = NONE;
-        sawFirst = false;
+        Arrays.fill(sawFirst, false);
         Arrays.fill(numbers, NONE);
     }
 

@@ -22,6 +22,7 @@ import java.util.Objects;
  * @param freshness when the source counts as stale; a router has {@link FreshnessLimits#DEFAULT}
  *     mean its own settings
  * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
+ * @param form what the messages are
  */
 public record SourceConfig(
         String name,
@@ -35,11 +36,13 @@ public record SourceConfig(
         RemovalRule removals,
         boolean rootStoresRefresh,
         FreshnessLimits freshness,
-        long hashSeed) {
+        long hashSeed,
+        MessageForm form) {
     /**
      * Checks the values.
      *
-     * @throws IllegalArgumentException if a number is out of range
+     * @throws IllegalArgumentException if a number is out of range, or the messages carry public
+     *     hashes and the index has others
      */
     public SourceConfig {
         Objects.requireNonNull(name, "name");
@@ -47,6 +50,7 @@ public record SourceConfig(
         Objects.requireNonNull(topic, "topic");
         Objects.requireNonNull(removals, "removals");
         Objects.requireNonNull(freshness, "freshness");
+        Objects.requireNonNull(form, "form");
         if (slot < 0 || dpRank < 0) {
             throw new IllegalArgumentException(
                     "slot and dpRank must not be negative: slot=" + slot + ", dpRank=" + dpRank);
@@ -54,6 +58,14 @@ public record SourceConfig(
         if (blockSize <= 0) {
             throw new IllegalArgumentException(
                     "blockSize must be positive: blockSize=" + blockSize + ", source=" + name);
+        }
+        if (form == MessageForm.ROUTER_EVENT && hashSeed != BlockHasher.BASE_SEED) {
+            throw new IllegalArgumentException(
+                    "the events of "
+                            + name
+                            + " carry public hashes, and the index has a seed of its own: set"
+                            + " hash-seed="
+                            + BlockHasher.BASE_SEED);
         }
         if (replayEndpoint != null && replayEndpoint.isEmpty()) {
             replayEndpoint = null;
@@ -82,7 +94,23 @@ public record SourceConfig(
                 RemovalRule.AUTO,
                 false,
                 FreshnessLimits.DEFAULT,
-                BlockHasher.BASE_SEED);
+                BlockHasher.BASE_SEED,
+                MessageForm.ENGINE_BATCH);
+    }
+
+    /**
+     * A source of router events, fed by an {@link EventPlane}. One removal ends all copies of a
+     * block: publishers of router events count copies themselves.
+     *
+     * @param name name of the worker
+     * @param slot worker slot of the index
+     * @param blockSize tokens per block, which the events do not say
+     */
+    public static SourceConfig ofRouterEvents(String name, int slot, int blockSize) {
+        final Edit edit = new Edit(of(name, slot, blockSize, ""));
+        edit.removals = RemovalRule.LAST_COPY;
+        edit.form = MessageForm.ROUTER_EVENT;
+        return edit.build();
     }
 
     /** Worker and rank, as log lines name them. */
@@ -172,6 +200,7 @@ public record SourceConfig(
         private boolean rootStoresRefresh;
         private FreshnessLimits freshness;
         private long hashSeed;
+        private MessageForm form;
 
         private Edit(SourceConfig from) {
             name = from.name;
@@ -186,6 +215,7 @@ public record SourceConfig(
             rootStoresRefresh = from.rootStoresRefresh;
             freshness = from.freshness;
             hashSeed = from.hashSeed;
+            form = from.form;
         }
 
         private SourceConfig build() {
@@ -201,7 +231,8 @@ public record SourceConfig(
                     removals,
                     rootStoresRefresh,
                     freshness,
-                    hashSeed);
+                    hashSeed,
+                    form);
         }
     }
 }

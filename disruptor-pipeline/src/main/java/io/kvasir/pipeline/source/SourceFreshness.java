@@ -24,7 +24,7 @@ final class SourceFreshness {
     private volatile long silentSinceNs = NEVER;
     private volatile long unknownSinceNs = NEVER; // unconnected or doubted
     private String unconnected; // why there is no connection, null while there is one
-    private boolean doubted;
+    private String doubt; // why the engine or its events may be others, null without
 
     SourceFreshness(FreshnessLimits limits, LongSupplier nanoClock) {
         this.limits = limits;
@@ -84,20 +84,24 @@ final class SourceFreshness {
         return unconnected == null;
     }
 
-    /** The engine may be another one than was heard before. */
-    void doubt() {
-        doubted = true;
+    /**
+     * The engine may be another one than was heard before, or events of it may be missing.
+     *
+     * @param why in words
+     */
+    void doubt(String why) {
+        doubt = why;
         unknown();
     }
 
     /** The engine is the same, or nothing of the other one is left. */
     void believe() {
-        doubted = false;
+        doubt = null;
         known();
     }
 
     boolean isDoubted() {
-        return doubted;
+        return doubt != null;
     }
 
     private void unknown() {
@@ -107,7 +111,7 @@ final class SourceFreshness {
     }
 
     private void known() {
-        if (unconnected == null && !doubted) {
+        if (unconnected == null && doubt == null) {
             unknownSinceNs = NEVER;
         }
     }
@@ -123,9 +127,7 @@ final class SourceFreshness {
                     + " prompts with new blocks were served: check that the engine publishes its"
                     + " events, and the address and topic";
         }
-        return doubted
-                ? "the connection came back and nothing says whether the engine has restarted"
-                : null;
+        return doubt;
     }
 
     /** What is left of the credit: 1 while messages come, down to 0. */

@@ -1,8 +1,8 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.wire.DropReason;
-import io.kvasir.pipeline.wire.EngineBatchDecoder;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -19,7 +19,7 @@ final class StreamOutput {
 
     private final StreamParts parts;
     private final SourceConfig config;
-    private final EngineBatchDecoder decoder;
+    private final MessageDecoder decoder;
     private final StreamStatus status;
     private final RefillCoordinator refills;
     private final CountedSink sink;

@@ -1,6 +1,6 @@
 package io.kvasir.pipeline.source;
 
-import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.MessageDecoder;
 
 import java.util.function.LongSupplier;
 
@@ -11,12 +11,12 @@ import java.util.function.LongSupplier;
 final class StreamParts {
     final SourceConfig config;
     final LongSupplier nanoClock;
-    final EngineBatchDecoder decoder;
+    final MessageDecoder decoder;
     final RankFilter rank;
     final RemovalRuleDetector removals;
     final SourceFreshness freshness;
     final StreamCounters counters = new StreamCounters();
-    final SequenceTracker tracker = new SequenceTracker();
+    final SequenceTracker tracker;
     final ReplayRequest replay = new ReplayRequest();
     final RetryTimer retry = new RetryTimer();
 
@@ -26,8 +26,9 @@ final class StreamParts {
     StreamParts(SourceConfig config, LongSupplier nanoClock) {
         this.config = config;
         this.nanoClock = nanoClock;
-        this.decoder = new EngineBatchDecoder(config.blockSize(), config.hashSeed());
-        this.rank = new RankFilter(config, decoder.drops());
+        this.decoder = config.form().newDecoder(config);
+        this.tracker = new SequenceTracker(config.form().firstNumber());
+        this.rank = new RankFilter(config, decoder);
         this.removals = new RemovalRuleDetector(config.removals());
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
     }

@@ -7,6 +7,10 @@
  * says whether one removal ends all copies of a block. What it has decoded it offers to a {@link
  * io.kvasir.pipeline.wire.KvEventSink}; a refused offer is a gap.
  *
+ * <p>A stream's messages are an engine's own batches, or single events of an event plane ({@link
+ * io.kvasir.pipeline.source.MessageForm}). {@link io.kvasir.pipeline.source.EventPlane} takes the
+ * messages of many workers from one subscription and feeds the streams of all of them.
+ *
  * <p>The steps of a stream know each other in one direction, from left to right:
  *
  * <pre>

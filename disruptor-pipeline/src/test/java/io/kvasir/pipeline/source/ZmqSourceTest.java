@@ -372,7 +372,8 @@ class ZmqSourceTest {
                                     RemovalRule.AUTO,
                                     false,
                                     FreshnessLimits.DEFAULT,
-                                    BlockHasher.BASE_SEED));
+                                    BlockHasher.BASE_SEED,
+                                    MessageForm.ENGINE_BATCH));
             publisher.lose(store(1));
             second.lose(storeOfRank1(2));
             second.lose(storeOfRank1(3));
