@@ -1,0 +1,137 @@
+package io.kvasir.nats.events;
+
+import io.kvasir.pipeline.source.EventPlane;
+import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
+import io.nats.client.Consumer;
+import io.nats.client.Dispatcher;
+import io.nats.client.ErrorListener;
+import io.nats.client.Message;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.util.LinkedHashSet;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Feeds an event plane from core NATS, which keeps nothing: what is published while there is no
+ * connection is missed, and the streams of the plane say so.
+ *
+ * <p>Subscribes to the subject of the endpoint and to that of the component, as publishers of
+ * different ages use them. Connects by itself, now and again, without an end. While the index's
+ * ring is full messages wait in the client, up to a limit; what is dropped beyond that is counted
+ * by jnats and makes the plane's streams stale until their next events.
+ *
+ * <p>{@link #close} may be called by any thread, and twice.
+ */
+public final class NatsEventSource implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(NatsEventSource.class);
+    private static final long TICK_MS = 50;
+    private static final long CONNECT_PAUSE_MS = 500;
+    private static final long MOST_WAITING_MESSAGES = 500_000;
+    private static final long MOST_WAITING_BYTES = 256L << 20;
+    private static final long CLOSE_PATIENCE_MS = 10_000;
+
+    private final NatsAccess access;
+    private final Set<String> subjects = new LinkedHashSet<>();
+    private final EventPlane plane;
+    private final Thread thread;
+    private volatile Connection connection; // null before the first
+    private volatile boolean closed;
+
+    /**
+     * Begins to connect; does not wait for it.
+     *
+     * @param access where NATS is
+     * @param names whose events
+     * @param plane gets them; not closed by this class
+     */
+    public NatsEventSource(NatsAccess access, EventSubjects names, EventPlane plane) {
+        this.access = Objects.requireNonNull(access);
+        this.plane = Objects.requireNonNull(plane);
+        subjects.add(names.subject());
+        subjects.add(names.componentSubject());
+        plane.onDisconnected("connecting to " + access.servers());
+        thread = Thread.ofPlatform().daemon().name("kvasir-nats-events").start(this::run);
+    }
+
+    private void run() {
+        try {
+            while (!closed && connection == null) {
+                connect();
+            }
+            while (!closed) {
+                plane.tick();
+                Thread.sleep(TICK_MS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private void connect() throws InterruptedException {
+        try {
+            final Connection made =
+                    access.connect("kvasir-events", this::onConnection, new SlowConsumer());
+            final Dispatcher dispatcher = made.createDispatcher(this::onMessage);
+            dispatcher.setPendingLimits(MOST_WAITING_MESSAGES, MOST_WAITING_BYTES);
+            subjects.forEach(dispatcher::subscribe);
+            connection = made;
+            made.flush(access.timeout()); // the subscriptions are there
+            plane.onConnected();
+            LOG.info("events come from {} over {}", made.getConnectedUrl(), subjects);
+        } catch (IOException | TimeoutException e) {
+            plane.onDisconnected(e.getMessage());
+            LOG.debug("no NATS yet", e);
+            Thread.sleep(CONNECT_PAUSE_MS);
+        }
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (closed || connection == null) {
+            return;
+        }
+        switch (event) {
+            case DISCONNECTED -> plane.onDisconnected(access.servers() + ": connection lost");
+            case RESUBSCRIBED -> plane.onConnected();
+            default -> {}
+        }
+    }
+
+    private void onMessage(Message message) {
+        final byte[] data = message.getData();
+        if (!closed) {
+            plane.onMessage(data, 0, data.length);
+        }
+    }
+
+    /** Tells the plane when messages did not fit any more. */
+    private final class SlowConsumer implements ErrorListener {
+        @Override
+        public void slowConsumerDetected(Connection conn, Consumer consumer) {
+            plane.onMissed(
+                    "the index is slower than the events of NATS: "
+                            + consumer.getDroppedCount()
+                            + " messages were dropped");
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+            final Connection open = connection;
+            if (open != null) {
+                open.close();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
