@@ -7,7 +7,11 @@ public enum SocketType {
     /** Subscribes to a publisher. */
     SUB(Set.of("PUB", "XPUB")),
     /** Asks for replays. */
-    DEALER(Set.of("ROUTER", "REP", "DEALER"));
+    DEALER(Set.of("ROUTER", "REP", "DEALER")),
+    /** Publishes to subscribers. */
+    PUB(Set.of("SUB", "XSUB")),
+    /** Answers requests for replays. */
+    ROUTER(Set.of("DEALER", "REQ"));
 
     @SuppressWarnings("ImmutableEnumChecker") // of Set.of: it cannot change
     private final Set<String> peers;
@@ -20,7 +24,17 @@ public enum SocketType {
         return peers.contains(peer);
     }
 
+    /** Whether this side says that it is ready before it knows what the peer is. */
+    boolean isReadyFirst() {
+        return this == PUB || this == ROUTER;
+    }
+
     String expected() {
-        return this == SUB ? "PUB or XPUB" : "ROUTER";
+        return switch (this) {
+            case SUB -> "PUB or XPUB";
+            case DEALER -> "ROUTER";
+            case PUB -> "SUB or XSUB";
+            case ROUTER -> "DEALER or REQ";
+        };
     }
 }

@@ -18,8 +18,9 @@ import java.util.concurrent.TimeUnit;
  * One connection that speaks ZMTP 3.0 with the NULL mechanism, made by us or to us. It lives once:
  * connecting, greeting, handshake, open, closed. All methods on the poller's thread.
  *
- * <p>Its READY command follows the peer's, so that a peer of another socket type is known by its
- * type before it drops the connection.
+ * <p>As a subscriber or requester, its READY command follows the peer's, so that a peer of another
+ * socket type is known by its type before it drops the connection; as a publisher or answerer it
+ * comes first.
  */
 public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.Receiver {
     /** Is called on the poller's thread. */
@@ -197,6 +198,9 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         if (greetingLength == ZmtpCodec.GREETING_LENGTH) {
             greeting = null;
             state = State.HANDSHAKE;
+            if (options.type().isReadyFirst()) {
+                write(ZmtpCodec.ready(options.type()));
+            }
         }
         return taken;
     }
@@ -232,7 +236,9 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         }
         handshakeTimer.cancel();
         state = State.OPEN;
-        write(ZmtpCodec.ready(options.type()));
+        if (!options.type().isReadyFirst()) {
+            write(ZmtpCodec.ready(options.type()));
+        }
         if (state == State.OPEN) {
             listener.opened(this);
         }
@@ -300,6 +306,11 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
             unsent.poll();
         }
         interest();
+    }
+
+    /** Messages that the peer has not taken yet. */
+    public int unsent() {
+        return unsent.size();
     }
 
     /** Whether messages can be sent. */

@@ -1,0 +1,70 @@
+package io.kvasir.pipeline.publish;
+
+import io.kvasir.pipeline.wire.KvBatch;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Publishes the same events under the same numbers again until that succeeds, or it is closed. */
+final class PatientTransport implements RouterEventTransport {
+    private static final Logger LOG = LoggerFactory.getLogger(PatientTransport.class);
+    private static final long RETRY_MS = 200;
+
+    private final RouterEventTransport transport;
+    private final AtomicLong failures = new AtomicLong();
+    private volatile String problem = "";
+    private volatile boolean closed;
+
+    PatientTransport(RouterEventTransport transport) {
+        this.transport = transport;
+    }
+
+    @Override
+    public void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
+            throws IOException {
+        while (!closed) {
+            try {
+                transport.publish(workerId, dpRank, firstEventId, events);
+                problem = "";
+                return;
+            } catch (IOException e) {
+                failed(e);
+            }
+        }
+        throw new IOException("closed before the events were published");
+    }
+
+    private void failed(IOException e) throws InterruptedIOException {
+        failures.getAndIncrement();
+        if (problem.isEmpty()) {
+            LOG.warn("events of an engine cannot be published now: {}", e.getMessage());
+        }
+        problem = String.valueOf(e.getMessage());
+        try {
+            TimeUnit.MILLISECONDS.sleep(RETRY_MS);
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("interrupted");
+        }
+    }
+
+    long failures() {
+        return failures.get();
+    }
+
+    /** Why the last try failed; empty since one succeeded. */
+    String problem() {
+        return problem;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        transport.close();
+    }
+}

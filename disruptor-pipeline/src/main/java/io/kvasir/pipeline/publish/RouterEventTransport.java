@@ -1,0 +1,23 @@
+package io.kvasir.pipeline.publish;
+
+import io.kvasir.pipeline.wire.KvBatch;
+
+import java.io.IOException;
+
+/** Carries router events to those who read them. Any thread may call; calls are ordered. */
+public interface RouterEventTransport extends AutoCloseable {
+    /**
+     * Publishes consecutive events, in order.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     * @param firstEventId number of the first event
+     * @param events what happened: stores, removals, clears; not kept
+     * @throws IOException if they are not published, or only some of them
+     */
+    void publish(long workerId, int dpRank, long firstEventId, KvBatch events) throws IOException;
+
+    /** Ends the transport; what it has taken is sent if that takes no long time. Idempotent. */
+    @Override
+    void close();
+}

@@ -1,0 +1,129 @@
+package io.kvasir.pipeline.publish;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+class ZmqKvEventPublisherTest {
+    private static final int[] TOKENS = {1, 2, 3, 4, 5, 6, 7, 8};
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
+
+    private final RecordedTransport transport = new RecordedTransport();
+    private EngineEventPublisher engine = engine("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");
+    private final ZmqKvEventPublisher relay =
+            new ZmqKvEventPublisher(
+                    SourceConfig.of("e", 0, 4, engine.endpoint())
+                            .withReplayEndpoint(engine.replayEndpoint()),
+                    ZmqConfig.defaults(),
+                    7,
+                    transport);
+
+    private static EngineEventPublisher engine(String endpoint, String replay) {
+        try {
+            return new EngineEventPublisher(endpoint, replay, "", 0, 4);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @AfterEach
+    void close() {
+        relay.close();
+        engine.close();
+    }
+
+    private void await(BooleanSupplier condition) {
+        final long since = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            assertTrue(
+                    System.nanoTime() - since < PATIENCE_NS,
+                    () -> "not yet: " + transport.lines() + relay.status());
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+        }
+    }
+
+    private void awaitLines(String... lines) {
+        await(() -> transport.lines().size() >= lines.length);
+        assertEquals(List.of(lines), transport.lines());
+    }
+
+    @Test
+    void whatAnEngineAnnouncesIsPublishedAsRouterEvents() {
+        engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
+        engine.publishRemoved(102);
+        engine.publishAllCleared();
+        awaitLines("7/0 1 stored root [101, 102]", "7/0 2 removed [102]", "7/0 3 cleared");
+        await(() -> relay.status().state() == IndexState.EXACT);
+        assertEquals(3, relay.publishedEvents());
+    }
+
+    @Test
+    void theRemovalOfTheLastCopyAloneIsPublished() {
+        engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
+        engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
+        engine.publishRemoved(102);
+        engine.publishRemoved(101, 102);
+        engine.publishRemoved(101);
+        awaitLines(
+                "7/0 1 stored root [101, 102]",
+                "7/0 2 stored root [101, 102]",
+                "7/0 3 removed [102]",
+                "7/0 4 removed [101]");
+    }
+
+    @Test
+    void aRestartOfTheEngineIsAClear() {
+        engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
+        awaitLines("7/0 1 stored root [101, 102]");
+        final String endpoint = engine.endpoint();
+        final String replay = engine.replayEndpoint();
+        engine.close();
+        engine = engine(endpoint, replay);
+        engine.publishStored(TOKENS, new long[] {201, 202}, null, null);
+        awaitLines("7/0 1 stored root [101, 102]", "7/0 2 cleared", "7/0 3 stored root [201, 202]");
+    }
+
+    @Test
+    void aTransportThatFailsGetsTheSameEventsUnderTheSameNumbers() {
+        transport.failNext(2);
+        engine.publishRemoved(1);
+        engine.publishRemoved(2);
+        awaitLines("7/0 1 removed [1]", "7/0 2 removed [2]");
+        assertEquals(2, relay.failedTries());
+        assertEquals("", relay.problem());
+    }
+
+    @Test
+    void messagesThatAreLostBeforeTheRelayAreAGapForReaders() {
+        final RelayQueue queue = new RelayQueue(new KvEventPublisher(8, 0, 4, transport));
+        queue.offer(message(0));
+        queue.offer(message(1));
+        queue.offer(message(5));
+        awaitLines("8/0 1 removed [0]", "8/0 2 removed [1]", "8/0 4 removed [5]");
+        queue.close();
+        assertFalse(queue.offer(message(6)));
+    }
+
+    private static KvBatch message(long number) {
+        final KvBatch batch = new KvBatch();
+        batch.reset(0, number, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+        batch.addRemoved(new long[] {number}, 1);
+        return batch;
+    }
+}
