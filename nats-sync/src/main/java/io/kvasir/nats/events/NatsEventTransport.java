@@ -1,0 +1,83 @@
+package io.kvasir.nats.events;
+
+import io.kvasir.pipeline.publish.Envelopes;
+import io.kvasir.pipeline.publish.RouterEventTransport;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.nats.client.Connection;
+import io.nats.client.ErrorListener;
+
+import java.io.IOException;
+import java.time.InstantSource;
+import java.util.concurrent.TimeoutException;
+
+/**
+ * Publishes router events over core NATS, in envelopes under the subject of an endpoint or a
+ * component. Core NATS keeps nothing: who does not listen misses them.
+ *
+ * <p>Publishing does not wait for the server. While there is none it is refused, because what the
+ * client would keep may be lost with it.
+ */
+public final class NatsEventTransport implements RouterEventTransport {
+    private final NatsAccess access;
+    private final String subject;
+    private final Envelopes envelopes;
+    private final Connection connection;
+
+    /**
+     * Connects; later it connects again by itself.
+     *
+     * @param access where NATS is
+     * @param names for whom
+     * @throws IOException if it cannot be reached now
+     */
+    public NatsEventTransport(NatsAccess access, EventSubjects names) throws IOException {
+        this.access = access;
+        this.subject = names.subject();
+        this.envelopes = new Envelopes(names.topic(), InstantSource.system());
+        this.connection = connect(access);
+    }
+
+    static Connection connect(NatsAccess access) throws IOException {
+        try {
+            return access.connect("kvasir-publisher", (c, e) -> {}, new ErrorListener() {});
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("interrupted while connecting to " + access.servers(), e);
+        }
+    }
+
+    @Override
+    public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
+            throws IOException {
+        if (connection.getStatus() != Connection.Status.CONNECTED) {
+            throw new IOException(access.servers() + ": " + connection.getStatus());
+        }
+        try {
+            connection.publish(subject, envelopes.next(workerId, dpRank, firstEventId, events));
+        } catch (IllegalStateException | IllegalArgumentException e) {
+            throw new IOException(access.servers() + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void close() {
+        try {
+            if (connection.getStatus() == Connection.Status.CONNECTED) {
+                connection.flush(access.timeout());
+            }
+            connection.close();
+        } catch (TimeoutException | IllegalStateException e) {
+            closeNow();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void closeNow() {
+        try {
+            connection.close();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
