@@ -5,6 +5,7 @@ import io.kvasir.cli.commands.CommonOptions;
 import io.kvasir.cli.commands.DemoCommand;
 import io.kvasir.cli.commands.HashCommand;
 import io.kvasir.cli.commands.NixlCommand;
+import io.kvasir.cli.commands.RelayCommand;
 import io.kvasir.cli.commands.ReplayCommand;
 import io.kvasir.cli.commands.ServeCommand;
 import io.kvasir.cli.commands.SimCommand;
@@ -46,6 +47,7 @@ import java.nio.file.NoSuchFileException;
             StatCommand.class,
             HashCommand.class,
             TruthCommand.class,
+            RelayCommand.class,
             BenchCommand.class,
             NixlCommand.class,
             TrainCommand.class

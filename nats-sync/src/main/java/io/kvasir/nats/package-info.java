@@ -1,6 +1,6 @@
 /**
- * What goes over NATS: so far the exchange of records of transfer ends ({@link
- * io.kvasir.nats.NatsExchange}).
+ * What goes over NATS: the exchange of records of transfer ends ({@link
+ * io.kvasir.nats.NatsExchange}); events of workers' caches are in {@code .events}.
  *
  * <p>Knows nixl-transfer and jnats.
  */

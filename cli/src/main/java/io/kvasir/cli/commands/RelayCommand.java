@@ -1,0 +1,275 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Shutdown;
+import io.kvasir.nats.events.EventSubjects;
+import io.kvasir.nats.events.JetStreamEventTransport;
+import io.kvasir.nats.events.NatsAccess;
+import io.kvasir.nats.events.NatsEventTransport;
+import io.kvasir.pipeline.publish.RouterEventTransport;
+import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
+import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.pipeline.source.ZmqConfig;
+
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** {@code kvasir relay}: an engine's events from ZMQ to an event plane. */
+@Command(
+        name = "relay",
+        description = {
+            "Relay an engine's KV events from ZMQ to an event plane.",
+            "",
+            "Reads the engine's batches, asks its replay socket for what is missing, and publishes"
+                + " router events: over core NATS, to the stream of JetStream that older routers"
+                + " read, or over ZMQ. What is lost before the relay is a gap for readers, a"
+                + " restart of the engine is a clear, and what cannot be published is tried again.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir relay --engine tcp://127.0.0.1:5557 --replay tcp://127.0.0.1:5558 \\",
+            "    --block-size 16 --nats nats://nats:4222 --worker-id 7",
+            "  kvasir relay --engine tcp://127.0.0.1:5557 --block-size 16 --bind tcp://*:6557",
+            "",
+            "Exit codes: 2 wrong command line; 3 could not start (no NATS, address in use, bad"
+                    + " file); 130/143 ended by ctrl-C/kill."
+        })
+public final class RelayCommand implements Callable<Integer> {
+    /** Environment variable with the password of the key stores. */
+    static final String STORE_PASSWORD = "KVASIR_NATS_STORE_PASSWORD";
+
+    private static final int WORKER_ID_BITS = 53;
+
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = "--engine",
+            paramLabel = "ADDRESS",
+            required = true,
+            description = "The engine's ZMQ publisher, such as tcp://127.0.0.1:5557.")
+    private String engine;
+
+    @Option(
+            names = "--replay",
+            paramLabel = "ADDRESS",
+            description = "The engine's ZMQ replay socket. Default: none.")
+    private String replay;
+
+    @Option(
+            names = "--topic",
+            paramLabel = "PREFIX",
+            defaultValue = "",
+            description = "Topics of the engine to read. Default: all.")
+    private String topic;
+
+    @Option(
+            names = "--block-size",
+            paramLabel = "N",
+            required = true,
+            description = "The engine's tokens per block.")
+    private int blockSize;
+
+    @Option(
+            names = "--dp-rank",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "The engine's data-parallel rank. Default: ${DEFAULT-VALUE}.")
+    private int dpRank;
+
+    @Option(
+            names = "--worker-id",
+            paramLabel = "N",
+            description =
+                    "The worker in the published events, 64 unsigned bits. Default: a random one.")
+    private String workerId;
+
+    @ArgGroup(multiplicity = "1")
+    private Target target;
+
+    /** Where to publish. */
+    static final class Target {
+        @Option(
+                names = "--nats",
+                paramLabel = "URLS",
+                description = "Publish over NATS; several servers with commas between.")
+        private String nats;
+
+        @Option(
+                names = "--bind",
+                paramLabel = "ADDRESS",
+                description = "Publish over ZMQ at this address, such as tcp://*:6557.")
+        private String bind;
+    }
+
+    @Option(
+            names = "--namespace",
+            paramLabel = "NAME",
+            defaultValue = "dynamo",
+            description = "Namespace of the worker on NATS. Default: ${DEFAULT-VALUE}.")
+    private String namespace;
+
+    @Option(
+            names = "--component",
+            paramLabel = "NAME",
+            defaultValue = "backend",
+            description = "Component of the worker on NATS. Default: ${DEFAULT-VALUE}.")
+    private String component;
+
+    @Option(
+            names = "--endpoint",
+            paramLabel = "NAME",
+            defaultValue = "generate",
+            description =
+                    "Endpoint of the worker on NATS; empty = the component's own subject. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private String endpoint;
+
+    @Option(
+            names = "--jetstream",
+            description = "Publish to the component's stream, which keeps events for an hour.")
+    private boolean jetStream;
+
+    @Option(
+            names = "--old-subject",
+            description = "In the stream, the subject that routers up to 0.7 read.")
+    private boolean oldSubject;
+
+    @Option(
+            names = "--credentials",
+            paramLabel = "FILE",
+            description = "User's JWT and key for NATS.")
+    private Path credentials;
+
+    @Option(
+            names = "--trust-store",
+            paramLabel = "FILE",
+            description =
+                    "Java key store with the certificates that sign NATS servers' ones; the"
+                            + " password is in KVASIR_NATS_STORE_PASSWORD.")
+    private Path trustStore;
+
+    @Option(
+            names = "--key-store",
+            paramLabel = "FILE",
+            description = "Java key store with the own certificate for NATS; password as above.")
+    private Path keyStore;
+
+    private final AtomicReference<ZmqKvEventPublisher> running = new AtomicReference<>();
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (blockSize < 1) {
+            throw common.wrong("--block-size " + blockSize + " is not a positive number");
+        }
+        if (dpRank < 0) {
+            throw common.wrong("--dp-rank " + dpRank + " is negative");
+        }
+        if (target.nats == null && (jetStream || oldSubject)) {
+            throw common.wrong("--jetstream and --old-subject need --nats");
+        }
+        final long worker = worker();
+        final Shutdown shutdown = Shutdown.of(this::end);
+        final RouterEventTransport transport = transport();
+        running.set(
+                new ZmqKvEventPublisher(
+                        SourceConfig.of("engine", 0, blockSize, engine)
+                                .withDpRank(dpRank)
+                                .withReplayEndpoint(replay)
+                                .withTopic(topic),
+                        ZmqConfig.defaults(),
+                        worker,
+                        transport));
+        common.out()
+                .println(
+                        "relaying "
+                                + engine
+                                + " to "
+                                + where(transport)
+                                + " as worker "
+                                + Long.toUnsignedString(worker)
+                                + "/"
+                                + dpRank);
+        common.out().flush();
+        try {
+            return shutdown.await();
+        } finally {
+            end();
+        }
+    }
+
+    private long worker() {
+        if (workerId == null) {
+            return new SecureRandom().nextLong() >>> (Long.SIZE - WORKER_ID_BITS);
+        }
+        try {
+            return Long.parseUnsignedLong(workerId);
+        } catch (NumberFormatException e) {
+            throw common.wrong("--worker-id " + workerId + " is not a number of 64 bits");
+        }
+    }
+
+    private RouterEventTransport transport() {
+        try {
+            if (target.bind != null) {
+                return new ZmqEventPlaneTransport(target.bind, EventSubjects.KV_EVENTS);
+            }
+            final String password = System.getenv(STORE_PASSWORD);
+            final NatsAccess access =
+                    NatsAccess.of(target.nats)
+                            .withCredentials(credentials)
+                            .withStores(trustStore, keyStore, password == null ? "" : password);
+            return jetStream
+                    ? new JetStreamEventTransport(access, names(), oldSubject)
+                    : new NatsEventTransport(access, names());
+        } catch (IOException e) {
+            throw new CommandFailure("cannot publish: " + e.getMessage(), e);
+        }
+    }
+
+    private EventSubjects names() {
+        return EventSubjects.kvEvents(namespace, component, endpoint.isEmpty() ? null : endpoint);
+    }
+
+    private String where(RouterEventTransport transport) {
+        if (transport instanceof ZmqEventPlaneTransport zmq) {
+            return zmq.endpoint();
+        }
+        return target.nats + " " + (jetStream ? "stream " + names().stream() : names().subject());
+    }
+
+    private void end() {
+        final ZmqKvEventPublisher relay = running.getAndSet(null);
+        if (relay == null) {
+            return;
+        }
+        final SourceStatus engineStatus = relay.status();
+        relay.close();
+        final PrintWriter out = common.out();
+        out.println(
+                "published "
+                        + relay.publishedEvents()
+                        + " events of "
+                        + engineStatus.messages()
+                        + " messages, lost "
+                        + engineStatus.lostMessages()
+                        + ", tried again "
+                        + relay.failedTries());
+        if (!engineStatus.problem().isEmpty()) {
+            out.println("problem: " + engineStatus.problem());
+        }
+        out.flush();
+    }
+}

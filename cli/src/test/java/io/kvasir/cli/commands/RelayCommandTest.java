@@ -1,0 +1,59 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.CommandRun;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class RelayCommandTest {
+    private static final String ENGINE = "relay --engine tcp://127.0.0.1:1 --block-size 16 ";
+
+    private static CommandRun run(String line) {
+        return CommandRun.of(line.split(" ", -1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "relay",
+                "relay --engine tcp://127.0.0.1:1",
+                ENGINE + "--dp-rank 0",
+                ENGINE + "--nats nats://x --bind tcp://*:0",
+                ENGINE + "--bind tcp://127.0.0.1:0 --jetstream",
+                ENGINE + "--bind tcp://127.0.0.1:0 --dp-rank -1",
+                ENGINE + "--bind tcp://127.0.0.1:0 --worker-id 18446744073709551616",
+                "relay --engine tcp://127.0.0.1:1 --block-size 0 --bind tcp://127.0.0.1:0"
+            })
+    void aWrongCommandLineIsRefused(String line) {
+        final CommandRun run = run(line);
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains("kvasir relay"), run.err());
+    }
+
+    @Test
+    void aNatsThatIsNotThereIsNamedInOneLine() {
+        final CommandRun run = run(ENGINE + "--nats nats://127.0.0.1:1");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("cannot publish: nats://127.0.0.1:1"), run.err());
+    }
+
+    @Test
+    void aFileOfCredentialsThatIsMissingIsNamed() {
+        final CommandRun run =
+                run(ENGINE + "--nats nats://127.0.0.1:1 --credentials no/such.creds");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("no/such.creds"), run.err());
+    }
+
+    @Test
+    void anAddressThatIsNoneIsNamed() {
+        final CommandRun run =
+                run("relay --engine nowhere --block-size 16 --bind tcp://127.0.0.1:0");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("nowhere"), run.err());
+    }
+}
