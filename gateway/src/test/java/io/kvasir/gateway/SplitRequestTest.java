@@ -15,6 +15,7 @@ import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 
@@ -580,6 +581,47 @@ class SplitRequestTest {
         final HttpResponse<String> answer = ask(ASK);
         assertEquals(200, answer.statusCode(), answer.body());
         assertEquals(ASK, decode.calls.getLast().text());
+    }
+
+    /** One generates already: its blocks count less than elsewhere, its delay counts instead. */
+    @Test
+    void byCostAWorkerCountsForWhatThePromptDelaysThere() throws Exception {
+        decode.script =
+                call -> {
+                    if (decode.calls.size() == 1) {
+                        call.awaitClientGone(60);
+                    }
+                    call.json(200, DECODED);
+                };
+        start(
+                config().set(GatewaySettings.SPLIT_MODE, SplitMode.COST)
+                        .set(GatewaySettings.SPLIT_MIN_TOKENS, 1_000)
+                        .set(GatewaySettings.SPLIT_HARM_WEIGHT, 2.0)
+                        .set(RouterSettings.BLOCK_SIZE, 4),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        final CompletableFuture<?> first =
+                Gateways.postAsync(gateway, "/v1/completions", tokens(0, 3 * 4));
+        Eventually.holds("it is booked", () -> decode.inFlight.get() == 1);
+        assertEquals(200, ask(tokens(7, 4 * 4), "x-request-id", "r").statusCode());
+        JsonNode added = MissingNode.getInstance();
+        for (JsonNode decision :
+                Json.MAPPER
+                        .readTree(Gateways.admin(gateway, "/debug/decisions?id=r").body())
+                        .get("decisions")) {
+            if (decision.get("worker").textValue().equals("d")) {
+                added = decision.get("candidates").get(0).get("added_blocks");
+            }
+        }
+        assertEquals(2 * 1 * 4 - 0.7 * (3 + 4), added.doubleValue(), 1e-9);
+        first.cancel(true);
+        assertTrue(decode.calls.getFirst().awaitClientGone(60));
+    }
+
+    private static String tokens(int from, int count) {
+        return "{\"model\":\"m\",\"prompt\":"
+                + IntStream.range(from, from + count).boxed().toList()
+                + "}";
     }
 
     @Test

@@ -98,6 +98,7 @@ public final class DemoCommand implements Callable<Integer> {
 
     private static final Duration TIMEOUT = Duration.ofMinutes(1);
     private static final double PERCENT = 100;
+    private static final int MOST_HARM = 1000; // as split-harm-weight
 
     @Mixin private CommonOptions common;
 
@@ -129,6 +130,15 @@ public final class DemoCommand implements Callable<Integer> {
                     "With --disagg: runs of each kind, with seeds from --seed on. Default: 5, or 1"
                             + " with --small.")
     private Integer runs;
+
+    @Option(
+            names = "--harm-weight",
+            paramLabel = "X",
+            description =
+                    "With --disagg: split-harm-weight of conditional: 0 has prompts computed where"
+                            + " that is fastest for them, a large one where no answer waits for"
+                            + " them. Default: that of serve.")
+    private double harmWeight = GatewaySettings.SPLIT_HARM_WEIGHT.usual();
 
     @Option(names = "--json", description = "Print one JSON object instead of the table.")
     private boolean json;
@@ -196,6 +206,9 @@ public final class DemoCommand implements Callable<Integer> {
         if (count < 1) {
             throw new CommandFailure("--runs=" + count + " must be at least 1");
         }
+        if (!(harmWeight >= 0 && harmWeight <= MOST_HARM)) {
+            throw new CommandFailure("--harm-weight=" + harmWeight + " must be 0 to " + MOST_HARM);
+        }
         common.err()
                 .println(
                         "demo: "
@@ -220,7 +233,9 @@ public final class DemoCommand implements Callable<Integer> {
         report(new DisaggReport(results), traffic, count);
         if (keep) {
             return clusters.during(
-                    DisaggFleet.plan(Division.CONDITIONAL, port, seed), RoutingMode.KV, this::stay);
+                    DisaggFleet.plan(Division.CONDITIONAL, port, seed, harmWeight),
+                    RoutingMode.KV,
+                    this::stay);
         }
         return exitCode(results.stream().mapToLong(result -> result.all().errors()).sum());
     }
@@ -230,7 +245,7 @@ public final class DemoCommand implements Callable<Integer> {
             throws InterruptedException {
         final RunStats all = new RunStats(1);
         return clusters.during(
-                DisaggFleet.plan(division, port, runSeed),
+                DisaggFleet.plan(division, port, runSeed, harmWeight),
                 RoutingMode.KV,
                 cluster ->
                         Progress.during(

@@ -33,8 +33,9 @@ public final class DisaggFleet {
      *
      * @param port of the gateway; 0 = any free one
      * @param seed of the gateway's choices
+     * @param harmWeight the gateway's {@code split-harm-weight}
      */
-    public static Cluster.Plan plan(Division division, int port, long seed) {
+    public static Cluster.Plan plan(Division division, int port, long seed, double harmWeight) {
         final Path tokenizer = SimModel.files();
         return new Cluster.Plan(
                 "127.0.0.1",
@@ -44,6 +45,7 @@ public final class DisaggFleet {
                         GatewayConfig.builder()
                                 .set(GatewaySettings.TOKENIZER, tokenizer)
                                 .set(GatewaySettings.SPLIT_MODE, division.splitMode())
+                                .set(GatewaySettings.SPLIT_HARM_WEIGHT, harmWeight)
                                 .set(GatewaySettings.NIXL_LIBRARY, "off")
                                 .set(RouterSettings.SEED, seed));
     }

@@ -21,6 +21,7 @@ import io.kvasir.sim.SimConfig;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -51,7 +52,7 @@ class DemoCommandTest {
                         new ChatWorkload.Shape(1, 64, 2, 1, 3_000, 4, 100, 0));
         final RunStats all = new RunStats(1);
         try (Cluster cluster =
-                Cluster.start(DisaggFleet.plan(Division.ALWAYS, 0, 1), RoutingMode.KV)) {
+                Cluster.start(DisaggFleet.plan(Division.ALWAYS, 0, 1, 1), RoutingMode.KV)) {
             final MixedTraffic.Result result = traffic.play(cluster, Division.ALWAYS, 1, all);
             assertEquals(0, result.all().errors(), result.all().firstErrors().toString());
             assertEquals(traffic.requests(), result.all().requests());
@@ -66,6 +67,13 @@ class DemoCommandTest {
     void runsThatAreNoneAreRefused() {
         final CommandRun run = CommandRun.of("demo", "--disagg", "--runs=0");
         assertTrue(run.err().contains("--runs=0 must be at least 1"), run.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-1", "1001", "NaN"})
+    void aHarmWeightThatTheGatewayDoesNotTakeIsRefused(String weight) {
+        final CommandRun run = CommandRun.of("demo", "--disagg", "--harm-weight=" + weight);
+        assertTrue(run.err().contains("must be 0 to 1000"), run.err());
     }
 
     @Test

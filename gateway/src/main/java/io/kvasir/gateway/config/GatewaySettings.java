@@ -645,7 +645,7 @@ public final class GatewaySettings {
             row(
                     Setting.decimal(
                             "split-harm-weight",
-                            1,
+                            3,
                             0,
                             1000,
                             "With split-mode cost: what a second counts by which a prompt delays"

@@ -646,7 +646,7 @@ public final class ProxyExchange {
             booking.decision().firstToken(firstTokenNs);
             context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
             if (split != null && !isSplit()) {
-                split.wholeStarted(booking.decision(), System.nanoTime() - sentNs);
+                split.wholeStarted(booking, System.nanoTime() - sentNs);
             }
         }
 
@@ -684,7 +684,7 @@ public final class ProxyExchange {
         private void promptEnded(PromptEnd how, long afterBookingNs) {
             booking.decision().promptEnd(how, afterBookingNs);
             if (how == PromptEnd.STORED && split != null && !isSplit()) {
-                split.wholeStarted(booking.decision(), afterBookingNs);
+                split.wholeStarted(booking, afterBookingNs);
             }
         }
 

@@ -134,8 +134,11 @@ final class SplitExchange implements SplitLegs {
     }
 
     /** The first token of a stream that one worker does all of, so long after it was sent. */
-    void wholeStarted(DecisionRecord decision, long ns) {
-        context.split().policy().learnLocal(decision.tokensToCompute(), ns / 1e9);
+    void wholeStarted(WorkerReservations.Booking booking, long ns) {
+        context.split()
+                .policy()
+                .learnLocal(
+                        booking.upstream().pace(), booking.decision().tokensToCompute(), ns / 1e9);
     }
 
     /** The client's answer is complete and good: a prefill worker that failed was at fault. */
@@ -168,7 +171,36 @@ final class SplitExchange implements SplitLegs {
     RequestPart decodePart() {
         return flow.isSplit()
                 ? decodeAfter(prefill(flow.attempt()).leg.booking().upstream())
+                : whole();
+    }
+
+    /** A request that one worker does all of. */
+    private RequestPart whole() {
+        final SplitPolicy policy = context.split().policy();
+        return policy.weighsWorkers()
+                ? RequestPart.whole(
+                        worker ->
+                                policy.wholeBlocks(
+                                        pace(worker.worker()),
+                                        worker.prefillBlocks(),
+                                        worker.requestBlocks() - worker.overlapBlocks(),
+                                        worker.activeRequests(),
+                                        worker.decodeBlocks()))
                 : RequestPart.WHOLE;
+    }
+
+    private RequestPart prefillPart() {
+        final SplitPolicy policy = context.split().policy();
+        return policy.weighsWorkers()
+                ? RequestPart.prefill(
+                        worker ->
+                                policy.prefillBlocks(pace(worker.worker()), worker.prefillBlocks()))
+                : RequestPart.PREFILL;
+    }
+
+    private double pace(Worker worker) {
+        final Upstream upstream = context.registry().of(worker);
+        return upstream == null ? 1 : upstream.pace().factor(); // removed in this moment
     }
 
     private RequestPart decodeAfter(Upstream prefill) {
@@ -226,7 +258,7 @@ final class SplitExchange implements SplitLegs {
             throws ApiException {
         return context.reservations()
                 .reserve(
-                        RequestPart.PREFILL,
+                        prefillPart(),
                         proxied.prompt(),
                         excluded,
                         proxied.requestId(),
@@ -313,7 +345,7 @@ final class SplitExchange implements SplitLegs {
         }
         final WorkerReservations.Outlook local;
         try {
-            local = context.reservations().outlook(RequestPart.WHOLE, proxied.prompt(), List.of());
+            local = context.reservations().outlook(whole(), proxied.prompt(), List.of());
         } catch (ApiException e) {
             return null; // no worker can do all of it
         }
@@ -326,8 +358,10 @@ final class SplitExchange implements SplitLegs {
                                 local.uncachedTokens(),
                                 local.tokensToCompute() - local.uncachedTokens(),
                                 local.activeRequests(),
+                                pace(local.worker()),
                                 remoteUncached,
                                 remote.tokensToCompute() - remoteUncached,
+                                booking.upstream().pace().factor(),
                                 distance));
         remote.split(choice);
         return choice.split() ? null : choice.reason();
@@ -487,7 +521,10 @@ final class SplitExchange implements SplitLegs {
             context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
             context.split()
                     .policy()
-                    .learnRemote(prefill.leg.booking().decision().tokensToCompute(), ns / 1e9);
+                    .learnRemote(
+                            prefill.leg.booking().upstream().pace(),
+                            prefill.leg.booking().decision().tokensToCompute(),
+                            ns / 1e9);
             if (prefill.rendezvous == null) {
                 prefill.answer = answer;
                 prefill.blocks.answered(held(answer));

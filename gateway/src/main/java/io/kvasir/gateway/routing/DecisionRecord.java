@@ -294,8 +294,10 @@ public final class DecisionRecord {
         json.put("local_uncached_tokens", choice.alternatives().localUncached());
         json.put("local_queue_tokens", choice.alternatives().localQueue());
         json.put("local_active_requests", choice.alternatives().localDecodes());
+        json.put("local_pace", choice.alternatives().localPace());
         json.put("remote_uncached_tokens", choice.alternatives().remoteUncached());
         json.put("remote_queue_tokens", choice.alternatives().remoteQueue());
+        json.put("remote_pace", choice.alternatives().remotePace());
         json.put("transfer_distance", choice.alternatives().distance());
         number(json, "local_seconds", choice.localSeconds());
         number(json, "harm_seconds", choice.harmSeconds());

@@ -19,12 +19,30 @@ public final class RequestPart {
 
     private final Leg leg; // null: whole
     private final HandoffProtocol protocol; // of a decode leg
-    private final WorkerCost transfer; // null where distance counts nothing
+    private final WorkerCost cost; // null for none
 
-    private RequestPart(Leg leg, HandoffProtocol protocol, WorkerCost transfer) {
+    private RequestPart(Leg leg, HandoffProtocol protocol, WorkerCost cost) {
         this.leg = leg;
         this.protocol = protocol;
-        this.transfer = transfer;
+        this.cost = cost;
+    }
+
+    /**
+     * A request that one worker answers by itself, where it counts more than the worker's load.
+     *
+     * @param cost of the worker beside it
+     */
+    public static RequestPart whole(WorkerCost cost) {
+        return new RequestPart(null, null, cost);
+    }
+
+    /**
+     * The prompt of a split request, where it counts more than the worker's load.
+     *
+     * @param cost of the worker beside it
+     */
+    public static RequestPart prefill(WorkerCost cost) {
+        return new RequestPart(Leg.PREFILL, null, cost);
     }
 
     /**
@@ -70,6 +88,7 @@ public final class RequestPart {
         if (!Double.isNaN(overrides.temperature())) {
             request.temperature(overrides.temperature());
         }
+        request.addCost(cost);
         switch (leg) {
             case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL);
             case PREFILL -> {
@@ -82,7 +101,6 @@ public final class RequestPart {
             case DECODE ->
                     request.overlapWeight(0)
                             .trackPrefillTokens(false)
-                            .addCost(transfer)
                             .excludeTainted(
                                     WorkerTaints.DOES_BOTH | WorkerTaints.ofOthersThan(protocol));
         }

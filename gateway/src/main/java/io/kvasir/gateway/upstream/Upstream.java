@@ -9,6 +9,7 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
+import io.kvasir.router.disagg.WorkerPace;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,6 +48,7 @@ public final class Upstream {
     private final UpstreamHealth health;
     private final Consumer<Upstream> healthChanged;
     private final Set<RunningAttempt> underWay = ConcurrentHashMap.newKeySet();
+    private final WorkerPace pace = new WorkerPace();
     private volatile List<Worker> ranks = List.of();
     private boolean admitted; // guarded by this
     private boolean contacted; // by a probe; guarded by this
@@ -177,6 +179,11 @@ public final class Upstream {
     /** Whether the server has several data-parallel ranks. */
     public boolean hasRanks() {
         return config.dataParallelSize() > 1;
+    }
+
+    /** How fast it computes prompts, beside the others of its pool. */
+    public WorkerPace pace() {
+        return pace;
     }
 
     /** The breaker of the server. */

@@ -7,8 +7,11 @@ package io.kvasir.router.disagg;
  * @param localUncached tokens that the decode worker would compute
  * @param localQueue tokens that it has to compute before
  * @param localDecodes requests that generate on it
+ * @param localPace its times beside those of all that compute prompts and generate, as of {@link
+ *     WorkerPace#factor}
  * @param remoteUncached tokens that the prefill worker would compute
  * @param remoteQueue tokens that it has to compute before
+ * @param remotePace its times beside those of all prefill workers
  * @param distance of the prefill worker and the decode worker, as of {@link TransferCosts}
  */
 public record SplitAlternatives(
@@ -16,6 +19,8 @@ public record SplitAlternatives(
         double localUncached,
         double localQueue,
         long localDecodes,
+        double localPace,
         double remoteUncached,
         double remoteQueue,
+        double remotePace,
         int distance) {}

@@ -11,12 +11,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  * the tokens of the prompt and by how far it went. Thread-safe.
  *
  * <pre>
- *   local  = prefill_d(queue_d + uncached_d) + weight · decodes_d · uncached_d · seconds per token_d
- *   remote = prefill_p(queue_p + uncached_p) + transfer(prompt)
+ *   local  = pace_d · (prefill(queue_d + uncached_d) + weight · decodes_d · uncached_d · seconds per token)
+ *   remote = pace_p · prefill(queue_p + uncached_p) + transfer(prompt)
  * </pre>
  *
  * <p>A prompt that is computed where others generate delays each of them by the time that its
- * tokens take; the weight says what a second of theirs counts against one of this request's.
+ * tokens take; the weight says what a second of theirs counts against one of this request's. The
+ * same terms, in blocks, decide between the workers of a pool: {@link #wholeBlocks}, {@link
+ * #prefillBlocks}.
  *
  * <p>As long as nothing is known of prefills on one side, those of the other side stand for them.
  * What a request takes that is split is learned from requests that are split, so some of those that
@@ -62,6 +64,12 @@ public final class SplitPolicy {
     /** More tokens than that are never moved or computed to find out something. */
     private static final int LONGEST_PROBE = 4096;
 
+    /**
+     * What a block in use counts where the delay of those who use it is counted by itself; 1
+     * elsewhere. It keeps a worker from filling up.
+     */
+    private static final double BLOCK_IN_USE = 0.3;
+
     private final Limits limits;
     private final AtomicInteger mayProbe = new AtomicInteger();
     private final LearnedLine local = new LearnedLine();
@@ -100,6 +108,50 @@ public final class SplitPolicy {
     }
 
     /**
+     * Whether workers are chosen by what requests are expected to take, too.
+     *
+     * @return whether {@link #wholeBlocks} and {@link #prefillBlocks} are to be added to their cost
+     */
+    public boolean weighsWorkers() {
+        return limits.mode() == SplitMode.COST;
+    }
+
+    /**
+     * What speaks for or against a worker that is to do all of a request, beside the blocks that it
+     * has to prefill and those in use there: those that it takes longer for than the others, and
+     * those that the prompt delays running requests by.
+     *
+     * @param pace of the worker, as of {@link WorkerPace#factor}
+     * @param prefillBlocks that it has to compute until the prompt is done
+     * @param uncachedBlocks of the prompt that it has to compute
+     * @param decodes requests that generate there
+     * @param blocksInUse there, with the prompt
+     * @return blocks; less than 0 where blocks in use have counted for more than they do here
+     */
+    public double wholeBlocks(
+            double pace,
+            double prefillBlocks,
+            double uncachedBlocks,
+            long decodes,
+            long blocksInUse) {
+        return prefillBlocks(pace, prefillBlocks)
+                + limits.harmWeight() * decodes * pace * uncachedBlocks
+                - (1 - BLOCK_IN_USE) * blocksInUse;
+    }
+
+    /**
+     * What speaks against a worker that is to compute a prompt, beside the blocks that it has to
+     * compute: those that it takes longer for than the others.
+     *
+     * @param pace of the worker, as of {@link WorkerPace#factor}
+     * @param prefillBlocks that it has to compute until the prompt is done
+     * @return blocks; less than 0 where it is faster
+     */
+    public double prefillBlocks(double pace, double prefillBlocks) {
+        return (pace - 1) * prefillBlocks;
+    }
+
+    /**
      * Decides.
      *
      * @param known what is known of the request
@@ -108,13 +160,16 @@ public final class SplitPolicy {
     public SplitChoice choose(SplitAlternatives known) {
         final LearnedLine here = local.orElse(remote);
         final LearnedLine there = remote.orElse(local);
-        final double localSeconds = here.seconds(known.localQueue() + known.localUncached());
+        final double localSeconds =
+                known.localPace() * here.seconds(known.localQueue() + known.localUncached());
         final double harm =
                 limits.harmWeight()
                         * known.localDecodes()
                         * known.localUncached()
+                        * known.localPace()
                         * here.secondsPerToken();
-        final double prefill = there.seconds(known.remoteQueue() + known.remoteUncached());
+        final double prefill =
+                known.remotePace() * there.seconds(known.remoteQueue() + known.remoteUncached());
         final double moved = transferSeconds(known);
         final double gain = localSeconds + harm - prefill - moved;
         final boolean byCost =
@@ -165,21 +220,28 @@ public final class SplitPolicy {
     /**
      * A prompt was computed by the worker that decodes.
      *
+     * @param pace of that worker
      * @param tokens that it had to compute, those before it included
      * @param seconds until its first token
      */
-    public void learnLocal(double tokens, double seconds) {
-        local.learn(tokens, seconds);
+    public void learnLocal(WorkerPace pace, double tokens, double seconds) {
+        learn(local, pace, tokens, seconds);
     }
 
     /**
      * A prompt was computed by a prefill worker.
      *
+     * @param pace of that worker
      * @param tokens that it had to compute, those before it included
      * @param seconds until its answer
      */
-    public void learnRemote(double tokens, double seconds) {
-        remote.learn(tokens, seconds);
+    public void learnRemote(WorkerPace pace, double tokens, double seconds) {
+        learn(remote, pace, tokens, seconds);
+    }
+
+    private static void learn(LearnedLine pool, WorkerPace pace, double tokens, double seconds) {
+        pace.learn(pool.seconds(tokens), seconds); // NaN while the pool is not known
+        pool.learn(tokens, seconds);
     }
 
     /**

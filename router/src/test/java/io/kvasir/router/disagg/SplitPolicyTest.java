@@ -16,16 +16,36 @@ class SplitPolicyTest {
         return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight), 2);
     }
 
+    private static SplitAlternatives alternatives(
+            int tokens,
+            double localUncached,
+            double localQueue,
+            long localDecodes,
+            double remoteUncached,
+            double remoteQueue,
+            int distance) {
+        return new SplitAlternatives(
+                tokens,
+                localUncached,
+                localQueue,
+                localDecodes,
+                1,
+                remoteUncached,
+                remoteQueue,
+                1,
+                distance);
+    }
+
     private static SplitAlternatives prompt(int tokens, int cachedThere) {
-        return new SplitAlternatives(tokens, tokens - cachedThere, 0, 0, tokens, 0, 0);
+        return alternatives(tokens, tokens - cachedThere, 0, 0, tokens, 0, 0);
     }
 
     /** Prefill 1 ms a token on both, a transfer 50 ms and 0.1 ms a token. */
     private static SplitPolicy taught(double harmWeight) {
         final SplitPolicy policy = policy(SplitMode.COST, harmWeight);
         for (int i = 1; i <= 20; i++) {
-            policy.learnLocal(100 * i, 0.1 * i);
-            policy.learnRemote(100 * i, 0.1 * i);
+            policy.learnLocal(new WorkerPace(), 100 * i, 0.1 * i);
+            policy.learnRemote(new WorkerPace(), 100 * i, 0.1 * i);
             policy.learnTransfer(0, 100 * i, 0.05 + 0.01 * i);
         }
         return policy;
@@ -50,8 +70,7 @@ class SplitPolicyTest {
     @Test
     void aLongQueueOfThePrefillWorkerKeepsAPromptWhole() {
         final SplitChoice choice =
-                policy(SplitMode.LIMITS, 0)
-                        .choose(new SplitAlternatives(1000, 1000, 0, 0, 1000, 5001, 0));
+                policy(SplitMode.LIMITS, 0).choose(alternatives(1000, 1000, 0, 0, 1000, 5001, 0));
         assertFalse(choice.split());
         assertEquals("queue", choice.reason());
     }
@@ -70,7 +89,7 @@ class SplitPolicyTest {
 
     @Test
     void harmToRunningRequestsMakesItWorthIt() {
-        final SplitAlternatives busy = new SplitAlternatives(2000, 2000, 0, 8, 2000, 0, 0);
+        final SplitAlternatives busy = alternatives(2000, 2000, 0, 8, 2000, 0, 0);
         final SplitChoice choice = taught(0.5).choose(busy);
         assertTrue(choice.split());
         assertEquals("cost", choice.reason());
@@ -83,14 +102,13 @@ class SplitPolicyTest {
 
     @Test
     void aQueueAtTheDecodeWorkerMakesItWorthIt() {
-        assertTrue(taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 0, 0)).split());
-        assertFalse(
-                taught(0).choose(new SplitAlternatives(500, 500, 1000, 0, 500, 2000, 0)).split());
+        assertTrue(taught(0).choose(alternatives(500, 500, 1000, 0, 500, 0, 0)).split());
+        assertFalse(taught(0).choose(alternatives(500, 500, 1000, 0, 500, 2000, 0)).split());
     }
 
     @Test
     void aPromptThatTheDecodeWorkerHoldsStaysThere() {
-        assertFalse(taught(1).choose(new SplitAlternatives(4000, 16, 0, 8, 4000, 0, 0)).split());
+        assertFalse(taught(1).choose(alternatives(4000, 16, 0, 8, 4000, 0, 0)).split());
     }
 
     @Test
@@ -98,11 +116,11 @@ class SplitPolicyTest {
         final SplitPolicy onlyRemote = policy(SplitMode.COST, 1);
         final SplitPolicy onlyLocal = policy(SplitMode.COST, 1);
         for (int i = 1; i <= 20; i++) {
-            onlyRemote.learnRemote(100 * i, 0.1 * i);
-            onlyLocal.learnLocal(100 * i, 0.1 * i);
+            onlyRemote.learnRemote(new WorkerPace(), 100 * i, 0.1 * i);
+            onlyLocal.learnLocal(new WorkerPace(), 100 * i, 0.1 * i);
         }
         onlyRemote.learnTransfer(0, 100, 0.05);
-        final SplitAlternatives known = new SplitAlternatives(2000, 2000, 500, 3, 1000, 200, 0);
+        final SplitAlternatives known = alternatives(2000, 2000, 500, 3, 1000, 200, 0);
         for (SplitPolicy policy : List.of(onlyRemote, onlyLocal)) {
             final SplitChoice choice = policy.choose(known);
             assertEquals(2.5, choice.localSeconds(), 1e-6);
@@ -117,7 +135,7 @@ class SplitPolicyTest {
         final SplitPolicy policy = policy(SplitMode.COST, 1);
         assertEquals(10, probes(policy, prompt(50, 0), 80));
         for (int i = 1; i <= 20; i++) {
-            policy.learnRemote(100 * i, 0.1 * i);
+            policy.learnRemote(new WorkerPace(), 100 * i, 0.1 * i);
             policy.learnTransfer(0, 100 * i, 0.05 + 0.01 * i);
         }
         assertEquals(2, probes(policy, prompt(50, 0), 128), "and may change");
@@ -126,7 +144,7 @@ class SplitPolicyTest {
     @Test
     void longPromptsAndLongQueuesAreNoProbesNorIsAnythingByLimits() {
         assertEquals(0, probes(taught(1), prompt(5000, 4950), 640));
-        assertEquals(0, probes(taught(1), new SplitAlternatives(50, 50, 0, 0, 50, 5000, 0), 640));
+        assertEquals(0, probes(taught(1), alternatives(50, 50, 0, 0, 50, 5000, 0), 640));
         assertEquals(0, probes(taught(1), prompt(0, 0), 640));
         assertEquals(0, probes(policy(SplitMode.LIMITS, 1), prompt(50, 0), 640));
     }
@@ -163,10 +181,8 @@ class SplitPolicyTest {
         for (int i = 1; i <= 20; i++) {
             policy.learnTransfer(1, 100 * i, 1.0 * i);
         }
-        final SplitChoice near =
-                policy.choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 0));
-        final SplitChoice far =
-                policy.choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 1));
+        final SplitChoice near = policy.choose(alternatives(1000, 1000, 1000, 0, 1000, 0, 0));
+        final SplitChoice far = policy.choose(alternatives(1000, 1000, 1000, 0, 1000, 0, 1));
         assertEquals(0.15, near.transferSeconds(), 1e-6);
         assertEquals(10, far.transferSeconds(), 1e-6);
         assertTrue(near.split());
@@ -175,8 +191,66 @@ class SplitPolicyTest {
 
     @Test
     void overADistanceOfWhichNothingIsKnownItTakesWhatAnyOtherTook() {
-        final SplitChoice unknown =
-                taught(0).choose(new SplitAlternatives(1000, 1000, 1000, 0, 1000, 0, 1));
+        final SplitChoice unknown = taught(0).choose(alternatives(1000, 1000, 1000, 0, 1000, 0, 1));
         assertEquals(0.15, unknown.transferSeconds(), 1e-6);
+    }
+
+    /** One line for both would expect 2.5 ms a token of either. */
+    @Test
+    void workersOfUnlikeSpeedAreExpectedToTakeWhatEachTakes() {
+        final SplitPolicy policy = policy(SplitMode.COST, 0);
+        final WorkerPace fast = new WorkerPace();
+        final WorkerPace slow = new WorkerPace();
+        for (int round = 0; round < 20; round++) {
+            for (int i = 1; i <= 20; i++) {
+                policy.learnRemote(fast, 100 * i, 0.1 * i);
+                policy.learnRemote(slow, 100 * i, 0.4 * i);
+                policy.learnLocal(new WorkerPace(), 100 * i, 0.2 * i);
+                policy.learnTransfer(0, 100 * i, 0.001);
+            }
+        }
+        assertEquals(1, policy.choose(on(fast)).prefillSeconds(), 0.15);
+        assertEquals(4, policy.choose(on(slow)).prefillSeconds(), 0.3);
+        assertTrue(policy.choose(on(fast)).split());
+        assertFalse(policy.choose(on(slow)).split());
+        assertFalse(policy.choose(on(new WorkerPace())).split(), "2.5 s are more than 2 s");
+    }
+
+    private static SplitAlternatives on(WorkerPace prefillWorker) {
+        return new SplitAlternatives(1000, 1000, 0, 0, 1, 1000, 0, prefillWorker.factor(), 0);
+    }
+
+    @Test
+    void aSlowDecodeWorkerTakesLongerAndDelaysLonger() {
+        final SplitChoice choice =
+                taught(0.5).choose(new SplitAlternatives(1000, 1000, 500, 2, 3, 1000, 0, 1, 0));
+        assertEquals(3 * 1.5, choice.localSeconds(), 1e-6);
+        assertEquals(3 * 0.5 * 2, choice.harmSeconds(), 1e-6);
+    }
+
+    /** The same prompt where 3 generate, and where none does but 40 blocks more are to compute. */
+    @ParameterizedTest
+    @CsvSource({"0, true", "0.5, true", "1, false"})
+    void aWorkerCountsForWhatThePromptDelaysThere(double weight, boolean busyOne) {
+        final SplitPolicy policy = policy(SplitMode.COST, weight);
+        final double busy = 20 + policy.wholeBlocks(1, 20, 20, 3, 100) + 100;
+        final double idle = 60 + policy.wholeBlocks(1, 60, 60, 0, 100) + 100;
+        assertEquals(0.3 * 100 + 20 + weight * 60, busy, 1e-9);
+        assertEquals(busyOne, busy < idle + 1e-9);
+    }
+
+    @Test
+    void aWorkerCountsForHowSlowItIs() {
+        final SplitPolicy policy = policy(SplitMode.COST, 1);
+        assertEquals(20, policy.prefillBlocks(2, 20), 1e-9);
+        assertEquals(-10, policy.prefillBlocks(0.5, 20), 1e-9);
+        assertEquals(20 + 2 * 2 * 5, policy.wholeBlocks(2, 20, 5, 2, 0), 1e-9);
+    }
+
+    @Test
+    void onlyCostWeighsWorkers() {
+        for (SplitMode mode : SplitMode.values()) {
+            assertEquals(mode == SplitMode.COST, policy(mode, 1).weighsWorkers());
+        }
     }
 }
