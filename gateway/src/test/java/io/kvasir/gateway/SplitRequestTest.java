@@ -583,6 +583,70 @@ class SplitRequestTest {
         assertEquals(ASK, decode.calls.getLast().text());
     }
 
+    private static final String CONTEXT =
+            "{\"choices\":[{\"text\":\"a\",\"disaggregated_params\":{\"request_type\":"
+                    + "\"context_only\",\"encoded_opaque_state\":\"STATE\"}}]}";
+
+    /** No TensorRT-LLM worker answers alone: only new parameters tell whose fault a refusal is. */
+    private void startContextAndGeneration(GatewayConfig.Builder config) throws Exception {
+        prefill.script =
+                call -> call.json(200, CONTEXT.replace("STATE", "s" + prefill.calls.size()));
+        start(
+                config,
+                worker(prefill, "p", "prefill").with("handoff=trtllm"),
+                worker(decode, "d", "decode").with("handoff=trtllm"));
+    }
+
+    @Test
+    void parametersThatTheDecodeWorkerRefusesAreMadeAnewWhereNoWorkerCanDoAllOfIt()
+            throws Exception {
+        decode.script = call -> call.json(call.text().contains("\"s1\"") ? 400 : 200, DECODED);
+        startContextAndGeneration(config());
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(DECODED, answer.body());
+        assertEquals(2, prefill.calls.size());
+        assertEquals(2, decode.calls.size());
+        assertTrue(decode.calls.get(1).text().contains("\"s2\""), "parameters are used once");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"decode-only, 2", "other-prefill, 2", "fail, 1"})
+    void aDecodeWorkerThatRefusesAllParametersIsNotTheClientsFault(String fallback, int prefills)
+            throws Exception {
+        decode.script = call -> call.json(400, "{\"error\":{\"message\":\"bad state\"}}");
+        startContextAndGeneration(
+                config().set(
+                                GatewaySettings.SPLIT_FALLBACK,
+                                FallbackPolicy.valueOf(
+                                        fallback.replace('-', '_').toUpperCase(Locale.ROOT)))
+                        .set(GatewaySettings.PREFILL_ATTEMPTS, 2));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(502, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("server_error", error.get("type").textValue());
+        assertEquals("status", error.at("/kvasir/kind").textValue());
+        assertEquals(prefills, prefill.calls.size());
+        assertEquals(prefills, decode.calls.size());
+        assertTrue(
+                metric("kvasir_leg_failures_total").contains("leg=\"decode\""),
+                metric("kvasir_leg_failures_total"));
+        assertTrue(Gateways.admin(gateway, "/health").body().contains("\"up\""), "nor its own");
+    }
+
+    @Test
+    void whatADecodeWorkerRefusesOfARendezvousIsTheClients() throws Exception {
+        prefill.script = call -> call.awaitClientGone(60);
+        decode.script = call -> call.json(400, "{\"error\":\"d\"}");
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(400, answer.statusCode(), answer.body());
+        assertEquals("{\"error\":\"d\"}", answer.body());
+    }
+
     /** One generates already: its blocks count less than elsewhere, its delay counts instead. */
     @Test
     void byCostAWorkerCountsForWhatThePromptDelaysThere() throws Exception {

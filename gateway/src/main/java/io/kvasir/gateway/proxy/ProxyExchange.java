@@ -449,14 +449,15 @@ public final class ProxyExchange {
 
         /**
          * Whether a refusal may be one of what the prefill worker gave for this one rather than of
-         * the client's request, which the prefill worker found nothing wrong with; asking without
-         * that tells.
+         * the client's request, which the prefill worker found nothing wrong with. Asking one
+         * worker without that tells; where none can be asked, it is no refusal of the request.
          */
         private boolean mayBlameHandoff() {
             return status >= 400
                     && isSplit()
-                    && split.fallsBackAlone()
-                    && retries.allowsAnother(UpstreamFault.STATUS, true);
+                    && (split.fallsBackAlone()
+                            ? retries.allowsAnother(UpstreamFault.STATUS, true)
+                            : split.isHandedOver());
         }
 
         /** From here on the pump alone writes to the client; false where something else did. */

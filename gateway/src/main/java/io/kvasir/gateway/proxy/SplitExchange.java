@@ -468,6 +468,11 @@ final class SplitExchange implements SplitLegs {
         return context.split().rules().fallback() == FallbackPolicy.DECODE_ONLY && canAnswerAlone();
     }
 
+    /** Whether the decode worker gets parameters that a prefill worker has answered with. */
+    boolean isHandedOver() {
+        return prefills.getLast().rendezvous == null;
+    }
+
     @Override
     public void abortDecode() {
         decode.abortDecode();
