@@ -1,0 +1,131 @@
+package io.kvasir.pipeline.source;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.pipeline.capture.ZcapRecord;
+import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.publish.KvEventPublisher;
+import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.zeromq.SocketType;
+import org.zeromq.ZContext;
+import org.zeromq.ZMQ;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+class ZmqEventPlaneSourceTest {
+    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
+    private static final int SLOT = 1;
+
+    private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
+    private final IndexApplier applier = new IndexApplier(index);
+    private final EngineStream stream =
+            new EngineStream(SourceConfig.ofRouterEvents("w", SLOT, 4), applier);
+    private final EventPlane plane = new EventPlane((worker, rank) -> stream);
+    private ZmqEventPlaneSource source;
+
+    @AfterEach
+    void close() {
+        if (source != null) {
+            source.close();
+        }
+        index.close();
+    }
+
+    private void open(String address) {
+        source = new ZmqEventPlaneSource(address, "kv-events", ZmqConfig.defaults(), plane);
+    }
+
+    private void await(BooleanSupplier condition) {
+        final long since = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            assertTrue(
+                    System.nanoTime() - since < PATIENCE_NS,
+                    () -> plane.status() + " " + stream.status());
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
+        }
+    }
+
+    private void awaitConnection() {
+        await(() -> plane.status().unconnected().isEmpty());
+    }
+
+    @Test
+    void whatIsPublishedIsRead() throws IOException {
+        try (ZmqEventPlaneTransport transport =
+                new ZmqEventPlaneTransport("tcp://127.0.0.1:0", "kv-events")) {
+            open(transport.endpoint());
+            awaitConnection();
+            final KvEventPublisher publisher = new KvEventPublisher(7, 0, 4, transport);
+            await(
+                    () -> { // until the subscription is there
+                        publishClear(publisher);
+                        return plane.status().events() > 0;
+                    });
+            publisher.publishStored(new int[8], new long[] {1, 2}, null);
+            publisher.publishRemoved(2);
+            await(() -> stream.status().lastSequence() == publisher.lastEventId());
+            await(() -> stream.state() == IndexState.EXACT);
+            assertEquals(1, index.heldBlocks(SLOT));
+            assertEquals(0, plane.status().gaps());
+        }
+        await(() -> stream.state() == IndexState.STALE);
+    }
+
+    private static void publishClear(KvEventPublisher publisher) {
+        try {
+            publisher.publishAllCleared();
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    @Test
+    void aRecordedPlaneOfAnotherRouterIsReadFromAnotherZmq() {
+        try (ZContext context = new ZContext(1)) {
+            final ZMQ.Socket socket = context.createSocket(SocketType.XPUB);
+            final int port = socket.bindToRandomPort("tcp://127.0.0.1");
+            open("tcp://127.0.0.1:" + port);
+            socket.recv(); // the subscription
+            int messages = 0;
+            for (ZcapRecord record : Captures.read("dyn-1.6.1-eventplane-zmq-kv-events.zcap")) {
+                final List<byte[]> frames = record.frames();
+                if (frames.size() == 4) {
+                    messages++;
+                    for (int i = 0; i < 4; i++) {
+                        socket.send(frames.get(i), i < 3 ? ZMQ.SNDMORE : 0);
+                    }
+                }
+            }
+            final long sent = messages;
+            await(() -> plane.status().messages() == sent);
+            await(() -> stream.state() == IndexState.EXACT);
+            assertEquals(plane.status().events(), stream.status().lastSequence());
+            assertEquals(0, stream.status().gaps());
+            assertEquals(0, plane.status().unreadable());
+
+            socket.send("kv-events");
+            socket.sendMore("kv-events");
+            socket.sendMore(new byte[8]);
+            socket.sendMore(new byte[8]);
+            socket.send(new byte[] {2, 0, 0, 0, 0});
+            await(() -> plane.status().unreadable() == 2);
+        }
+    }
+
+    @Test
+    void anAddressThatCannotBeConnectedToIsRefused() {
+        assertThrows(IllegalArgumentException.class, () -> open("tcp://*:1"));
+        assertThrows(IllegalArgumentException.class, () -> open("nowhere"));
+    }
+}
