@@ -253,6 +253,11 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         }
     }
 
+    /** Whether a record is one of an engine hash, and not a free one. */
+    boolean isUsed(int record) {
+        return index.find(records.engineHash(record)) == (record | RECORD);
+    }
+
     /** Is shown engine hashes. */
     interface NameVisitor {
         void name(long name, int copies);
@@ -271,7 +276,7 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         return index;
     }
 
-    /** What is beyond one copy and one engine hash; for tests. */
+    /** What is beyond one copy and one engine hash. */
     EngineHashRecords records() {
         return records;
     }

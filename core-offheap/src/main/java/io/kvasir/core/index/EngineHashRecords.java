@@ -40,6 +40,11 @@ final class EngineHashRecords {
         return used;
     }
 
+    /** Numbers of records are below this; not all of them are in use. */
+    int end() {
+        return fresh;
+    }
+
     /**
      * Makes the record of an engine hash with one copy, in no chain.
      *

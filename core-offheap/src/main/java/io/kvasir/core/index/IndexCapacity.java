@@ -25,6 +25,8 @@ final class IndexCapacity {
     /** Bytes that a missing block may need. */
     private static final int ROOM_PER_BLOCK = 64;
 
+    private static final int NO_SLOT = -1;
+
     private final PrefixIndexConfig config;
     private final BuddyArena arena;
     private final HolderConsistency holders;
@@ -34,6 +36,7 @@ final class IndexCapacity {
     private final WriterCounter evictedBlocks = new WriterCounter();
     private final WriterCounter forgottenBlocks = new WriterCounter();
     private final long[] forgotten = new long[1];
+    private int pinned = NO_SLOT;
     private EvictionListener listener = EvictionListener.NONE;
 
     IndexCapacity(PrefixIndexConfig config, IndexTables tables) {
@@ -83,7 +86,8 @@ final class IndexCapacity {
     }
 
     /**
-     * Evicts blocks of one held run of the slot that holds most.
+     * Evicts blocks of one held run of the slot that holds most; of the slot that stores where the
+     * other one is pinned.
      *
      * @param slot slot that stores: chosen if it holds about as much
      * @param kept held run of that slot that stays, or {@link HeldRuns#NO_HELD_RUN}
@@ -91,13 +95,27 @@ final class IndexCapacity {
      * @return how many were evicted; 0 when none was found
      */
     int evict(int slot, int kept, int most) {
-        final int victim = shares.largest(slot);
+        final int largest = shares.largest(slot);
+        final int victim = largest == pinned ? slot : largest;
         final int evicted = evictor.evict(victim, victim == slot ? kept : NO_HELD_RUN, most);
         if (evicted > 0) {
             shares.add(victim, -evicted);
             givenUp(victim, evictor.evicted(), evicted);
         }
         return evicted;
+    }
+
+    /** Keeps a slot as it is until {@link #unpin}: nothing is evicted from it. */
+    void pin(int slot) {
+        if (pinned != NO_SLOT) {
+            throw new IllegalStateException(
+                    "slot " + pinned + " is being exported; close that export before another");
+        }
+        pinned = slot;
+    }
+
+    void unpin() {
+        pinned = NO_SLOT;
     }
 
     /** Counts and reports an engine hash released because there was no memory for a hole. */

@@ -90,6 +90,28 @@ final class MissingBlocks {
         add(slot, MissingBlocksDescriptor.MISSING_OFFSET, -missing(slot));
     }
 
+    /**
+     * Sets what a slot misses that was taken over from elsewhere.
+     *
+     * @param before missing there
+     * @param turnoverBefore {@link #turnover} there
+     * @param more missing since, for lack of room here
+     * @param held blocks that the slot holds
+     */
+    void restore(int slot, long before, long turnoverBefore, long more, long held) {
+        add(slot, MissingBlocksDescriptor.MISSING_OFFSET, before + more - missing(slot));
+        cells.putLongRelease(
+                at(slot, MissingBlocksDescriptor.TURNOVER_OFFSET),
+                more == 0 ? turnoverBefore : before + more + held);
+    }
+
+    /** Blocks that a slot has still to remove until none is missing; 0 where none is. */
+    long turnover(int slot) {
+        return missing(slot) == 0
+                ? 0
+                : cells.getLongAcquire(at(slot, MissingBlocksDescriptor.TURNOVER_OFFSET));
+    }
+
     long missing(int slot) {
         return cells.getLongAcquire(at(slot, MissingBlocksDescriptor.MISSING_OFFSET));
     }

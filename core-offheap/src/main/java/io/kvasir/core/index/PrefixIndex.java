@@ -182,6 +182,38 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /**
+     * Begins to show all that a slot holds. Writer thread. Until the export is closed nothing may
+     * be stored, removed or cleared for the slot, and nothing is evicted from it. The writer thread
+     * must keep the memory meanwhile, as one that is pinned does.
+     *
+     * @throws IllegalStateException if another export is open
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public SlotExport export(int workerSlot) {
+        final int lane = writer.enter();
+        try {
+            return new SlotExport(tables, capacity, check(workerSlot));
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Begins to give an empty slot what an export has shown. Writer thread, which must keep the
+     * memory meanwhile, as one that is pinned does.
+     *
+     * @throws IllegalStateException if the slot holds something
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public SlotImport importInto(int workerSlot) {
+        if (heldBlocks(workerSlot) > 0 || missingBlocks(workerSlot) > 0) {
+            throw new IllegalStateException(
+                    "slot " + workerSlot + " holds blocks already; clear it before an import");
+        }
+        return new SlotImport(tables, store, remove, workerSlot);
+    }
+
+    /**
      * Forgets everything that a slot holds; its applied sequence stays. Writer thread. Takes time
      * for each run that the slot holds, not for each block.
      *
@@ -306,6 +338,11 @@ public final class PrefixIndex implements AutoCloseable {
      */
     public long missingBlocks(int workerSlot) {
         return tables.missing.missing(check(workerSlot));
+    }
+
+    /** Blocks that a slot has still to remove until none is missing any more; 0 where none is. */
+    public long turnover(int workerSlot) {
+        return tables.missing.turnover(check(workerSlot));
     }
 
     /**

@@ -1,0 +1,231 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.core.radix.OverlapScores;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.Arrays;
+
+/** Exports and imports at their limits. */
+class SlotExportTest {
+    private static final int SLOTS = 3;
+    private static final int SLOT = 1;
+
+    private static PrefixIndex index(long blocks) {
+        return new PrefixIndex(new PrefixIndexConfig(SLOTS, blocks, blocks));
+    }
+
+    private static long[] range(long from, int count) {
+        final long[] numbers = new long[count];
+        Arrays.setAll(numbers, i -> from + i);
+        return numbers;
+    }
+
+    /** A prompt of blocks whose names are their local hashes and a million. */
+    private static void store(PrefixIndex index, int slot, long from, int count) {
+        assertEquals(
+                StoreResult.STORED,
+                index.store(
+                        slot,
+                        true,
+                        0,
+                        range(1_000_000 + from, count),
+                        range(from, count),
+                        count,
+                        false));
+    }
+
+    private static void assertCopied(PrefixIndex index, PrefixIndex other) {
+        assertEquals(SlotCopies.contents(index, SLOT), SlotCopies.contents(other, SLOT));
+        IndexInvariants.check(index);
+        IndexInvariants.check(other);
+    }
+
+    @Test
+    void anEmptySlotShowsNothing() {
+        try (PrefixIndex index = index(100);
+                PrefixIndex other = index(100)) {
+            store(index, 0, 1, 5);
+            final SlotCopies.Content content = SlotCopies.export(index, SLOT, 1, () -> {});
+            assertEquals(0, content.blocks());
+            SlotCopies.importInto(other, SLOT, content, () -> {});
+            assertCopied(index, other);
+        }
+    }
+
+    @Test
+    void aFullIndexFitsIntoOneOfTheSameSize() {
+        final int blocks = 5_000;
+        try (PrefixIndex index = index(blocks);
+                PrefixIndex other = index(blocks)) {
+            for (int i = 0; i < blocks; i += 50) {
+                store(index, SLOT, 1 + i, 50);
+            }
+            assertEquals(blocks, index.heldBlocks());
+            SlotCopies.importInto(
+                    other, SLOT, SlotCopies.export(index, SLOT, 64, () -> {}), () -> {});
+            assertEquals(0, other.missingBlocks(SLOT));
+            assertCopied(index, other);
+        }
+    }
+
+    @Test
+    void whatFindsNoRoomIsMissingAndNothingElse() {
+        try (PrefixIndex index = index(100);
+                PrefixIndex other = index(60)) {
+            for (int i = 0; i < 100; i += 10) {
+                store(index, SLOT, 1 + 100L * i, 10);
+            }
+            SlotCopies.importInto(
+                    other, SLOT, SlotCopies.export(index, SLOT, 64, () -> {}), () -> {});
+            assertEquals(60, other.heldBlocks(SLOT));
+            assertEquals(40, other.missingBlocks(SLOT));
+            assertEquals(100, other.turnover(SLOT));
+            assertTrue(
+                    SlotCopies.contents(index, SLOT).containsAll(SlotCopies.contents(other, SLOT)));
+        }
+    }
+
+    @Test
+    void nothingIsEvictedFromASlotThatIsBeingShown() {
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(SLOTS, 1_000, 1_000).with(CapacityRule.EVICT);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            for (int i = 0; i < 1_000; i += 10) {
+                store(index, SLOT, 1 + 100L * i, 10);
+            }
+            final int[] stored = {0};
+            final SlotCopies.Content content =
+                    SlotCopies.export(
+                            index,
+                            SLOT,
+                            10,
+                            () -> {
+                                final long from = 1_000_000 + 100L * stored[0]++;
+                                index.store(
+                                        2, true, 0, range(from, 10), range(from, 10), 10, false);
+                            });
+            assertEquals(1_000, content.blocks());
+            assertEquals(1_000, index.heldBlocks(SLOT));
+            assertTrue(index.missingBlocks(2) > 0, "the other slot found no room meanwhile");
+            store(index, 2, 9_000_000, 10); // it is over: the largest gives again
+            assertTrue(index.heldBlocks(SLOT) < 1_000);
+            IndexInvariants.check(index);
+        }
+    }
+
+    @Test
+    void tenThousandBranchesBehindAHoleAreShownOnceEach() {
+        final int branches = 10_000;
+        try (PrefixIndex index = index(4L * branches);
+                PrefixIndex other = index(4L * branches)) {
+            store(index, SLOT, 1, 600);
+            final long[] name = new long[1];
+            final long[] local = new long[1];
+            for (int i = 0; i < branches; i++) {
+                name[0] = 5_000_000 + i;
+                local[0] = 700_000 + i;
+                index.store(SLOT, false, 1_000_600, name, local, 1, false);
+            }
+            index.remove(SLOT, range(1_000_001, 600), 600, CopyRule.LAST_COPY);
+            assertEquals(branches, index.heldBlocks(SLOT));
+            final SlotCopies.Content content = SlotCopies.export(index, SLOT, 100, () -> {});
+            assertEquals(branches, content.blocks());
+            assertEquals(600, content.holes());
+            SlotCopies.importInto(other, SLOT, content, () -> {});
+            assertCopied(index, other);
+            // the holes are filled again: all of it matches
+            store(other, SLOT, 1, 600);
+            final long[] prompt = Arrays.copyOf(range(1, 600), 601);
+            prompt[600] = 700_007;
+            final OverlapScores scores = new OverlapScores(SLOTS);
+            assertEquals(601, other.match(prompt, 601, scores));
+        }
+    }
+
+    @Test
+    void aPromptOfManyRunsIsShownInSlicesThatEachHaveAnEnd() {
+        final int blocks = 40_000;
+        try (PrefixIndex index = index(2 * blocks);
+                PrefixIndex other = index(2 * blocks)) {
+            store(index, SLOT, 1, blocks);
+            final int[] slices = {0};
+            final SlotCopies.Content content =
+                    SlotCopies.export(index, SLOT, 1_000, () -> slices[0]++);
+            assertEquals(blocks, content.blocks());
+            assertTrue(slices[0] >= blocks / (1_000 + SlotPath.MAX_BLOCKS), "slices");
+            SlotCopies.importInto(other, SLOT, content, () -> {});
+            assertCopied(index, other);
+        }
+    }
+
+    @Test
+    void oneSlotIsShownAtATime() {
+        try (PrefixIndex index = index(100)) {
+            final SlotExport export = index.export(SLOT);
+            assertThrows(IllegalStateException.class, () -> index.export(0));
+            export.close();
+            export.close();
+            assertThrows(
+                    IllegalStateException.class, () -> export.show(1, new SlotCopies.Content()));
+            index.export(0).close();
+        }
+    }
+
+    @Test
+    void aSlotThatIsClearedCanBeShownAgainAfterItsExportIsClosed() {
+        try (PrefixIndex index = index(100)) {
+            store(index, SLOT, 1, 50);
+            final SlotExport export = index.export(SLOT);
+            export.show(1, new SlotCopies.Content());
+            export.close();
+            index.clear(SLOT);
+            assertEquals(0, SlotCopies.export(index, SLOT, 1, () -> {}).blocks());
+        }
+    }
+
+    @Test
+    void anExportIsFinishedByAPinnedWriterOfAClosedIndex() {
+        final PrefixIndex index = index(100);
+        store(index, SLOT, 1, 50);
+        index.writer().pin();
+        index.close();
+        assertDoesNotThrow(
+                () -> assertEquals(50, SlotCopies.export(index, SLOT, 1, () -> {}).blocks()));
+        index.writer().unpin();
+        assertThrows(ClosedException.class, () -> index.export(SLOT));
+    }
+
+    @Test
+    void anImportThatContradictsItselfSaysSo() {
+        try (PrefixIndex index = index(100)) {
+            final SlotImport into = index.importInto(SLOT);
+            final SlotPath path = new SlotPath();
+            path.begin(SlotPath.Parent.BLOCK, 4711);
+            path.addBlock(1, 2);
+            assertFalse(into.path(path), "an unknown parent");
+            path.begin(SlotPath.Parent.HOLE, 0);
+            path.addBlock(1, 2);
+            assertFalse(into.path(path), "a hole that was not shown");
+            path.begin(SlotPath.Parent.ROOT, 0);
+            path.addBlock(1, 2);
+            path.addBlock(3, 2);
+            assertFalse(into.path(path), "a name of two blocks");
+        }
+    }
+
+    @Test
+    void aSlotThatHoldsSomethingTakesNoImport() {
+        try (PrefixIndex index = index(100)) {
+            store(index, SLOT, 1, 5);
+            assertThrows(IllegalStateException.class, () -> index.importInto(SLOT));
+        }
+    }
+}
