@@ -14,6 +14,8 @@ public final class IndexApplier implements KvEventSink {
     private static final int RETAINED_BLOCKS = 1 << 16;
     private final PrefixIndex index;
 
+    private final SlotMarks marks;
+
     /** Of each slot, the listener of its last batch; null before the first. */
     private final ApplyListener[] listeners;
 
@@ -28,6 +30,7 @@ public final class IndexApplier implements KvEventSink {
      */
     public IndexApplier(PrefixIndex index) {
         this.index = index;
+        this.marks = new SlotMarks(index);
         this.listeners = new ApplyListener[index.config().maxWorkerSlots()];
         index.onEviction(this::evicted);
     }
@@ -50,9 +53,15 @@ public final class IndexApplier implements KvEventSink {
         return index.hasRoom(slot);
     }
 
-    /** The listener of a slot's last batch is not called about the slot any more. */
+    /** The slot has no tenant any more: the listener of its last batch is not called again. */
     void forget(int slot) {
         listeners[slot] = null;
+        marks.forget(slot);
+    }
+
+    /** How far the slots are. */
+    SlotMarks marks() {
+        return marks;
     }
 
     /**
@@ -82,10 +91,12 @@ public final class IndexApplier implements KvEventSink {
                 }
                 case CLEARED -> {
                     index.clear(batch.slot());
+                    marks.cleared(batch.slot());
                     listener.cleared();
                 }
             }
         }
+        marks.applied(batch);
         index.eventApplied(batch.slot(), batch.sequence());
         listener.missing(index.missingBlocks(batch.slot()));
         listener.applied(batch.operations());
@@ -107,6 +118,7 @@ public final class IndexApplier implements KvEventSink {
                         localHashes,
                         count,
                         batch.isReport(at));
+        marks.stored(batch.slot(), result);
         listener.stored(result, count);
         trim();
     }

@@ -8,6 +8,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.EventSources;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
@@ -70,13 +71,15 @@ public final class IndexPipeline implements AutoCloseable {
         this.thread = new WriterThread("kvasir-index-writer", index.writer());
         try {
             this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
-            this.writer = new IndexWriter(index, spares, thread, mailbox, errors);
+            this.writer =
+                    new IndexWriter(
+                            index, spares, thread, mailbox, config.snapshotBatches(), errors);
             this.ring =
                     new WriterRing<>(
                             thread,
                             IndexCommand::new,
                             config.ringSize(),
-                            mailbox.watchedBy(config.waitMode().strategy()),
+                            mailbox.watchedBy(config.waitMode().strategy(), writer::work),
                             writer);
         } catch (Throwable t) {
             thread.abandon();
@@ -95,9 +98,26 @@ public final class IndexPipeline implements AutoCloseable {
      * @throws IllegalArgumentException if an address is none, or cannot be bound
      * @throws ClosedException if the pipeline is closed
      */
-    public synchronized EventSource openZmq(SourceConfig source) {
+    public EventSource openZmq(SourceConfig source) {
+        return openZmq(source, null);
+    }
+
+    /**
+     * The same for a slot that was {@link #load loaded}: its stream goes on where the snapshot
+     * ends, and finds out first whether the engine is the same.
+     *
+     * @param source where to connect to, or what to bind
+     * @param startOrNull how far the snapshot was; null for a slot that was not loaded
+     * @return the running source
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized EventSource openZmq(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
-        return sources.openZmq(source, sink(source.slot()));
+        if (startOrNull != null && startOrNull.memory().eagle()) {
+            eagle = true;
+        }
+        return sources.openZmq(source, sink(source.slot()), startOrNull);
     }
 
     /**
@@ -197,6 +217,71 @@ public final class IndexPipeline implements AutoCloseable {
         generations.incrementAndGet(slot);
         mailbox.put(() -> writer.retire(slot, whenSwept));
         wakeWriter();
+    }
+
+    /**
+     * Asks for a snapshot of what a slot holds. The writer makes it in slices between events, one
+     * snapshot after the other; messages of the slot wait meanwhile, those of other slots do not.
+     *
+     * @param slot worker slot
+     * @return to be taken by one thread, soon, and closed
+     * @throws ClosedException if the pipeline is closed
+     * @throws IndexOutOfBoundsException if the index has no such slot
+     */
+    public SlotSnapshot snapshot(int slot) {
+        checkOpen();
+        final SlotSnapshot snapshot =
+                new SlotSnapshot(slot, generations.get(slot), thread::isAlive, this::remindWriter);
+        mailbox.put(() -> writer.ask(snapshot));
+        wakeWriter();
+        return snapshot;
+    }
+
+    /** Has the writer look again for what there is to do. */
+    private void remindWriter() {
+        mailbox.put(() -> {});
+        wakeWriter();
+    }
+
+    /**
+     * Begins to load an empty slot, before a source is opened for it.
+     *
+     * @param slot worker slot
+     * @return to be given what a snapshot has, and closed
+     * @throws ClosedException if the pipeline is closed
+     * @throws IndexOutOfBoundsException if the index has no such slot
+     */
+    public SlotLoad load(int slot) {
+        checkOpen();
+        return new SlotLoad(this, slot, generations.get(slot));
+    }
+
+    /** Passes a part of a load on; false if the ring is full. */
+    boolean offer(SlotLoad load, byte[] part) {
+        checkWrites();
+        final long sequence = ring.tryClaim();
+        if (sequence == WriterRing.NONE) {
+            return false;
+        }
+        final IndexCommand event = ring.record(sequence);
+        event.load = load;
+        event.part = part;
+        ring.publish(sequence);
+        return true;
+    }
+
+    /** Drops what an unfinished load has put in. */
+    void drop(SlotLoad load) {
+        mailbox.put(() -> writer.drop(load));
+        wakeWriter();
+    }
+
+    /** Throws {@link ClosedException} when nothing is applied any more. */
+    void checkWrites() {
+        checkOpen();
+        if (!thread.isAlive()) {
+            throw new ClosedException("the event pipeline");
+        }
     }
 
     private void wakeWriter() {

@@ -12,12 +12,19 @@ import java.util.Objects;
  * @param waitMode how the index writer waits
  * @param initialWords room of a batch at start, in 8-byte words
  * @param retainedWords most 8-byte words that a batch keeps after a large message
+ * @param snapshotBatches messages of a worker that may wait while a snapshot of it is made
  * @param zmq connections to publishers
  */
 public record IndexPipelineConfig(
-        int ringSize, WaitMode waitMode, int initialWords, int retainedWords, ZmqConfig zmq) {
+        int ringSize,
+        WaitMode waitMode,
+        int initialWords,
+        int retainedWords,
+        int snapshotBatches,
+        ZmqConfig zmq) {
     private static final IndexPipelineConfig DEFAULTS =
-            new IndexPipelineConfig(16_384, WaitMode.BLOCKING, 128, 1_024, ZmqConfig.defaults());
+            new IndexPipelineConfig(
+                    16_384, WaitMode.BLOCKING, 128, 1_024, 4_096, ZmqConfig.defaults());
 
     /**
      * Checks the values.
@@ -30,6 +37,10 @@ public record IndexPipelineConfig(
         if (Integer.bitCount(ringSize) != 1 || ringSize < 2) {
             throw new IllegalArgumentException(
                     "ringSize must be a power of two, 2 or more: " + ringSize);
+        }
+        if (snapshotBatches < 0) {
+            throw new IllegalArgumentException(
+                    "snapshotBatches must not be negative: " + snapshotBatches);
         }
         if (initialWords < 1 || retainedWords < initialWords) {
             throw new IllegalArgumentException(
@@ -47,18 +58,26 @@ public record IndexPipelineConfig(
 
     /** The same with another ring size. */
     public IndexPipelineConfig withRingSize(int messages) {
-        return new IndexPipelineConfig(messages, waitMode, initialWords, retainedWords, zmq);
+        return new IndexPipelineConfig(
+                messages, waitMode, initialWords, retainedWords, snapshotBatches, zmq);
     }
 
     /** The same with another way to wait. */
     public IndexPipelineConfig withWaitMode(WaitMode mode) {
-        return new IndexPipelineConfig(ringSize, mode, initialWords, retainedWords, zmq);
+        return new IndexPipelineConfig(
+                ringSize, mode, initialWords, retainedWords, snapshotBatches, zmq);
+    }
+
+    /** The same with other room for messages that wait for a snapshot. */
+    public IndexPipelineConfig withSnapshotBatches(int messages) {
+        return new IndexPipelineConfig(
+                ringSize, waitMode, initialWords, retainedWords, messages, zmq);
     }
 
     /** The same with other connections to publishers. */
     public IndexPipelineConfig withZmq(ZmqConfig connections) {
         return new IndexPipelineConfig(
-                ringSize, waitMode, initialWords, retainedWords, connections);
+                ringSize, waitMode, initialWords, retainedWords, snapshotBatches, connections);
     }
 
     /** The same with other replay times. */

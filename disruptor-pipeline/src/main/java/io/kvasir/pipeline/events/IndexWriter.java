@@ -31,6 +31,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     private final WriterMailbox mailbox;
     private final ErrorHandler errors;
     private final int[] generations; // per slot: tenants retired so far
+    private final SlotExporter exporter;
     private final BitSet quarantined = new BitSet();
     private final AtomicLong applied = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
@@ -42,6 +43,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             SpareBatches spares,
             WriterThread thread,
             WriterMailbox mailbox,
+            int snapshotBatches,
             ErrorHandler errors) {
         this.index = index;
         this.applier = new IndexApplier(index);
@@ -50,6 +52,13 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         this.mailbox = mailbox;
         this.errors = errors;
         this.generations = new int[index.config().maxWorkerSlots()];
+        this.exporter =
+                new SlotExporter(
+                        index,
+                        applier.marks(),
+                        quarantined::get,
+                        this::applyWaiting,
+                        snapshotBatches);
     }
 
     @Override
@@ -63,14 +72,67 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         }
         if (event.batch != null) {
             apply(event);
+        } else if (event.load != null) {
+            load(event.load, event.part);
         }
         event.release(spares);
+        exporter.step();
+    }
+
+    /** Does a part of what may wait for events; false when there is nothing to do. */
+    boolean work() {
+        return !thread.isStopping() && exporter.step();
+    }
+
+    /** A snapshot is wanted. Runs from the mailbox. */
+    void ask(SlotSnapshot snapshot) {
+        exporter.ask(snapshot, generations[snapshot.slot()]);
+    }
+
+    /** Drops what an unfinished load has put in. Runs from the mailbox. */
+    void drop(SlotLoad load) {
+        if (load.generation() == generations[load.slot()] && !load.hasFailed()) {
+            load.fail();
+            try {
+                index.clear(load.slot());
+            } catch (RuntimeException error) {
+                setAside(load.slot(), error);
+                failures.getAndIncrement();
+            }
+        }
+    }
+
+    private void load(SlotLoad load, byte[] part) {
+        if (load.generation() != generations[load.slot()]) {
+            load.fail();
+            return;
+        }
+        try {
+            if (!load.apply(part, index, applier.marks())) {
+                index.clear(load.slot());
+                index.eventApplied(load.slot(), KvBatch.NO_SEQUENCE);
+            }
+        } catch (RuntimeException error) {
+            load.fail();
+            setAside(load.slot(), error);
+            failures.getAndIncrement();
+        }
+    }
+
+    private void applyWaiting(KvBatch batch) {
+        try {
+            apply(batch);
+        } catch (Throwable error) {
+            failed(batch, error);
+        }
+        spares.give(batch);
     }
 
     /** Empties a slot for its next tenant. Runs from the mailbox, so nothing is thrown. */
     void retire(int slot, Runnable whenSwept) {
         generations[slot]++;
         try {
+            exporter.retire(slot, this::skip);
             index.clear(slot);
             applier.forget(slot);
             index.eventApplied(slot, KvBatch.NO_SEQUENCE);
@@ -88,7 +150,16 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             skipped.getAndIncrement(); // of a worker that is removed
             return;
         }
+        if (exporter.keep(event.batch)) {
+            event.batch = null; // applied later
+            return;
+        }
         apply(event.batch);
+    }
+
+    private void skip(KvBatch batch) {
+        skipped.getAndIncrement();
+        spares.give(batch);
     }
 
     private void apply(KvBatch batch) {
@@ -114,13 +185,8 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
     @Override
     public void handleEventException(Throwable error, long sequence, IndexCommand event) {
         final KvBatch batch = event.batch;
-        try {
-            if (batch != null) {
-                setAside(batch.slot(), error);
-                batch.listener().failed();
-            }
-        } catch (Throwable again) {
-            failures.getAndIncrement();
+        if (batch != null) {
+            notApplied(batch, error);
         }
         try {
             event.release(spares);
@@ -128,6 +194,20 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             failures.getAndIncrement(); // one spare less
         }
         failures.getAndIncrement(); // last: what is counted has been dealt with
+    }
+
+    private void failed(KvBatch batch, Throwable error) {
+        notApplied(batch, error);
+        failures.getAndIncrement();
+    }
+
+    private void notApplied(KvBatch batch, Throwable error) {
+        try {
+            setAside(batch.slot(), error);
+            batch.listener().failed();
+        } catch (Throwable again) {
+            failures.getAndIncrement();
+        }
     }
 
     private void setAside(int slot, Throwable error) {

@@ -9,6 +9,7 @@ import com.lmax.disruptor.WaitStrategy;
 import java.lang.invoke.VarHandle;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.BooleanSupplier;
 
 /**
  * Messages to a ring's writer beside the ring: for the few that must get through when the ring is
@@ -37,8 +38,13 @@ final class WriterMailbox {
         }
     }
 
-    /** A way to wait that runs the messages first. */
-    WaitStrategy watchedBy(WaitStrategy strategy) {
+    /**
+     * A way to wait that runs the messages first.
+     *
+     * @param work done as long as there is nothing to wait for less; false when there is none left.
+     *     Whatever makes more of it leaves a message
+     */
+    WaitStrategy watchedBy(WaitStrategy strategy, BooleanSupplier work) {
         return new WaitStrategy() {
             @Override
             public long waitFor(
@@ -50,6 +56,10 @@ final class WriterMailbox {
                 // other
                 VarHandle.fullFence();
                 run();
+                while (dependent.get() < sequence && work.getAsBoolean()) {
+                    barrier.checkAlert();
+                    run();
+                }
                 return strategy.waitFor(sequence, cursor, dependent, barrier);
             }
 

@@ -57,6 +57,9 @@ import java.util.function.LongSupplier;
  * beside the live messages, and what is missing is added</td>
  * <td>DEGRADED</td><td>the last of it; without replay when the missing blocks are removed, or as
  * many as were announced when it last had no room; a clear</td></tr>
+ * <tr><td>the slot was restored from a snapshot</td><td>as if the connection had just come back:
+ * the last message of the snapshot is asked for, or the next message decides</td><td>STALE</td>
+ * <td>as above; DEGRADED stays where the snapshot was</td></tr>
  * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
  * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
  * </table>
@@ -157,6 +160,23 @@ public final class EngineStream implements EventSource {
     /** Whether live messages have to wait for a replay that is wanted. */
     synchronized boolean holdsLive() {
         return replay.holdsLive();
+    }
+
+    /**
+     * Goes on after the last message of a snapshot, which the slot was restored from. Before the
+     * first message.
+     */
+    synchronized void startAfter(StreamStart start) {
+        tracker.startAfter(start.sequence(), start.content());
+        parts.decoder.recall(start.memory());
+        parts.removals.recall(start.removals());
+        parts.counters.missing(start.missingBlocks());
+        if (!start.complete()) {
+            status.lost("what was restored had not been complete when it was saved");
+        }
+        status.loaded();
+        freshness.doubt();
+        status.publish();
     }
 
     synchronized void endpoint(String boundAddress) {
@@ -451,6 +471,11 @@ public final class EngineStream implements EventSource {
         status.problem(why);
         LOG.warn("{}: {}", config.label(), why);
         status.publish();
+    }
+
+    @Override
+    public synchronized StreamMemory memory() {
+        return new StreamMemory(parts.removals.inUse(), parts.decoder.memory());
     }
 
     @Override

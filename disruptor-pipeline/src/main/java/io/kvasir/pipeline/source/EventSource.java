@@ -47,6 +47,9 @@ public interface EventSource extends AutoCloseable {
      */
     void reportEngineHit(int predictedCachedTokens, int engineCachedTokens);
 
+    /** What it has learned of its engine beside the blocks, as of now. */
+    StreamMemory memory();
+
     /** Stops the source; its blocks stay in the index until the slot is retired. Idempotent. */
     @Override
     void close();

@@ -29,11 +29,25 @@ public final class EventSources implements AutoCloseable {
      * @throws IllegalArgumentException if an address is none, or cannot be bound
      */
     public synchronized EventSource openZmq(SourceConfig source, KvEventSink sink) {
+        return openZmq(source, sink, null);
+    }
+
+    /**
+     * The same for a slot that was restored.
+     *
+     * @param startOrNull where the stream goes on; null for one that begins with an empty slot
+     */
+    public synchronized EventSource openZmq(
+            SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
         forgetClosedSources();
         if (zmq == null) {
             zmq = new ZmqTransport(config);
         }
-        final ZmqSource opened = zmq.open(new EngineStream(source, sink, staleLines));
+        final EngineStream stream = new EngineStream(source, sink, staleLines);
+        if (startOrNull != null) {
+            stream.startAfter(startOrNull);
+        }
+        final ZmqSource opened = zmq.open(stream);
         sources.add(opened);
         return opened;
     }

@@ -39,6 +39,13 @@ final class RemovalRuleDetector {
         return rule == CopyRule.PHYSICAL ? RemovalRule.PHYSICAL : RemovalRule.LAST_COPY;
     }
 
+    /** Takes over a rule that was in use before, unless one is configured. */
+    void recall(RemovalRule before) {
+        if (automatic) {
+            rule = before == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+        }
+    }
+
     int switches() {
         return switches;
     }

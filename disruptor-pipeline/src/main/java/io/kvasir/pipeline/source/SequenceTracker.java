@@ -120,6 +120,12 @@ final class SequenceTracker {
         }
     }
 
+    /** Goes on after a message that was handed on before this tracker was made. */
+    void startAfter(long number, long content) {
+        advance(number, content);
+        highestLive = number; // a lower number has fallen back
+    }
+
     private void remember(long number, long content) {
         numbers[indexOf(number)] = number;
         contents[indexOf(number)] = content;

@@ -45,6 +45,10 @@ final class StreamOutput {
         }
         final int before = batch.operations();
         decoder.decode(payload, offset, length, batch);
+        final boolean begins = sequence == 0 || containsClear(before);
+        final long content = parts.tracker.contentOf(payload, offset, length);
+        final boolean goesOn = status.loss() == null && follows(sequence);
+        batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks());
         if (!sink.offer(batch)) {
             status.problem(RING_FULL);
             return false;
@@ -52,15 +56,21 @@ final class StreamOutput {
         clearPending = false;
         refills.follow(sequence, batch);
         status.counts.events += decoder.eventCount();
-        if (sequence == 0 || containsClear(before)) {
+        if (begins) {
             status.complete();
         }
         if (decoder.lostBlocks()) {
             eventsLost(sequence);
         }
         batch.trim(RETAINED_WORDS);
-        skip(sequence, payload, offset, length);
+        goTo(sequence, content);
         return true;
+    }
+
+    /** Whether no message is missing before one; some publishers count from 1. */
+    private boolean follows(long sequence) {
+        final long last = parts.tracker.last();
+        return sequence <= last + 1 || (last < 0 && sequence == 1);
     }
 
     private void reset(long sequence) {
@@ -112,7 +122,11 @@ final class StreamOutput {
 
     /** Goes on to the number of a message without offering it. */
     void skip(long sequence, byte[] payload, int offset, int length) {
-        parts.tracker.advance(sequence, parts.tracker.contentOf(payload, offset, length));
+        goTo(sequence, parts.tracker.contentOf(payload, offset, length));
+    }
+
+    private void goTo(long sequence, long content) {
+        parts.tracker.advance(sequence, content);
         if (!status.isLoaded()) {
             status.loaded();
         }

@@ -224,6 +224,11 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
+    public StreamMemory memory() {
+        return stream.memory();
+    }
+
+    @Override
     public IndexState state() {
         return stream.state();
     }

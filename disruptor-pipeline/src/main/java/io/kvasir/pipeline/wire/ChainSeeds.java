@@ -78,6 +78,24 @@ final class ChainSeeds {
         youngSize++;
     }
 
+    /** All that is remembered: engine hash and seed in turn, the older ones first. */
+    long[] toArray() {
+        final long[] pairs = new long[oldKeys.length + youngKeys.length << 1];
+        final int old = collect(oldKeys, oldSeeds, pairs, 0);
+        return Arrays.copyOf(pairs, collect(youngKeys, youngSeeds, pairs, old));
+    }
+
+    private static int collect(long[] keys, long[] seeds, long[] pairs, int from) {
+        int at = from;
+        for (int i = 0; i < keys.length; i++) {
+            if (keys[i] != 0) {
+                pairs[at++] = keys[i];
+                pairs[at++] = seeds[i];
+            }
+        }
+        return at;
+    }
+
     void clear() {
         youngKeys = EMPTY;
         youngSeeds = EMPTY;

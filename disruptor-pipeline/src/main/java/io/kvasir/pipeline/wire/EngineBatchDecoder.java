@@ -114,6 +114,20 @@ public final class EngineBatchDecoder implements MessageDecoder {
     }
 
     @Override
+    public DecoderMemory memory() {
+        return new DecoderMemory(placement.mainGroup(), learnedEagle, chainSeeds.toArray());
+    }
+
+    @Override
+    public void recall(DecoderMemory memory) {
+        placement.mainGroup(memory.mainGroup());
+        learnedEagle = memory.eagle();
+        for (int i = 0; i < memory.chainSeeds().length; i += 2) {
+            chainSeeds.put(memory.chainSeeds()[i], memory.chainSeeds()[i + 1]);
+        }
+    }
+
+    @Override
     public Shape shapeOf(byte[] payload, int offset, int length) {
         batch.wrap(payload, offset, length);
         if (batch.peek() == MsgpackReader.Kind.MAP) {

@@ -62,6 +62,9 @@ public final class KvBatch {
     private CopyRule copyRule = CopyRule.PHYSICAL;
     private boolean rootStoresRefresh;
     private boolean eagle;
+    private boolean ofMessage;
+    private long content;
+    private boolean complete;
     private ApplyListener listener = ApplyListener.NONE;
     private int operations;
     private int length;
@@ -102,8 +105,38 @@ public final class KvBatch {
         rootStoresRefresh = refresh;
         listener = Objects.requireNonNull(applyListener);
         eagle = false;
+        ofMessage = false;
+        content = 0;
+        complete = false;
         operations = 0;
         length = 0;
+    }
+
+    /**
+     * Says of which message the batch is all.
+     *
+     * @param messageContent what stands for the message's bytes, by which it is known again
+     * @param viewComplete whether nothing that was announced up to it is missing
+     */
+    public void ofMessage(long messageContent, boolean viewComplete) {
+        ofMessage = true;
+        content = messageContent;
+        complete = viewComplete;
+    }
+
+    /** Whether the batch is all of the message of its number. */
+    public boolean isOfMessage() {
+        return ofMessage;
+    }
+
+    /** What stands for the bytes of that message; 0 if the batch is of none. */
+    public long content() {
+        return content;
+    }
+
+    /** Whether nothing that was announced up to that message is missing. */
+    public boolean isComplete() {
+        return complete;
     }
 
     /** Says that blocks of the batch are hashed for EAGLE: each with the token after it. */
@@ -227,6 +260,9 @@ public final class KvBatch {
         reset(other.slot, other.sequence, other.copyRule, other.rootStoresRefresh, other.listener);
         reserve(other.length);
         System.arraycopy(other.words, 0, words, 0, other.length);
+        ofMessage = other.ofMessage;
+        content = other.content;
+        complete = other.complete;
         operations = other.operations;
         length = other.length;
     }

@@ -70,4 +70,10 @@ public interface MessageDecoder {
 
     /** Forgets what was learned from earlier events: the engine has restarted. */
     void forget();
+
+    /** What was learned from earlier events and later ones need. On the decoding thread. */
+    DecoderMemory memory();
+
+    /** Takes over what another decoder of the same source has learned. Before the first message. */
+    void recall(DecoderMemory memory);
 }

@@ -36,6 +36,15 @@ final class Placement {
         mainGroup = UNLEARNED;
     }
 
+    /** The cache group that counts, −1 as long as none has announced itself. */
+    long mainGroup() {
+        return mainGroup;
+    }
+
+    void mainGroup(long group) {
+        mainGroup = group;
+    }
+
     /** Why the event is not for the index; null if it is. */
     DropReason check(MsgpackReader reader, EventFields fields) {
         DropReason reason = medium(reader, fields.at(EventFields.MEDIUM));

@@ -294,4 +294,14 @@ public final class RouterEventDecoder implements MessageDecoder {
     public void forget() {
         // nothing is learned from events
     }
+
+    @Override
+    public DecoderMemory memory() {
+        return DecoderMemory.NONE;
+    }
+
+    @Override
+    public void recall(DecoderMemory memory) {
+        // nothing is learned from events
+    }
 }

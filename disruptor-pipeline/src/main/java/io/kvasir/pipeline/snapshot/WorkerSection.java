@@ -1,0 +1,30 @@
+package io.kvasir.pipeline.snapshot;
+
+import io.kvasir.pipeline.source.StreamMemory;
+
+/**
+ * What a snapshot has of one (worker, rank), all of it whole.
+ *
+ * @param name of the worker
+ * @param dpRank its data-parallel rank
+ * @param blockSize tokens per block
+ * @param hashSeed seed of the local hashes
+ * @param mark how far it is
+ * @param memory what its stream had learned
+ * @param offset where its first chunk begins in the snapshot
+ * @param chunks how many chunks of records it has
+ */
+public record WorkerSection(
+        String name,
+        int dpRank,
+        int blockSize,
+        long hashSeed,
+        SlotMark mark,
+        StreamMemory memory,
+        long offset,
+        int chunks) {
+    /** Worker and rank, as messages name them. */
+    public String label() {
+        return name + "/" + dpRank;
+    }
+}
