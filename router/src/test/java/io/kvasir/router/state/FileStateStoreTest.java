@@ -1,0 +1,92 @@
+package io.kvasir.router.state;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.spi.StateStore;
+import io.kvasir.router.spi.StateStoreContract;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+
+class FileStateStoreTest extends StateStoreContract {
+    @TempDir private Path temp;
+
+    private Path folder() {
+        return temp.resolve("state/of-a-router");
+    }
+
+    @Override
+    protected StateStore openAgain() throws IOException {
+        return new FileStateStore(folder());
+    }
+
+    @Test
+    void aPutTakesItsStepsInOrder() throws IOException {
+        final List<FileStateStore.Step> steps = new ArrayList<>();
+        try (FileStateStore store = new FileStateStore(folder(), steps::add)) {
+            store.lock();
+            store.put("a", out -> out.write(new byte[100]));
+            store.delete("a");
+        }
+        assertEquals(List.of(FileStateStore.Step.values()), steps);
+    }
+
+    @Test
+    void bytesThatAreReadBackOtherwiseAreNotPut() throws IOException {
+        final Path file = folder().resolve("a.tmp");
+        final FileStateStore store =
+                new FileStateStore(
+                        folder(),
+                        step -> {
+                            if (step == FileStateStore.Step.FORCED) {
+                                try {
+                                    Files.write(file, new byte[] {1, 2, 4});
+                                } catch (IOException e) {
+                                    throw new IllegalStateException(e);
+                                }
+                            }
+                        });
+        store.lock();
+        assertThrows(
+                IOException.class, () -> store.put("a", out -> out.write(new byte[] {1, 2, 3})));
+        assertEquals(List.of(), store.list());
+        store.close();
+    }
+
+    @Test
+    void itsOwnerAloneReadsIt() throws IOException {
+        try (FileStateStore store = new FileStateStore(folder())) {
+            store.lock();
+            store.put("a", out -> out.write(1));
+            assertEquals(
+                    "rwx------",
+                    PosixFilePermissions.toString(Files.getPosixFilePermissions(folder())));
+            assertEquals(
+                    "rw-------",
+                    PosixFilePermissions.toString(
+                            Files.getPosixFilePermissions(folder().resolve("a"))));
+        }
+    }
+
+    @Test
+    void whatAnEarlierProcessHasNotFinishedIsRemovedAndFilesOfOthersStay() throws IOException {
+        Files.createDirectories(folder());
+        Files.writeString(folder().resolve("a.tmp"), "half");
+        Files.writeString(folder().resolve("readme"), "mine");
+        try (FileStateStore store = new FileStateStore(folder())) {
+            assertEquals(List.of("readme"), store.list());
+            assertTrue(store.lock());
+        }
+        assertTrue(Files.notExists(folder().resolve("a.tmp")));
+        assertTrue(Files.exists(folder().resolve("readme")));
+    }
+}
