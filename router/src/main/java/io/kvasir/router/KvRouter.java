@@ -56,16 +56,19 @@ public final class KvRouter implements AutoCloseable {
     private volatile boolean closed;
     private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
     private volatile AutoCloseable watchOrNull; // likewise
+    private final SavedPrefixes savedOrNull; // null where nothing is saved
+    private volatile AutoCloseable keeperOrNull; // likewise
 
-    private KvRouter(RouterConfig config, PartMaker maker) {
+    private KvRouter(RouterConfig config, PartMaker maker, SavedPrefixes savedOrNull) {
         this.config = config;
+        this.savedOrNull = savedOrNull;
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         tracksBlocks = config.get(RouterSettings.TRACK_ACTIVE_BLOCKS);
         overlapWeight = config.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = config.get(RouterSettings.TEMPERATURE);
         mode = config.get(RouterSettings.MODE);
         parts = new RouterParts(config, maker);
-        registry = new WorkerRegistry(config, parts);
+        registry = new WorkerRegistry(config, parts, savedOrNull);
         bookings = new Bookings(config, parts);
         selector = new WorkerSelector(config.costModel(), config.random());
         matcher = new PromptMatcher(config, parts, registry::current);
@@ -73,8 +76,28 @@ public final class KvRouter implements AutoCloseable {
 
     /** Makes a router; what was taken is given back when a step fails. */
     static KvRouter start(RouterConfig config, PartMaker maker) {
-        final KvRouter router = new KvRouter(config, maker);
+        final SavedPrefixes saved = maker.savedPrefixes(config);
+        final KvRouter router;
         try {
+            router =
+                    new KvRouter(
+                            saved == null ? config : config.withHashSeed(saved.hashSeed()),
+                            maker,
+                            saved);
+        } catch (Throwable t) {
+            CloseHelper.close(saved);
+            throw t;
+        }
+        try {
+            if (saved != null) {
+                router.keeperOrNull =
+                        maker.stateKeeper(
+                                config,
+                                saved,
+                                router.registry::current,
+                                router.parts.indexPipeline,
+                                router.parts.errors);
+            }
             router.countersOrNull =
                     router.parts.countersOrNull == null
                             ? null
@@ -452,8 +475,9 @@ public final class KvRouter implements AutoCloseable {
     /**
      * Refuses requests from now on, stops the sources and the writers, and gives the off-heap
      * memory back when no caller is inside any more. Any thread, at any time; does not wait for
-     * callers, and for a writer in the middle of an event a second at most. What has not been
-     * applied yet is not applied any more. A second call does nothing.
+     * callers, and for a writer in the middle of an event a second at most; where a {@code
+     * state-dir} is set, it waits for a last snapshot. What has not been applied yet is not applied
+     * any more. A second call does nothing.
      */
     @Override
     public synchronized void close() {
@@ -464,6 +488,7 @@ public final class KvRouter implements AutoCloseable {
         parts.gate.close();
         // each of them, also when one before it fails: then its error is thrown at the end
         CloseHelper.closeAll(
+                keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
                 tickerOrNull,
                 watchOrNull,
                 countersOrNull == null ? parts.countersOrNull : countersOrNull, // has the file

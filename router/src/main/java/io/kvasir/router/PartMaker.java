@@ -11,9 +11,13 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.booking.BookingPipelineConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.router.state.FileStateStore;
 
 import org.agrona.ErrorHandler;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
@@ -28,6 +32,42 @@ class PartMaker {
     /** The file of counters; null where none is set. */
     CountersFile counters(RouterConfig config) {
         return config.get(RouterSettings.COUNTERS_DIR) == null ? null : RouterCounters.file(config);
+    }
+
+    /** What was saved of the index; null where nothing is to be. */
+    SavedPrefixes savedPrefixes(RouterConfig config) {
+        final Path folder = config.get(RouterSettings.STATE_DIR);
+        if (folder == null) {
+            return null;
+        }
+        try {
+            return new SavedPrefixes(
+                    new FileStateStore(folder),
+                    config.get(RouterSettings.BLOCK_SIZE),
+                    config.get(RouterSettings.HASH_SEED),
+                    config.hashSeed());
+        } catch (IOException e) {
+            throw new UncheckedIOException("state-dir=" + folder + " cannot be used", e);
+        }
+    }
+
+    /** Starts the thread that saves the index. */
+    AutoCloseable stateKeeper(
+            RouterConfig config,
+            SavedPrefixes saved,
+            Supplier<WorkerSet> workers,
+            IndexPipeline pipeline,
+            ErrorHandler errors) {
+        final StateKeeper keeper =
+                new StateKeeper(
+                        saved,
+                        workers,
+                        pipeline,
+                        config.get(RouterSettings.SNAPSHOT_INTERVAL),
+                        config.get(RouterSettings.SNAPSHOT_CLOSE_TIMEOUT),
+                        errors);
+        keeper.start();
+        return keeper;
     }
 
     PrefixIndex index(RouterConfig config, MemoryGate gate) {

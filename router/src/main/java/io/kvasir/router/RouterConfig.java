@@ -46,6 +46,20 @@ public final class RouterConfig {
         hashSeed = hashes == null ? new SecureRandom().nextLong() : hashes;
     }
 
+    private RouterConfig(RouterConfig other, long hashSeed) {
+        settings = other.settings;
+        predictedOrNull = other.predictedOrNull;
+        costModel = other.costModel;
+        random = other.random;
+        clockOrNull = other.clockOrNull;
+        this.hashSeed = hashSeed;
+    }
+
+    /** The same with another seed of the hashes in the index. */
+    RouterConfig withHashSeed(long seed) {
+        return new RouterConfig(this, seed);
+    }
+
     /** Values of the settings. */
     Settings settings() {
         return settings;
@@ -159,6 +173,7 @@ public final class RouterConfig {
         return IndexPipelineConfig.defaults()
                 .withRingSize(s.get(RouterSettings.EVENT_RING_SIZE))
                 .withWaitMode(s.get(RouterSettings.EVENT_WAIT))
+                .withSnapshotBatches(s.get(RouterSettings.SNAPSHOT_WAITING_MESSAGES))
                 .withZmq(
                         new ZmqConfig(
                                 pollers == 0 ? usual.pollers() : pollers,

@@ -453,6 +453,48 @@ public final class RouterSettings {
                                     + " file, for kvasir stat; one router a folder, best on a file"
                                     + " system in memory. Not set, they are not kept."));
 
+    /** Where snapshots of the index are kept. */
+    public static final Setting<Path> STATE_DIR =
+            row(
+                    Setting.text(
+                            "state-dir",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder of snapshots of what workers hold, on a local disk, from which"
+                                    + " a restarted router goes on; one router a folder. Not set,"
+                                    + " nothing is kept."));
+
+    /** Time between two snapshots; zero for one at the close alone. */
+    public static final Setting<Duration> SNAPSHOT_INTERVAL =
+            row(
+                    Setting.duration(
+                            "snapshot-interval-ms",
+                            60_000,
+                            0,
+                            "Time between two snapshots; there is one more at the close. 0 = that"
+                                    + " one alone."));
+
+    /** Event messages of one worker that may wait while its snapshot is made. */
+    public static final Setting<Integer> SNAPSHOT_WAITING_MESSAGES =
+            row(
+                    Setting.integer(
+                            "snapshot-waiting-messages",
+                            4_096,
+                            0,
+                            MAX,
+                            "Event messages of a worker that may wait while its snapshot is made;"
+                                    + " if more come, this snapshot of it is given up."));
+
+    /** How long a close waits for the last snapshot. */
+    public static final Setting<Duration> SNAPSHOT_CLOSE_TIMEOUT =
+            row(
+                    Setting.duration(
+                            "snapshot-close-timeout-ms",
+                            10_000,
+                            0,
+                            "How long a close waits for the last snapshot."));
+
     /** All of them. */
     public static final SettingTable TABLE = new SettingTable(ROWS);
 

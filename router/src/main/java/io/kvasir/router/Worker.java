@@ -245,6 +245,11 @@ public final class Worker {
         }
     }
 
+    /** Whether its events come from an endpoint that was registered with it. */
+    boolean hasEventEndpoint() {
+        return spec.events() != null;
+    }
+
     boolean isRemoved() {
         return removed;
     }

@@ -6,6 +6,7 @@ import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.StreamStart;
 
 import java.time.Duration;
 import java.util.HashMap;
@@ -24,6 +25,7 @@ final class WorkerRegistry implements AutoCloseable {
     private static final long SLOT_WAIT_NS = 5_000_000_000L;
 
     private final RouterParts parts;
+    private final SavedPrefixes savedOrNull; // null where nothing is saved
     private final int blockSize;
     private final long hashSeed;
     private final FreshnessLimits freshness;
@@ -34,14 +36,20 @@ final class WorkerRegistry implements AutoCloseable {
     private volatile boolean closed;
 
     /** By which a worker is registered once. */
-    private record NamedRank(String name, int dpRank) {
+    record NamedRank(String name, int dpRank) {
         static NamedRank of(WorkerSpec spec) {
             return new NamedRank(spec.name(), spec.dpRank());
         }
+
+        @Override
+        public String toString() {
+            return name + "/" + dpRank;
+        }
     }
 
-    WorkerRegistry(RouterConfig config, RouterParts parts) {
+    WorkerRegistry(RouterConfig config, RouterParts parts, SavedPrefixes savedOrNull) {
         this.parts = parts;
+        this.savedOrNull = savedOrNull;
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         hashSeed = config.hashSeed();
         freshness = RouterConfig.freshness(config.settings());
@@ -67,12 +75,19 @@ final class WorkerRegistry implements AutoCloseable {
                             + "; raise max-workers");
         }
         try {
-            return register(spec, slot);
+            return register(spec, slot, restore(spec, slot));
         } catch (Throwable t) {
             parts.board.open(slot, false);
             sweep(slot);
             throw t;
         }
+    }
+
+    /** Without the lock: waits for the index writer. Null where nothing was restored. */
+    private StreamStart restore(WorkerSpec spec, int slot) {
+        return savedOrNull == null || spec.events() == null
+                ? null
+                : savedOrNull.restore(NamedRank.of(spec), slot, parts.indexPipeline, parts.index);
     }
 
     private synchronized void checkNew(WorkerSpec spec) {
@@ -86,13 +101,14 @@ final class WorkerRegistry implements AutoCloseable {
         }
     }
 
-    private synchronized Worker register(WorkerSpec spec, int slot) {
+    private synchronized Worker register(WorkerSpec spec, int slot, StreamStart startOrNull) {
         checkNew(spec); // again: the wait was without the lock
         parts.board.reset(slot);
         final EventSource source =
                 spec.events() == null
                         ? null
-                        : parts.indexPipeline.openZmq(ofThisRouter(spec.events(), slot));
+                        : parts.indexPipeline.openZmq(
+                                ofThisRouter(spec.events(), slot), startOrNull);
         try {
             final Worker worker =
                     new Worker(

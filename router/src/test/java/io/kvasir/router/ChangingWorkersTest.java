@@ -21,7 +21,7 @@ class ChangingWorkersTest {
     private final RouterConfig config =
             KvRouter.builder().maxWorkers(SLOTS).maxBlocks(256, 256).maxActiveRequests(16).config();
     private final RouterParts parts = new RouterParts(config, new PartMaker());
-    private final WorkerRegistry registry = new WorkerRegistry(config, parts);
+    private final WorkerRegistry registry = new WorkerRegistry(config, parts, null);
     private final Selection selection = new Selection();
     private int reads;
 

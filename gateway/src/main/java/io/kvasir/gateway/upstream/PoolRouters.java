@@ -20,6 +20,7 @@ import java.util.function.Function;
  */
 public final class PoolRouters implements AutoCloseable {
     private static final String PREFILL_COUNTERS = "prefill";
+    private static final String PREFILL_STATE = "prefill";
 
     private final GatewayConfig config;
     private final Function<Settings, KvRouter> maker;
@@ -107,6 +108,10 @@ public final class PoolRouters implements AutoCloseable {
         final Path counters = config.get(RouterSettings.COUNTERS_DIR);
         if (counters != null) {
             settings.set(RouterSettings.COUNTERS_DIR, counters.resolve(PREFILL_COUNTERS));
+        }
+        final Path state = config.get(RouterSettings.STATE_DIR);
+        if (state != null) {
+            settings.set(RouterSettings.STATE_DIR, state.resolve(PREFILL_STATE));
         }
         return settings.build();
     }

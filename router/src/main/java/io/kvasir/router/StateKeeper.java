@@ -1,0 +1,110 @@
+package io.kvasir.router;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.events.IndexPipeline;
+
+import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+
+/**
+ * Saves a router's prefixes from time to time, and once more when it is closed, on a thread of its
+ * own. A save that fails is reported and tried again at the next time.
+ */
+final class StateKeeper implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(StateKeeper.class);
+    private static final String THREAD = "kvasir-state";
+
+    private final SavedPrefixes saved;
+    private final Supplier<WorkerSet> workers;
+    private final IndexPipeline pipeline;
+    private final Duration period;
+    private final Duration closeLimit;
+    private final ErrorHandler errors;
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private final Thread thread;
+
+    /**
+     * @param period between two saves; zero to save at the close alone
+     * @param closeLimit how long the close waits for the last save
+     */
+    StateKeeper(
+            SavedPrefixes saved,
+            Supplier<WorkerSet> workers,
+            IndexPipeline pipeline,
+            Duration period,
+            Duration closeLimit,
+            ErrorHandler errors) {
+        this.saved = saved;
+        this.workers = workers;
+        this.pipeline = pipeline;
+        this.period = period;
+        this.closeLimit = closeLimit;
+        this.errors = errors;
+        this.thread = Thread.ofPlatform().daemon().name(THREAD).unstarted(this::run);
+    }
+
+    void start() {
+        thread.start();
+    }
+
+    private void run() {
+        final long waitNs = period.isZero() ? Long.MAX_VALUE : period.toNanos();
+        try {
+            while (!closing.await(waitNs, TimeUnit.NANOSECONDS)) {
+                save();
+            }
+            save();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            saved.close();
+        }
+    }
+
+    private void save() {
+        try {
+            final long startNs = System.nanoTime();
+            final int count =
+                    saved.save(
+                            List.of(workers.get().workers()), pipeline, Clock.systemUTC().millis());
+            if (count > 0) {
+                LOG.debug(
+                        "snapshots of {} workers saved in {} ms",
+                        count,
+                        TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - startNs));
+            }
+        } catch (ClosedException e) {
+            LOG.warn("no snapshot was saved: {}", e.getMessage());
+        } catch (IOException | RuntimeException e) { // what was saved before is there still
+            LOG.error("no snapshot was saved", e);
+            errors.onError(e);
+        }
+    }
+
+    /**
+     * Saves once more and gives the store back; waits for that, but not for longer than allowed.
+     */
+    @Override
+    public void close() {
+        closing.countDown();
+        try {
+            if (thread.getState() == Thread.State.NEW) {
+                saved.close();
+            } else if (!thread.join(closeLimit)) {
+                LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
+                thread.interrupt();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
