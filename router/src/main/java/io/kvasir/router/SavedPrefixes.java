@@ -175,8 +175,7 @@ final class SavedPrefixes implements AutoCloseable {
                 section.mark().content(),
                 section.mark().complete(),
                 index.missingBlocks(slot),
-                section.memory().removals(),
-                section.memory().decoder());
+                section.memory());
     }
 
     /**

@@ -114,7 +114,7 @@ public final class IndexPipeline implements AutoCloseable {
      */
     public synchronized EventSource openZmq(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
-        if (startOrNull != null && startOrNull.memory().eagle()) {
+        if (startOrNull != null && startOrNull.memory().decoder().eagle()) {
             eagle = true;
         }
         return sources.openZmq(source, sink(source.slot()), startOrNull);

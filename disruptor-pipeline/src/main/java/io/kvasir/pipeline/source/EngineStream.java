@@ -168,8 +168,8 @@ public final class EngineStream implements EventSource {
      */
     synchronized void startAfter(StreamStart start) {
         tracker.startAfter(start.sequence(), start.content());
-        parts.decoder.recall(start.memory());
-        parts.removals.recall(start.removals());
+        parts.decoder.recall(start.memory().decoder());
+        parts.removals.recall(start.memory().removals());
         parts.counters.missing(start.missingBlocks());
         if (!start.complete()) {
             status.lost("what was restored had not been complete when it was saved");
