@@ -144,7 +144,6 @@ class BookingTableTest {
         assertEquals(0, table.openCount());
     }
 
-    /** Each entry carries a mark while it is taken: two holders of one entry would meet on it. */
     /** So that no entry is in the ring twice, though its booking has changed meanwhile. */
     @Test
     void anEntryWhoseRecordIsOnItsWayIsNotPublishedAgainByItsNextBooking() {
@@ -194,6 +193,7 @@ class BookingTableTest {
         assertEquals(1L << Integer.SIZE | index, table.nextNumber(index));
     }
 
+    /** Each entry carries a mark while it is taken: two holders of one entry would meet on it. */
     @Test
     void threadsNeverHoldOneEntryTogether() throws Exception {
         final BookingTable shared = new BookingTable(5, 5);
