@@ -10,6 +10,7 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerCost;
 import io.kvasir.router.WorkerSpec;
 
 import org.openjdk.jmh.annotations.Benchmark;
@@ -59,6 +60,14 @@ public class DecisionBenchmark {
     /** Registered workers. */
     @Param({"8", "64", "1000"})
     public int workers;
+
+    /** What split-mode cost asks of every worker that could do all of a request. */
+    private static final WorkerCost DELAY =
+            worker ->
+                    1.5
+                                    * worker.activeRequests()
+                                    * (worker.requestBlocks() - worker.overlapBlocks())
+                            - 0.7 * worker.decodeBlocks();
 
     private final Decision decision = new Decision();
     private final Lease lease = new Lease();
@@ -147,6 +156,21 @@ public class DecisionBenchmark {
     public Lease reserve() throws RouteException {
         lease.close();
         router.reserve(nextPrompt(), decision, lease);
+        return lease;
+    }
+
+    /** One decision with a cost of the request's own, which every worker is asked for. */
+    @Benchmark
+    public Worker selectWithCost() throws RouteException {
+        router.select(nextPrompt().addCost(DELAY), decision);
+        return decision.worker();
+    }
+
+    /** The same as {@link #reserve} for an answer that is not streamed: its prompt is watched. */
+    @Benchmark
+    public Lease reserveUnseen() throws RouteException {
+        lease.close();
+        router.reserve(nextPrompt().firstTokenUnseen(true), decision, lease);
         return lease;
     }
 }
