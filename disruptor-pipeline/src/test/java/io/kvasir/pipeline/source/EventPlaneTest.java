@@ -300,13 +300,18 @@ class EventPlaneTest {
         assertEquals(List.of(1_001L, 1_003L), held());
     }
 
+    private static void awaitWaiting(Thread thread) {
+        while (thread.getState() != Thread.State.TIMED_WAITING) {
+            assertTrue(thread.isAlive(), "it did not wait");
+            Thread.onSpinWait();
+        }
+    }
+
     @Test
     void aFullRingIsWaitedFor() throws InterruptedException {
         full = true;
         final Thread feeder = Thread.ofPlatform().start(() -> publishJson(WORKER, 0, 1, store(1)));
-        while (feeder.getState() != Thread.State.TIMED_WAITING) {
-            Thread.onSpinWait();
-        }
+        awaitWaiting(feeder);
         full = false;
         feeder.join();
         assertEquals(List.of(1_001L), held());
@@ -317,9 +322,7 @@ class EventPlaneTest {
     void aStreamThatIsClosedWhileTheRingIsFullIsNotWaitedFor() throws InterruptedException {
         full = true;
         final Thread feeder = Thread.ofPlatform().start(() -> publishJson(WORKER, 0, 1, store(1)));
-        while (feeder.getState() != Thread.State.TIMED_WAITING) {
-            Thread.onSpinWait();
-        }
+        awaitWaiting(feeder);
         stream.close();
         feeder.join();
         assertEquals(IndexState.GONE, stream.state());
