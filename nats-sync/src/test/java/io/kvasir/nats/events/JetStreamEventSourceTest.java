@@ -97,6 +97,16 @@ class JetStreamEventSourceTest {
         stream.publish(names.streamSubject(), Events.json(id, Events.store(id)));
     }
 
+    /** Whether the server has taken an event; once more is no harm: its number is known then. */
+    private boolean isPublished(long id) {
+        try {
+            stream.publish(names.streamSubject(), Events.json(id, Events.store(id)));
+            return true;
+        } catch (IOException | JetStreamApiException e) {
+            return false;
+        }
+    }
+
     private long acknowledged(String durable) {
         try {
             final ConsumerInfo info = management.getConsumerInfo(names.stream(), durable);
@@ -183,7 +193,7 @@ class JetStreamEventSourceTest {
         server.stop();
         observed.await(IndexState.STALE);
         server.start();
-        publish(2);
+        observed.await(() -> isPublished(2), "the stream's server");
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "block 2");
         observed.await(IndexState.EXACT);
         assertEquals(0, observed.stream.status().restarts());
@@ -209,16 +219,7 @@ class JetStreamEventSourceTest {
         publish(1);
         observed.await(IndexState.EXACT);
         management.deleteStream(names.stream());
-        observed.await(
-                () -> {
-                    try {
-                        stream.publish(names.streamSubject(), Events.json(2, Events.store(2)));
-                        return true;
-                    } catch (IOException | JetStreamApiException e) {
-                        return false; // not made again yet
-                    }
-                },
-                "the stream again");
+        observed.await(() -> isPublished(2), "the stream again");
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "block 2");
         observed.await(IndexState.EXACT);
     }

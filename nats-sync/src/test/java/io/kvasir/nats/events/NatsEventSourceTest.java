@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -71,6 +72,7 @@ class NatsEventSourceTest {
         final Connection connection = Nats.connect(server.url());
         try {
             connection.publish(subject, body);
+            connection.flush(Duration.ofSeconds(60)); // closing drops what waits
         } finally {
             connection.close();
         }
