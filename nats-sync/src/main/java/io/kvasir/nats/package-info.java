@@ -2,6 +2,6 @@
  * What goes over NATS: the exchange of records of transfer ends ({@link
  * io.kvasir.nats.NatsExchange}); events of workers' caches are in {@code .events}.
  *
- * <p>Knows nixl-transfer and jnats.
+ * <p>Knows disruptor-pipeline, nixl-transfer and jnats.
  */
 package io.kvasir.nats;
