@@ -121,11 +121,11 @@ class SlotExportModelTest {
         Event make(int slot) {
             final long[] prompt = prompts[random.nextInt(prompts.length)];
             final boolean refresh = random.nextInt(4) == 0;
-            switch (random.nextInt(10)) {
+            return switch (random.nextInt(10)) {
                 case 0, 1, 2 -> {
                     final long[] locals = Arrays.copyOf(prompt, 1 + random.nextInt(prompt.length));
                     final long[] names = names(prompt, 0, locals.length);
-                    return (index, s) ->
+                    yield (index, s) ->
                             index.store(s, true, 0, names, locals, locals.length, refresh);
                 }
                 case 3, 4 -> {
@@ -134,7 +134,7 @@ class SlotExportModelTest {
                     final int count = random.nextInt(prompt.length - from + 1);
                     final long[] locals = Arrays.copyOfRange(prompt, from, from + count);
                     final long[] names = names(prompt, from, count);
-                    return (index, s) ->
+                    yield (index, s) ->
                             index.store(s, from == 0, parent, names, locals, count, refresh);
                 }
                 case 5, 6, 7 -> {
@@ -143,23 +143,23 @@ class SlotExportModelTest {
                     final long[] names = names(prompt, from, count);
                     final CopyRule rule =
                             random.nextInt(3) == 0 ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
-                    return (index, s) -> index.remove(s, names, count, rule);
+                    yield (index, s) -> index.remove(s, names, count, rule);
                 }
                 case 8 -> {
                     final long name = names(prompt, random.nextInt(prompt.length), 1)[0];
                     final int left = random.nextInt(4) - 1;
-                    return (index, s) -> {
+                    yield (index, s) -> {
                         index.removeTo(s, name, left);
                         return left;
                     };
                 }
                 default -> {
                     if (random.nextInt(20) == 0) {
-                        return (index, s) -> index.clear(s);
+                        yield (index, s) -> index.clear(s);
                     }
-                    return make(slot);
+                    yield make(slot);
                 }
-            }
+            };
         }
 
         /** Names of blocks of a prompt by what is before them; now and then an alias. */

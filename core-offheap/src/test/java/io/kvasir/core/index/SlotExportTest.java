@@ -130,8 +130,8 @@ class SlotExportTest {
             final long[] name = new long[1];
             final long[] local = new long[1];
             for (int i = 0; i < branches; i++) {
-                name[0] = 5_000_000 + i;
-                local[0] = 700_000 + i;
+                name[0] = 5_000_000L + i;
+                local[0] = 700_000L + i;
                 index.store(SLOT, false, 1_000_600, name, local, 1, false);
             }
             index.remove(SLOT, range(1_000_001, 600), 600, CopyRule.LAST_COPY);

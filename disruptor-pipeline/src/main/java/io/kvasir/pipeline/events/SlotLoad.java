@@ -37,6 +37,7 @@ public final class SlotLoad implements AutoCloseable {
     // used by the writer thread alone
     private SlotImport into;
     private SlotPath scratch;
+    private int appliedParts;
 
     SlotLoad(IndexPipeline pipeline, int slot, int generation) {
         this.pipeline = pipeline;
@@ -146,7 +147,7 @@ public final class SlotLoad implements AutoCloseable {
             }
         }
         failed = !good;
-        applied++;
+        applied = ++appliedParts;
         return good;
     }
 

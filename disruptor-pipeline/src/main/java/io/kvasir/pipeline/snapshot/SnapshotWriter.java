@@ -40,11 +40,17 @@ public final class SnapshotWriter {
         this.blockSize = blockSize;
         this.hashSeed = hashSeed;
         final ByteBuffer payload = buffer(Long.BYTES).putLong(takenMs);
-        chunk(ChunkDescriptor.BEGIN, ChunkDescriptor.NO_WORKER, payload.array());
+        chunk(ChunkDescriptor.BEGIN, ChunkDescriptor.NO_WORKER, bytesOf(payload));
     }
 
     private static ByteBuffer buffer(int length) {
         return ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static byte[] bytesOf(ByteBuffer full) {
+        final byte[] bytes = new byte[full.capacity()];
+        full.get(0, bytes);
+        return bytes;
     }
 
     /**
@@ -68,7 +74,7 @@ public final class SnapshotWriter {
                         .putLong(mark.turnover())
                         .putInt(mark.complete() ? WorkerDescriptor.COMPLETE : 0)
                         .put(nameBytes);
-        chunk(ChunkDescriptor.WORKER, worker, payload.array());
+        chunk(ChunkDescriptor.WORKER, worker, bytesOf(payload));
     }
 
     /**
@@ -100,7 +106,7 @@ public final class SnapshotWriter {
                                         | (memory.decoder().eagle() ? WorkerDescriptor.EAGLE : 0))
                         .putLong(memory.decoder().mainGroup());
         payload.asLongBuffer().put(seeds);
-        chunk(ChunkDescriptor.WORKER_END, worker, payload.array());
+        chunk(ChunkDescriptor.WORKER_END, worker, bytesOf(payload));
         workers++;
     }
 
@@ -111,7 +117,7 @@ public final class SnapshotWriter {
      */
     public void end() throws IOException {
         final ByteBuffer payload = buffer(Integer.BYTES).putInt(workers);
-        chunk(ChunkDescriptor.END, ChunkDescriptor.NO_WORKER, payload.array());
+        chunk(ChunkDescriptor.END, ChunkDescriptor.NO_WORKER, bytesOf(payload));
     }
 
     /** Bytes written. */
@@ -128,8 +134,10 @@ public final class SnapshotWriter {
         if (payload.length > ChunkDescriptor.MAX_LENGTH) {
             throw new IllegalArgumentException("chunk is too long: length=" + payload.length);
         }
-        final ByteBuffer header =
-                buffer(ChunkDescriptor.HEADER_LENGTH)
+        final byte[] header = new byte[ChunkDescriptor.HEADER_LENGTH];
+        final ByteBuffer fields =
+                ByteBuffer.wrap(header)
+                        .order(ByteOrder.LITTLE_ENDIAN)
                         .putInt(ChunkDescriptor.MAGIC)
                         .put(type)
                         .put(ChunkDescriptor.VERSION)
@@ -137,8 +145,8 @@ public final class SnapshotWriter {
                         .putInt(of)
                         .putInt(payload.length)
                         .putInt(crcOf(payload, payload.length));
-        header.putInt(crcOf(header.array(), ChunkDescriptor.HEADER_CRC_OFFSET));
-        out.write(header.array());
+        fields.putInt(crcOf(header, ChunkDescriptor.HEADER_CRC_OFFSET));
+        out.write(header);
         out.write(payload);
         bytes += ChunkDescriptor.HEADER_LENGTH + payload.length;
     }

@@ -80,7 +80,7 @@ final class ChainSeeds {
 
     /** All that is remembered: engine hash and seed in turn, the older ones first. */
     long[] toArray() {
-        final long[] pairs = new long[oldKeys.length + youngKeys.length << 1];
+        final long[] pairs = new long[2 * (oldKeys.length + youngKeys.length)];
         final int old = collect(oldKeys, oldSeeds, pairs, 0);
         return Arrays.copyOf(pairs, collect(youngKeys, youngSeeds, pairs, old));
     }
