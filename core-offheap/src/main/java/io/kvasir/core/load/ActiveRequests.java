@@ -304,6 +304,54 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
+     * Names the running requests of a slot, the latest booked first. Writer thread; costs by their
+     * number.
+     *
+     * @param out takes the number of each; must not change this table
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public void forEachRunning(int slot, LongConsumer out) {
+        final int lane = writer.enter();
+        try {
+            Objects.checkIndex(slot, config.maxWorkerSlots());
+            for (int r = requests.firstOf(slot); r != NO_ENTRY; r = requests.after(r)) {
+                out.accept(requests.number(r));
+            }
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Reads what a request weighs. Writer thread; costs by the blocks of its path, if that is asked
+     * for, else one entry.
+     *
+     * @param number the request's number
+     * @param withPath whether to copy the hashes of its prompt
+     * @param out overwritten; as it was when the answer is false
+     * @return whether the request is running
+     */
+    public boolean read(long number, boolean withPath, RunningRequest out) {
+        final int lane = writer.enter();
+        try {
+            final int request = requests.find(number);
+            if (request == NO_ENTRY) {
+                return false;
+            }
+            out.slot = requests.slot(request);
+            out.prefillTokens = requests.prefillTokens(request);
+            out.ownBlocks = requests.ownBlocks(request);
+            out.pathBlocks = 0;
+            if (withPath) {
+                active.readPath(requests.array(request), requests.pathEnd(request), out);
+            }
+            return true;
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
      * Ends all requests of a slot. Writer thread.
      *
      * @return how many there were

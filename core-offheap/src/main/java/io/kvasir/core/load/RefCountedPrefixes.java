@@ -229,6 +229,23 @@ final class RefCountedPrefixes implements AutoCloseable {
         return freed;
     }
 
+    /** Copies the hashes of a path, named as for {@link #leave}, from its end upward. */
+    void readPath(int array, int offset, RunningRequest out) {
+        int run = array == tree.root() ? array : tree.segmentAt(array, offset);
+        int at = run == tree.root() ? 0 : tree.depth(run) + tree.length(run);
+        if (out.path.length < at) {
+            out.path = new long[Math.max(at, 2 * out.path.length)];
+        }
+        out.pathBlocks = at;
+        while (run != tree.root()) {
+            for (int block = tree.length(run) - 1; block >= 0; block--) {
+                out.path[--at] = tree.hash(run, block);
+            }
+            run = tree.parent(run);
+        }
+        assert at == 0 : "a path has the blocks that its depth says: left=" + at;
+    }
+
     /** Where the runs live; for tests. */
     BuddyArena arena() {
         return arena;

@@ -99,6 +99,11 @@ final class RequestTable implements AutoCloseable {
         return lists.first(slot);
     }
 
+    /** The request of the same slot that was booked before this one; {@link SlotLists#NO_ENTRY}. */
+    int after(int entry) {
+        return lists.next(entry);
+    }
+
     /** A request whose deadline is at or before a time, or {@link SlotLists#NO_ENTRY}. */
     int due(long nowNs) {
         return wheel.due(nowNs);
