@@ -9,6 +9,8 @@ final class BookingCommand {
         /** The ends of workers that are queued. */
         WORKERS_GONE,
         FORGET_PREDICTED,
+        /** The steps of the replica thread that are queued. */
+        REPLICA_STEPS,
         TICK
     }
 

@@ -27,6 +27,12 @@ public final class BookingPipeline implements AutoCloseable {
     /** The number of no booking. */
     public static final long NONE = 0;
 
+    /** Words of records on their way to other routers: 1 to 32 MiB, 64 words a request. */
+    private static final int MIN_OUTBOX_WORDS = 1 << 17;
+
+    private static final int MAX_OUTBOX_WORDS = 1 << 22;
+    private static final long OUTBOX_WORDS_PER_REQUEST = 64;
+
     private final BookingPipelineConfig config;
     private final ActiveRequests table;
     private final boolean predicts;
@@ -34,6 +40,7 @@ public final class BookingPipeline implements AutoCloseable {
     private final HashPool pool;
     private final BookingWriter writer;
     private final WriterRing<BookingCommand> ring;
+    private final ReplicaPort replicaPort; // null where the router has no replicas
     private final AtomicLong refused = new AtomicLong();
 
     /**
@@ -80,14 +87,16 @@ public final class BookingPipeline implements AutoCloseable {
             ActiveRequests table,
             PredictedPrefixes routed,
             ErrorHandler errors) {
-        if (table.config().maxRequests() < config.entries()) {
+        if (table.config().maxRequests() < config.tableEntries()) {
             throw new IllegalArgumentException(
                     "the table of active requests is too small: its maxRequests="
                             + table.config().maxRequests()
                             + ", entries="
-                            + config.entries()
+                            + config.tableEntries()
                             + " for maxRequests="
-                            + config.maxRequests());
+                            + config.maxRequests()
+                            + ", replicaRequests="
+                            + config.replicaRequests());
         }
         this.config = config;
         this.table = table;
@@ -96,9 +105,13 @@ public final class BookingPipeline implements AutoCloseable {
         try {
             this.bookings = new BookingTable(config.maxRequests(), config.entries());
             this.pool = new HashPool(config.pendingHashes());
+            final ReplicaOutbox outbox =
+                    config.replicaRequests() == 0
+                            ? null
+                            : new ReplicaOutbox(outboxWords(config.maxRequests()));
             this.writer =
                     new BookingWriter(
-                            table, routed, bookings, pool, config.countsBlocks(), thread, errors);
+                            table, routed, bookings, pool, config, outbox, thread, errors);
             this.ring =
                     new WriterRing<>(
                             thread,
@@ -106,10 +119,27 @@ public final class BookingPipeline implements AutoCloseable {
                             config.ringSize(),
                             config.waitMode().strategy(),
                             writer);
+            this.replicaPort =
+                    outbox == null
+                            ? null
+                            : new ReplicaPort(
+                                    writer.replica(),
+                                    outbox,
+                                    config,
+                                    () -> publish(BookingCommand.Kind.REPLICA_STEPS, 0));
         } catch (Throwable t) {
             thread.abandon();
             throw t;
         }
+    }
+
+    private static int outboxWords(int maxRequests) {
+        return (int)
+                Long.highestOneBit(
+                        Math.clamp(
+                                OUTBOX_WORDS_PER_REQUEST * maxRequests,
+                                MIN_OUTBOX_WORDS,
+                                MAX_OUTBOX_WORDS));
     }
 
     private static WriterThread newWriterThread(ActiveRequests table, PredictedPrefixes routed) {
@@ -332,6 +362,15 @@ public final class BookingPipeline implements AutoCloseable {
         return true;
     }
 
+    /**
+     * What other routers over the same workers have to do with the bookings.
+     *
+     * @return null unless {@link BookingPipelineConfig#replicaRequests} is more than 0
+     */
+    public ReplicaPort replicaPortOrNull() {
+        return replicaPort;
+    }
+
     /** Bookings that may be open at the same time. */
     public int maxRequests() {
         return config.maxRequests();
@@ -374,6 +413,9 @@ public final class BookingPipeline implements AutoCloseable {
      */
     @Override
     public void close() {
+        if (replicaPort != null) {
+            replicaPort.close();
+        }
         ring.close();
     }
 }

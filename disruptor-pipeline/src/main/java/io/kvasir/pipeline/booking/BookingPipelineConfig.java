@@ -13,9 +13,15 @@ import java.util.Objects;
  *     is made without a path, which counts all its blocks as its own
  * @param countsBlocks whether the blocks of requests are load; if not, a booking has prefill tokens
  *     alone, and no path
+ * @param replicaRequests requests of other routers over the same workers that may be booked beside
+ *     them; 0 = they are not followed, and nothing is said to them
  */
 public record BookingPipelineConfig(
-        int maxRequests, WaitMode waitMode, int pendingHashes, boolean countsBlocks) {
+        int maxRequests,
+        WaitMode waitMode,
+        int pendingHashes,
+        boolean countsBlocks,
+        int replicaRequests) {
     private static final int MAX_REQUESTS = 1 << 27;
     private static final int MAX_PENDING_HASHES = 1 << 29;
     private static final int USUAL_PENDING_HASHES = 1 << 18;
@@ -30,11 +36,12 @@ public record BookingPipelineConfig(
         Objects.requireNonNull(waitMode, "waitMode");
         check("maxRequests", maxRequests, 1, MAX_REQUESTS);
         check("pendingHashes", pendingHashes, 0, MAX_PENDING_HASHES);
+        check("replicaRequests", replicaRequests, 0, MAX_REQUESTS);
     }
 
-    /** Sizes of a pipeline that counts blocks. */
+    /** Sizes of a pipeline that counts blocks, of a router alone. */
     public BookingPipelineConfig(int maxRequests, WaitMode waitMode, int pendingHashes) {
-        this(maxRequests, waitMode, pendingHashes, true);
+        this(maxRequests, waitMode, pendingHashes, true, 0);
     }
 
     private static void check(String name, int value, int min, int max) {
@@ -56,12 +63,20 @@ public record BookingPipelineConfig(
 
     /** The same with another way to wait. */
     public BookingPipelineConfig withWaitMode(WaitMode mode) {
-        return new BookingPipelineConfig(maxRequests, mode, pendingHashes, countsBlocks);
+        return new BookingPipelineConfig(
+                maxRequests, mode, pendingHashes, countsBlocks, replicaRequests);
     }
 
     /** The same for a pipeline that counts blocks, or does not. */
     public BookingPipelineConfig withCountsBlocks(boolean counts) {
-        return new BookingPipelineConfig(maxRequests, waitMode, pendingHashes, counts);
+        return new BookingPipelineConfig(
+                maxRequests, waitMode, pendingHashes, counts, replicaRequests);
+    }
+
+    /** The same for a pipeline that takes so many bookings of other routers, too. */
+    public BookingPipelineConfig withReplicaRequests(int requests) {
+        return new BookingPipelineConfig(
+                maxRequests, waitMode, pendingHashes, countsBlocks, requests);
     }
 
     /**
@@ -71,6 +86,14 @@ public record BookingPipelineConfig(
      */
     public int entries() {
         return maxRequests + Math.max(64, maxRequests / 2);
+    }
+
+    /**
+     * Requests that the table of active requests has room for: {@link #entries}, and behind them
+     * those of other routers.
+     */
+    public int tableEntries() {
+        return entries() + replicaRequests;
     }
 
     /** Control records that may be in the ring besides those that are there once at most. */

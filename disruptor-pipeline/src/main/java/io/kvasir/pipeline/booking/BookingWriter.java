@@ -58,6 +58,7 @@ final class BookingWriter
     private final WriterThread thread;
     private final ErrorHandler errors;
     private final int[] slotGenerations; // workers removed so far, per slot
+    private final ReplicaWriter replica; // null where the router has no replicas
     private final AtomicLong failures = new AtomicLong();
     private long[] hashes = new long[1_024];
     private boolean ticked;
@@ -69,18 +70,28 @@ final class BookingWriter
             PredictedPrefixes routed,
             BookingTable bookings,
             HashPool pool,
-            boolean countsBlocks,
+            BookingPipelineConfig config,
+            ReplicaOutbox outbox,
             WriterThread thread,
             ErrorHandler errors) {
         this.table = table;
         this.routed = routed;
         this.bookings = bookings;
         this.pool = pool;
-        this.countsBlocks = countsBlocks;
-        this.endBooked = bookings::endBooked;
+        this.countsBlocks = config.countsBlocks();
+        this.endBooked = this::endBooked;
         this.thread = thread;
         this.errors = errors;
         this.slotGenerations = new int[table.config().maxWorkerSlots()];
+        this.replica =
+                outbox == null
+                        ? null
+                        : new ReplicaWriter(table, routed, slotGenerations, config, outbox);
+    }
+
+    /** The part that other routers hear of; null where there are none. */
+    ReplicaWriter replica() {
+        return replica;
     }
 
     @Override
@@ -95,7 +106,11 @@ final class BookingWriter
                 forgetsQueued.decrementAndGet();
                 forgetPredicted(event.index);
             }
+            case REPLICA_STEPS -> replicaSteps();
             case TICK -> tick();
+        }
+        if (endOfBatch && replica != null) {
+            replica.endOfBatch();
         }
     }
 
@@ -151,7 +166,17 @@ final class BookingWriter
                 prefillTokens,
                 provisionalBlocks,
                 deadlineNs);
-        advanceBy(index, word);
+        if (replica != null) {
+            replica.added(
+                    number(index, word),
+                    slot,
+                    slotGeneration,
+                    hashes,
+                    count,
+                    unknownBlocks,
+                    prefillTokens);
+        }
+        advanceBy(index, booking, word);
         visit(Booking.is(word, PREDICTED), slot, count);
         return true;
     }
@@ -173,21 +198,53 @@ final class BookingWriter
         if (!booking.changeWord(word, word & ~(QUEUED | OUTPUT_MASK))) {
             return false;
         }
-        advanceBy(index, word);
+        advanceBy(index, booking, word);
         return true;
     }
 
-    private void advanceBy(int index, long word) {
-        if (Booking.is(word, DECODE)) {
-            table.prefillComplete(number(index, word));
+    private void advanceBy(int index, Booking booking, long word) {
+        final long number = number(index, word);
+        if (Booking.is(word, DECODE) && table.prefillComplete(number) && replica != null) {
+            replica.prefilled(number, booking.slot, booking.slotGeneration);
         }
-        table.outputBlocks(number(index, word), Booking.outputBlocks(word));
+        final int blocks = Booking.outputBlocks(word);
+        if (table.outputBlocks(number, blocks) && blocks > 0 && replica != null) {
+            replica.output(number, booking.slot, booking.slotGeneration);
+        }
     }
 
     private boolean end(int index, long word) {
         table.free(number(index, word)); // before the entry is given back with its index
-        bookings.endBooked(number(index, word));
+        endBooked(number(index, word));
         return false; // the record is done with when the next look finds the entry free
+    }
+
+    /** A request has left the table of active requests. */
+    private void endBooked(long number) {
+        if (replica != null) {
+            if (!replica.isOwn(number)) {
+                return; // of another router, whose numbers are not of this table
+            }
+            final Booking booking = bookings.at((int) number); // not yet given to another
+            replica.freed(number, booking.slot, booking.slotGeneration);
+        }
+        bookings.endBooked(number);
+    }
+
+    private void replicaSteps() {
+        // cleared (volatile) before the queue is read, as for the ends of workers
+        replica.queued.set(false);
+        replica.predictionTime(elapsedNs);
+        for (ReplicaWriter.Step step = replica.steps.poll();
+                step != null;
+                step = replica.steps.poll()) {
+            replica.stepsQueued.getAndDecrement();
+            try {
+                step.apply(replica);
+            } catch (Throwable error) { // the others have no record of their own
+                failed("a step of another router", 0, error);
+            }
+        }
     }
 
     private static long number(int index, long word) {
