@@ -10,6 +10,7 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.replica.ReplicaSync;
 
 import org.agrona.CloseHelper;
 
@@ -58,6 +59,7 @@ public final class KvRouter implements AutoCloseable {
     private volatile AutoCloseable watchOrNull; // likewise
     private final SavedPrefixes savedOrNull; // null where nothing is saved
     private volatile AutoCloseable keeperOrNull; // likewise
+    private volatile ReplicaSync replicaOrNull; // null where there are no replicas
 
     private KvRouter(RouterConfig config, PartMaker maker, SavedPrefixes savedOrNull) {
         this.config = config;
@@ -98,6 +100,13 @@ public final class KvRouter implements AutoCloseable {
                                 router.parts.indexPipeline,
                                 router.parts.errors);
             }
+            if (config.replicaLinkOrNull() != null) {
+                router.replicaOrNull =
+                        maker.replicaSync(
+                                config,
+                                router.parts.bookingPipeline.replicaPortOrNull(),
+                                router.registry);
+            }
             router.countersOrNull =
                     router.parts.countersOrNull == null
                             ? null
@@ -107,6 +116,9 @@ public final class KvRouter implements AutoCloseable {
                 router.tickerOrNull = maker.ticker(router, config, router.parts.errors);
                 router.watchOrNull =
                         maker.promptWatch(router.bookings.watch(), router.parts.errors);
+                if (router.replicaOrNull != null) {
+                    router.replicaOrNull.start(config.clock(), router.parts.errors);
+                }
             }
             return router;
         } catch (Throwable t) {
@@ -369,11 +381,19 @@ public final class KvRouter implements AutoCloseable {
             fillWatch.look(nowNs);
             if (!config.ticksItself()) {
                 bookings.watch().look(nowNs);
+                stepReplica(nowNs);
             }
         }
         final RouterCounters counters = countersOrNull;
         if (counters != null) {
             counters.write();
+        }
+    }
+
+    private void stepReplica(long nowNs) {
+        final ReplicaSync replica = replicaOrNull;
+        if (replica != null) {
+            replica.step(nowNs);
         }
     }
 
@@ -383,7 +403,8 @@ public final class KvRouter implements AutoCloseable {
      * @return as of now
      */
     public RouterStatus status() {
-        return parts.status(bookings.forgottenLeases());
+        final ReplicaSync replica = replicaOrNull;
+        return parts.status(bookings.forgottenLeases(), replica == null ? null : replica.status());
     }
 
     /**
@@ -489,6 +510,7 @@ public final class KvRouter implements AutoCloseable {
         // each of them, also when one before it fails: then its error is thrown at the end
         CloseHelper.closeAll(
                 keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
+                replicaOrNull == null ? config.replicaLinkOrNull() : replicaOrNull, // has the link
                 tickerOrNull,
                 watchOrNull,
                 countersOrNull == null ? parts.countersOrNull : countersOrNull, // has the file

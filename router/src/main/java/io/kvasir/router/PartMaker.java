@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
+import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
@@ -10,7 +11,12 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.booking.BookingPipelineConfig;
+import io.kvasir.pipeline.booking.ReplicaPort;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.router.replica.ReplicaConfig;
+import io.kvasir.router.replica.ReplicaFleet;
+import io.kvasir.router.replica.ReplicaOrigin;
+import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.state.FileStateStore;
 
 import org.agrona.ErrorHandler;
@@ -18,14 +24,20 @@ import org.agrona.ErrorHandler;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.function.Supplier;
 
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
     static final String TICKER_THREAD = "kvasir-router-ticker";
+
+    /** Random numbers of routers, exact as a double, too. */
+    private static final long ROUTER_IDS = (1L << 53) - 2;
 
     private static final Duration TICK_PERIOD = Duration.ofMillis(200);
 
@@ -44,7 +56,7 @@ class PartMaker {
             return new SavedPrefixes(
                     new FileStateStore(folder),
                     config.get(RouterSettings.BLOCK_SIZE),
-                    config.get(RouterSettings.HASH_SEED),
+                    config.neededHashSeed(),
                     config.hashSeed());
         } catch (IOException e) {
             throw new UncheckedIOException("state-dir=" + folder + " cannot be used", e);
@@ -79,7 +91,7 @@ class PartMaker {
         return new ActiveRequests(
                 new ActiveRequestsConfig(
                         board.slots(),
-                        bookings(config).entries(),
+                        bookings(config).tableEntries(),
                         index.config().maxBlocks(),
                         config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
                 board,
@@ -105,7 +117,32 @@ class PartMaker {
     private static BookingPipelineConfig bookings(RouterConfig config) {
         return BookingPipelineConfig.of(config.get(RouterSettings.MAX_ACTIVE_REQUESTS))
                 .withWaitMode(config.get(RouterSettings.BOOKING_WAIT))
-                .withCountsBlocks(config.get(RouterSettings.TRACK_ACTIVE_BLOCKS));
+                .withCountsBlocks(config.get(RouterSettings.TRACK_ACTIVE_BLOCKS))
+                .withReplicaRequests(
+                        config.replicaLinkOrNull() == null
+                                ? 0
+                                : config.get(RouterSettings.REPLICA_MAX_BOOKINGS));
+    }
+
+    /** Begins to share bookings with the router's replicas. */
+    ReplicaSync replicaSync(RouterConfig config, ReplicaPort port, ReplicaFleet fleet) {
+        return new ReplicaSync(replicas(config), config.replicaLinkOrNull(), port, fleet);
+    }
+
+    private static ReplicaConfig replicas(RouterConfig config) {
+        final Long set = config.get(RouterSettings.ROUTER_ID);
+        final long id = set == null ? 1 + (new SecureRandom().nextLong() & ROUTER_IDS) : set;
+        final Instant now = Clock.systemUTC().instant();
+        final int blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        final long[] check = new long[1];
+        new TokenHasher()
+                .localHashes(new int[blockSize], 0, blockSize, blockSize, config.hashSeed(), check);
+        return new ReplicaConfig(
+                new ReplicaOrigin(id, ChronoUnit.MICROS.between(Instant.EPOCH, now)),
+                check[0],
+                config.get(RouterSettings.REPLICA_DIGEST).toNanos(),
+                config.get(RouterSettings.REPLICA_LEASE).toNanos(),
+                config.get(RouterSettings.BOOKING_TIMEOUT).toNanos());
     }
 
     /** Begins to keep the router's counters in their file. */

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import com.sun.management.OperatingSystemMXBean;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
@@ -9,6 +10,7 @@ import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.router.replica.ReplicaLink;
 
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
@@ -26,6 +28,7 @@ public final class RouterConfig {
     private final CostModel costModel;
     private final RandomSource random;
     private final LongSupplier clockOrNull;
+    private final ReplicaLink replicaLinkOrNull;
     private final long hashSeed;
 
     private RouterConfig(Builder builder) {
@@ -42,8 +45,18 @@ public final class RouterConfig {
                         ? RandomSource.seeded(seed == null ? System.nanoTime() : seed)
                         : builder.randomOrNull;
         clockOrNull = builder.clockOrNull;
-        final Long hashes = settings.get(RouterSettings.HASH_SEED);
-        hashSeed = hashes == null ? new SecureRandom().nextLong() : hashes;
+        replicaLinkOrNull = builder.replicaLinkOrNull;
+        final Long neededSeed = neededHashSeed();
+        hashSeed = neededSeed == null ? new SecureRandom().nextLong() : neededSeed;
+    }
+
+    /**
+     * The seed that hashes in the index must have: the one that is set; among replicas the public
+     * one, so that each knows the others' blocks; null where any seed will do.
+     */
+    Long neededHashSeed() {
+        final Long set = settings.get(RouterSettings.HASH_SEED);
+        return set == null && replicaLinkOrNull != null ? (Long) BlockHasher.BASE_SEED : set;
     }
 
     private RouterConfig(RouterConfig other, long hashSeed) {
@@ -52,6 +65,7 @@ public final class RouterConfig {
         costModel = other.costModel;
         random = other.random;
         clockOrNull = other.clockOrNull;
+        replicaLinkOrNull = other.replicaLinkOrNull;
         this.hashSeed = hashSeed;
     }
 
@@ -93,7 +107,12 @@ public final class RouterConfig {
         return clockOrNull == null;
     }
 
-    /** Seed of the hashes in the index; random where none is set. */
+    /** The link to the router's replicas; null where it has none. */
+    ReplicaLink replicaLinkOrNull() {
+        return replicaLinkOrNull;
+    }
+
+    /** Seed of the hashes in the index; where none is set, random, or public among replicas. */
     long hashSeed() {
         return hashSeed;
     }
@@ -224,6 +243,7 @@ public final class RouterConfig {
         private CostModel costModel = CostModel.LINEAR;
         private RandomSource randomOrNull; // null: by the settings
         private LongSupplier clockOrNull; // null: a thread of the router ticks, by nanoTime
+        private ReplicaLink replicaLinkOrNull; // null: no replicas
 
         Builder() {}
 
@@ -363,6 +383,20 @@ public final class RouterConfig {
          */
         public Builder random(RandomSource source) {
             randomOrNull = Objects.requireNonNull(source, "random");
+            return this;
+        }
+
+        /**
+         * Has the router share its bookings with its replicas, routers over the same workers under
+         * the same names, so that each one's load is that of all. Where {@link
+         * RouterSettings#HASH_SEED} is not set, hashes have the public seed then. With {@link
+         * #tickedBy} it is the ticks that send and receive.
+         *
+         * @param link to the other routers; closed with the router
+         * @return this
+         */
+        public Builder replicaLink(ReplicaLink link) {
+            replicaLinkOrNull = Objects.requireNonNull(link, "link");
             return this;
         }
 

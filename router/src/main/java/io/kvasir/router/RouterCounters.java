@@ -142,6 +142,13 @@ final class RouterCounters implements AutoCloseable {
         values.put("bookings without a shared path", status.pathlessBookings());
         values.put("leases forgotten", status.forgottenLeases());
         values.put("loads corrected", status.loadCorrections());
+        if (status.replicaOrNull() != null) {
+            values.put("replicas", status.replicaOrNull().peers());
+            values.put("replicas' bookings", status.replicaOrNull().peerBookings());
+            status.replicaOrNull()
+                    .byEvent()
+                    .forEach((event, count) -> values.put("replica sync: " + event, count));
+        }
         return values;
     }
 

@@ -10,6 +10,7 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.router.replica.ReplicaStatus;
 
 import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
@@ -74,7 +75,7 @@ final class RouterParts implements AutoCloseable {
     }
 
     /** Reads what is used and what was refused. */
-    RouterStatus status(long forgottenLeases) {
+    RouterStatus status(long forgottenLeases, ReplicaStatus replicaOrNull) {
         return new RouterStatus(
                 usages(),
                 new RouterStatus.Refusals(
@@ -92,7 +93,8 @@ final class RouterParts implements AutoCloseable {
                 active.expiredLeases(),
                 forgottenLeases,
                 active.corrections(),
-                indexPipeline.failures() + bookingPipeline.failures());
+                indexPipeline.failures() + bookingPipeline.failures(),
+                replicaOrNull);
     }
 
     private List<RouterStatus.Usage> usages() {

@@ -441,6 +441,49 @@ public final class RouterSettings {
                             "Time in which cached blocks of a stale worker come to count"
                                     + " nothing."));
 
+    /** Who this router is among its replicas. */
+    public static final Setting<Long> ROUTER_ID =
+            row(
+                    Setting.number(
+                            "router-id",
+                            null,
+                            1,
+                            Long.MAX_VALUE,
+                            "Number of this router among its replicas, each another one. Not set,"
+                                    + " it is random; one that is kept lets the others see a"
+                                    + " restart at once."));
+
+    /** Time between digests of own bookings. */
+    public static final Setting<Duration> REPLICA_DIGEST =
+            row(
+                    Setting.duration(
+                            "replica-digest-ms",
+                            1_000,
+                            10,
+                            "Time between digests of the own bookings, by which replicas find what"
+                                    + " they have lost."));
+
+    /** Silence after which a replica's bookings are dropped. */
+    public static final Setting<Duration> REPLICA_LEASE =
+            row(
+                    Setting.duration(
+                            "replica-lease-ms",
+                            10_000,
+                            100,
+                            "Silence after which the bookings of a replica count no more; several"
+                                    + " times replica-digest-ms."));
+
+    /** Bookings of other routers. */
+    public static final Setting<Integer> REPLICA_MAX_BOOKINGS =
+            row(
+                    Setting.integer(
+                            "replica-max-bookings",
+                            65_536,
+                            1,
+                            1 << 27,
+                            "Bookings of all replicas together that are counted; further ones are"
+                                    + " not seen."));
+
     /** Where counters and errors are kept. */
     public static final Setting<Path> COUNTERS_DIR =
             row(

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.router.replica.ReplicaStatus;
+
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.SequencedMap;
@@ -16,6 +18,7 @@ import java.util.SequencedMap;
  * @param forgottenLeases bookings whose leases were collected without having been closed
  * @param loadCorrections times that a load was not what is booked, and was corrected
  * @param failures records of both rings that could not be applied because of an error
+ * @param replicaOrNull what replica sync has done; null where the router has no replicas
  */
 public record RouterStatus(
         List<Usage> usages,
@@ -24,7 +27,8 @@ public record RouterStatus(
         long expiredLeases,
         long forgottenLeases,
         long loadCorrections,
-        long failures) {
+        long failures,
+        ReplicaStatus replicaOrNull) {
     /** Copies the list. */
     public RouterStatus {
         usages = List.copyOf(usages);

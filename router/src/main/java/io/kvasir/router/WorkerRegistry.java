@@ -7,6 +7,8 @@ import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.router.replica.ReplicaFleet;
+import io.kvasir.router.replica.ReplicaWorker;
 
 import java.time.Duration;
 import java.util.HashMap;
@@ -18,7 +20,7 @@ import java.util.Map;
  * <p>Any thread. Changes take the lock of this object, under which nothing waits for a writer; the
  * set of workers is read without it.
  */
-final class WorkerRegistry implements AutoCloseable {
+final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private static final long READY_POLL_MS = 1;
 
     /** How long a new worker may wait for the slot of a removed one to be swept. */
@@ -205,6 +207,36 @@ final class WorkerRegistry implements AutoCloseable {
         } catch (ClosedException e) {
             // the router was closed meanwhile, and no slot is given out any more
         }
+    }
+
+    @Override
+    public ReplicaFleet.Slot find(ReplicaWorker named) {
+        for (Worker worker : workers.workers()) {
+            final boolean same =
+                    named.isNamed()
+                            ? worker.name().equals(named.name())
+                            : worker.id() == named.id();
+            if (same && worker.dpRank() == named.dpRank()) {
+                return new ReplicaFleet.Slot(
+                        worker.slot(),
+                        worker.slotGeneration(),
+                        worker.state() == IndexState.PREDICTED);
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public ReplicaWorker at(int slot, int slotGeneration) {
+        final Worker worker = workers.at(slot);
+        return worker == null || worker.slotGeneration() != slotGeneration
+                ? null
+                : new ReplicaWorker(worker.id(), worker.name(), worker.dpRank());
+    }
+
+    @Override
+    public Object version() {
+        return workers;
     }
 
     /** See {@link KvRouter#awaitReady}. */

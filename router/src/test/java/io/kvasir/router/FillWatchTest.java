@@ -38,7 +38,8 @@ class FillWatchTest {
                 0,
                 0,
                 0,
-                0);
+                0,
+                null);
     }
 
     @Test

@@ -1,0 +1,39 @@
+package io.kvasir.router.replica;
+
+import java.util.function.Consumer;
+
+/**
+ * Best-effort broadcast of {@link ReplicaMessage}s between routers over the same workers. Messages
+ * may be lost, doubled, late and out of order; none may be changed. A router may hear its own.
+ *
+ * <p>Any thread may call any method. {@link #send} never waits for the network.
+ */
+public interface ReplicaLink extends AutoCloseable {
+    /**
+     * Begins to deliver what others send; called once.
+     *
+     * @param receiver takes each message, on a thread of the link, one or several at a time;
+     *     returns at once. Not called any more after {@link #close} has returned
+     */
+    void start(Consumer<ReplicaMessage> receiver);
+
+    /**
+     * Sends a message to all other routers.
+     *
+     * @param message what to send
+     * @return false if it is known not to be sent: the link is closed, broken or full. True says
+     *     nothing about arrival
+     */
+    boolean send(ReplicaMessage message);
+
+    /**
+     * Messages that the link itself has dropped or could not read.
+     *
+     * @return count since the start
+     */
+    long dropped();
+
+    /** Ends the link; idempotent. What was sent before may still go out. */
+    @Override
+    void close();
+}
