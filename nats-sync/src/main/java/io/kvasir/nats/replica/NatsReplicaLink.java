@@ -1,0 +1,229 @@
+package io.kvasir.nats.replica;
+
+import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.replica.ReplicaMessage;
+import io.nats.client.Connection;
+import io.nats.client.Consumer;
+import io.nats.client.Dispatcher;
+import io.nats.client.ErrorListener;
+import io.nats.client.Message;
+import io.nats.client.Nats;
+import io.nats.client.Options;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * A link over NATS core. It connects by itself, also when NATS comes later, and again whenever the
+ * connection is lost; what is sent meanwhile is dropped and counted, as old news would only come
+ * late. Where messages come faster than they are read, the newest are dropped and counted.
+ */
+public final class NatsReplicaLink implements ReplicaLink {
+    private static final Logger LOG = LoggerFactory.getLogger(NatsReplicaLink.class);
+    private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
+    private static final int FOR_EVER = -1;
+    private static final int NO_BUFFER = 0;
+    private static final int MAX_OUTGOING = 65_536;
+    private static final long MAX_PENDING_MESSAGES = 65_536;
+    private static final long MAX_PENDING_BYTES = 64L << 20;
+    private static final long PUBLISHER_IDS = (1L << 53) - 1;
+
+    private final ReplicaCodec codec;
+    private final ReplicaSubjects subjects;
+    private final long publisherId = new SecureRandom().nextLong() & PUBLISHER_IDS;
+    private final Clock clock = Clock.systemUTC();
+    private final AtomicLong published = new AtomicLong();
+    private final AtomicLong unread = new AtomicLong();
+    private final AtomicBoolean unreadLogged = new AtomicBoolean();
+    private final Options options;
+    private final String servers;
+    private final Thread connector;
+    private volatile java.util.function.Consumer<ReplicaMessage> receiver;
+    private volatile Connection connection; // null before the first
+    private volatile Dispatcher dispatcher; // null before start and connection
+    private volatile boolean closed;
+
+    /**
+     * Prepares a link; {@link #start} connects.
+     *
+     * @param config where NATS is, and the fleet
+     */
+    public NatsReplicaLink(NatsReplicaConfig config) {
+        codec = new ReplicaCodec(config.form(), config.blockSize());
+        subjects = new ReplicaSubjects(config.namespace(), config.component(), config.endpoint());
+        servers = config.servers();
+        options =
+                Options.builder()
+                        .server(servers)
+                        .connectionName("kvasir-replica-sync")
+                        .connectionTimeout(CONNECT_TIMEOUT)
+                        .maxReconnects(FOR_EVER)
+                        .reconnectWait(RECONNECT_WAIT)
+                        .reconnectBufferSize(NO_BUFFER)
+                        .maxMessagesInOutgoingQueue(MAX_OUTGOING)
+                        .discardMessagesWhenOutgoingQueueFull()
+                        .noEcho()
+                        .errorListener(new Errors())
+                        .build();
+        connector =
+                Thread.ofPlatform().daemon().name("kvasir-replica-nats").unstarted(this::connect);
+    }
+
+    @Override
+    public void start(java.util.function.Consumer<ReplicaMessage> to) {
+        receiver = to;
+        connector.start();
+    }
+
+    /** Connects for the first time; from then on the client does it. */
+    private void connect() {
+        boolean warned = false;
+        while (!closed) {
+            try {
+                opened(Nats.connect(options));
+                return;
+            } catch (IOException e) {
+                if (!warned) {
+                    LOG.warn(
+                            "no replica sync yet: {} cannot be reached: {}", servers, e.toString());
+                }
+                warned = true;
+                pause();
+            } catch (InterruptedException e) {
+                return; // closing
+            }
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(RECONNECT_WAIT);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private synchronized void opened(Connection made) throws InterruptedException {
+        if (closed) {
+            made.close();
+            return;
+        }
+        final Dispatcher hearing = made.createDispatcher(this::received);
+        hearing.setPendingLimits(MAX_PENDING_MESSAGES, MAX_PENDING_BYTES);
+        hearing.subscribe(subjects.bookingsOfComponent());
+        hearing.subscribe(subjects.bookingsOfEndpoints());
+        hearing.subscribe(subjects.fleet());
+        flush(made); // from now on the server knows what is heard here
+        dispatcher = hearing;
+        connection = made;
+    }
+
+    private static void flush(Connection made) throws InterruptedException {
+        try {
+            made.flush(CONNECT_TIMEOUT);
+        } catch (TimeoutException | IllegalStateException e) {
+            LOG.debug("the connection was lost at once", e); // and comes again by itself
+        }
+    }
+
+    private void received(Message message) {
+        try {
+            if (message.getSubject().endsWith(ReplicaSubjects.FLEET_TOPIC)) {
+                final ReplicaMessage read = ReplicaCodec.readFleet(message.getData());
+                if (read != null && !closed) {
+                    receiver.accept(read);
+                }
+            } else {
+                for (ReplicaMessage read : codec.readBookings(message.getData())) {
+                    if (!closed) {
+                        receiver.accept(read);
+                    }
+                }
+            }
+        } catch (IOException e) {
+            unread.getAndIncrement();
+            if (unreadLogged.compareAndSet(false, true)) {
+                LOG.warn(
+                        "a message on {} cannot be read; further ones are only counted",
+                        message.getSubject(),
+                        e);
+            }
+        }
+    }
+
+    @Override
+    public boolean send(ReplicaMessage message) {
+        final Connection to = connection;
+        if (closed || to == null || to.getStatus() != Connection.Status.CONNECTED) {
+            return false;
+        }
+        try {
+            if (message instanceof ReplicaMessage.OfBooking booking) {
+                to.publish(
+                        subjects.bookings(),
+                        codec.booking(
+                                booking, publisherId, published.getAndIncrement(), clock.millis()));
+            } else {
+                to.publish(subjects.fleet(), ReplicaCodec.fleet(message));
+            }
+            return true;
+        } catch (IllegalStateException | IllegalArgumentException e) { // closed, full, too large
+            return false;
+        }
+    }
+
+    /** Whether NATS is there at this moment. */
+    public boolean isConnected() {
+        final Connection now = connection;
+        return now != null && now.getStatus() == Connection.Status.CONNECTED;
+    }
+
+    @Override
+    public long dropped() {
+        final Dispatcher hearing = dispatcher;
+        return unread.get() + (hearing == null ? 0 : hearing.getDroppedCount());
+    }
+
+    @Override
+    public void close() {
+        final Connection open;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            open = connection;
+        }
+        connector.interrupt();
+        if (open == null) {
+            return;
+        }
+        try {
+            open.flushBuffer(); // what was sent last says that this router leaves
+        } catch (IOException | RuntimeException e) {
+            LOG.debug("the last messages were not sent", e);
+        }
+        try {
+            open.close();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** The client's errors: what they cost is counted elsewhere. */
+    private static final class Errors implements ErrorListener {
+        @Override
+        public void slowConsumerDetected(Connection conn, Consumer consumer) {
+            LOG.warn("replica sync is behind: messages of other routers are dropped");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+package io.kvasir.nats.replica;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.replica.ReplicaLinkContract;
+import io.kvasir.router.replica.ReplicaMessage;
+import io.kvasir.router.replica.ReplicaOrigin;
+import io.kvasir.router.replica.ReplicaWorker;
+import io.kvasir.testsupport.NatsServer;
+import io.nats.client.Connection;
+import io.nats.client.Nats;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+
+@Tag("integration")
+class NatsReplicaLinkTest extends ReplicaLinkContract {
+    private static final AtomicInteger TESTS = new AtomicInteger();
+    private static final ReplicaOrigin A = new ReplicaOrigin(1, 1);
+
+    @TempDir static Path folder;
+
+    private static NatsServer server;
+
+    private final String component = "component-" + TESTS.incrementAndGet();
+
+    @BeforeAll
+    static void startServer() throws InterruptedException {
+        try {
+            server = newServer("shared");
+            server.start();
+        } catch (IOException e) {
+            abort("skipped: no NATS: " + e.getMessage());
+        }
+    }
+
+    @AfterAll
+    static void stopServer() throws InterruptedException {
+        if (server != null) {
+            server.stop();
+        }
+    }
+
+    private static NatsServer newServer(String name) throws IOException {
+        return NatsServer.in(NatsServer.program(), Files.createDirectory(folder.resolve(name)));
+    }
+
+    private NatsReplicaConfig config(String url, String endpoint) {
+        return new NatsReplicaConfig(url, "test", component, endpoint, WireForm.MSGPACK, 16);
+    }
+
+    private NatsReplicaLink started(NatsReplicaLink link, Queue<ReplicaMessage> heard) {
+        link.start(heard::add);
+        await(link::isConnected, "a connection");
+        return link;
+    }
+
+    @Override
+    protected ReplicaLink open() {
+        return new NatsReplicaLink(config(server.url(), ""));
+    }
+
+    @Override
+    protected void awaitReady(ReplicaLink link) {
+        await(((NatsReplicaLink) link)::isConnected, "a connection");
+    }
+
+    @Test
+    void endpointsAndTheComponentHearEachOther() {
+        final Queue<ReplicaMessage> atA = new ConcurrentLinkedQueue<>();
+        final Queue<ReplicaMessage> atB = new ConcurrentLinkedQueue<>();
+        final ReplicaMessage freed = freed(1);
+        try (NatsReplicaLink a = started(new NatsReplicaLink(config(server.url(), "gen")), atA);
+                NatsReplicaLink b = started(new NatsReplicaLink(config(server.url(), "")), atB)) {
+            a.send(freed);
+            b.send(freed);
+            await(() -> atA.size() == 1 && atB.size() == 1, "each hears the other, not itself");
+        }
+    }
+
+    private static ReplicaMessage freed(long sequence) {
+        return new ReplicaMessage.Freed(A, sequence, sequence, new ReplicaWorker(0, "w", 0));
+    }
+
+    @Test
+    void aServerThatComesLaterOrAgainIsFoundAndWhatWasSentMeanwhileIsNotSaid()
+            throws IOException, InterruptedException {
+        final NatsServer own = newServer("restarted");
+        own.start();
+        final Queue<ReplicaMessage> atB = new ConcurrentLinkedQueue<>();
+        try (NatsReplicaLink a =
+                        started(
+                                new NatsReplicaLink(config(own.url(), "")),
+                                new ConcurrentLinkedQueue<>());
+                NatsReplicaLink b = started(new NatsReplicaLink(config(own.url(), "")), atB)) {
+            a.send(freed(1));
+            await(() -> atB.size() == 1, "the first message");
+            own.stop();
+            await(() -> !a.isConnected() && !b.isConnected(), "the end of the connections");
+            assertFalse(a.send(freed(2)), "nobody would hear it");
+            try (NatsReplicaLink late = new NatsReplicaLink(config(own.url(), ""))) {
+                late.start(_ -> {});
+                assertFalse(late.isConnected());
+                own.start();
+                await(() -> late.isConnected(), "the link that began without a server");
+            }
+            await(() -> a.isConnected() && b.isConnected(), "both again");
+            await(() -> a.send(freed(3)) && atB.size() >= 2, "what is sent from now on");
+            assertTrue(atB.stream().noneMatch(m -> m.sequence() == 2));
+        } finally {
+            own.stop();
+        }
+    }
+
+    @Test
+    void bytesThatAreNoMessagesAreCountedAndDoNoHarm() throws IOException, InterruptedException {
+        final Queue<ReplicaMessage> heard = new ConcurrentLinkedQueue<>();
+        final Connection other = Nats.connect(server.url());
+        try (NatsReplicaLink link = started(new NatsReplicaLink(config(server.url(), "")), heard)) {
+            final ReplicaSubjects subjects = new ReplicaSubjects("test", component, "");
+            other.publish(subjects.bookings(), new byte[0]);
+            other.publish(subjects.bookings(), new byte[] {(byte) 0xc1});
+            other.publish(subjects.fleet(), "{}".getBytes(StandardCharsets.UTF_8));
+            other.publish(subjects.fleet(), ReplicaCodec.fleet(new ReplicaMessage.Leaving(A)));
+            await(() -> heard.size() == 1, "the message after them");
+            assertEquals(3, link.dropped());
+        } finally {
+            other.close();
+        }
+    }
+
+    @Test
+    void aReceiverThatDoesNotKeepUpLosesMessagesAndGoesOn() throws InterruptedException {
+        final CountDownLatch go = new CountDownLatch(1);
+        final AtomicInteger heard = new AtomicInteger();
+        try (NatsReplicaLink slow = new NatsReplicaLink(config(server.url(), ""));
+                NatsReplicaLink fast =
+                        started(
+                                new NatsReplicaLink(config(server.url(), "")),
+                                new ConcurrentLinkedQueue<>())) {
+            slow.start(
+                    _ -> {
+                        try {
+                            go.await();
+                        } catch (InterruptedException e) {
+                            Thread.currentThread().interrupt(); // closing
+                        }
+                        heard.getAndIncrement();
+                    });
+            await(slow::isConnected, "a connection");
+            await(
+                    () -> {
+                        for (int i = 0; i < 2_000; i++) {
+                            fast.send(freed(1));
+                        }
+                        return slow.dropped() > 0;
+                    },
+                    "a full queue");
+            go.countDown();
+            await(
+                    () -> {
+                        final int before = heard.get();
+                        fast.send(freed(2));
+                        return heard.get() > before && heard.get() > 60_000;
+                    },
+                    "messages after that");
+        }
+    }
+}
