@@ -16,6 +16,7 @@ import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.replica.ReplicaStatus;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -167,6 +168,7 @@ final class StatusEndpoints {
         page.put("prefill_mode", prefill == null ? null : prefill.mode().spelling());
         page.put("prefill_active_leases", prefill == null ? 0 : prefill.activeLeases());
         page.put("split", registry.canSplit());
+        replicas(page, router.status().replicaOrNull());
         final ArrayNode list = page.putArray("workers");
         for (Upstream upstream : registry.upstreams()) {
             for (Worker worker : upstream.ranks()) {
@@ -174,6 +176,15 @@ final class StatusEndpoints {
             }
         }
         return page;
+    }
+
+    private static void replicas(ObjectNode page, ReplicaStatus statusOrNull) {
+        if (statusOrNull != null) {
+            final ObjectNode item = page.putObject("replicas");
+            item.put("heard_of", statusOrNull.peers());
+            item.put("bookings", statusOrNull.peerBookings());
+            statusOrNull.byEvent().forEach((event, n) -> item.put(event.replace('-', '_'), n));
+        }
     }
 
     private static void worker(ObjectNode item, Worker worker, Upstream upstream) {

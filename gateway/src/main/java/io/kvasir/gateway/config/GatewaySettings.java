@@ -1,5 +1,6 @@
 package io.kvasir.gateway.config;
 
+import io.kvasir.nats.replica.WireForm;
 import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.router.RouterSettings;
@@ -1009,6 +1010,71 @@ public final class GatewaySettings {
                                     "What of Kvasir's own kvasir serve logs; libraries stay at"
                                             + " warn.")
                             .variable("KVASIR_LOG"));
+
+    /** Whether the gateway shares its bookings with others over the same workers. */
+    public static final Setting<Boolean> REPLICA_SYNC =
+            row(
+                    Setting.bool(
+                                    "replica-sync",
+                                    false,
+                                    "Share bookings over NATS with other gateways over the same"
+                                            + " workers, under the same names, so that each one's"
+                                            + " load is that of all. Hashes have the public seed"
+                                            + " then, unless hash-seed is set.")
+                            .variable("DYN_ROUTER_REPLICA_SYNC"));
+
+    /** In which form bookings are sent. */
+    public static final Setting<WireForm> REPLICA_WIRE =
+            row(
+                    Setting.choice(
+                            "replica-wire",
+                            WireForm.MSGPACK,
+                            "Form of the messages about bookings that are sent: msgpack in an"
+                                    + " envelope, or the JSON of older routers. Both are read."));
+
+    /** Where NATS is. */
+    public static final Setting<String> NATS_URL =
+            row(
+                    Setting.text(
+                                    "nats-url",
+                                    "URL",
+                                    Function.identity(),
+                                    "nats://localhost:4222",
+                                    "Where NATS is; several with commas between.")
+                            .variable("NATS_SERVER"));
+
+    /** The fleet, in subjects of NATS. */
+    public static final Setting<String> NATS_NAMESPACE =
+            row(
+                    Setting.text(
+                                    "nats-namespace",
+                                    "NAME",
+                                    Function.identity(),
+                                    "dynamo",
+                                    "Namespace of the fleet in subjects of NATS.")
+                            .variable("DYN_NAMESPACE"));
+
+    /** The workers, in subjects of NATS. */
+    public static final Setting<String> NATS_COMPONENT =
+            row(
+                    Setting.text(
+                            "nats-component",
+                            "NAME",
+                            Function.identity(),
+                            "backend",
+                            "Component of the workers in subjects of NATS; of prefill workers it"
+                                    + " has -prefill behind it."));
+
+    /** The workers' endpoint, in subjects of NATS. */
+    public static final Setting<String> NATS_ENDPOINT =
+            row(
+                    Setting.text(
+                            "nats-endpoint",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Endpoint of the workers in subjects of NATS, for routers that listen"
+                                    + " there alone; not set, messages go to the component."));
 
     /** All of them, those of the router too. */
     public static final SettingTable TABLE =

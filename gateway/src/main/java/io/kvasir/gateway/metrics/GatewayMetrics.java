@@ -18,6 +18,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.LegFailure;
 import io.kvasir.router.disagg.SplitEvent;
+import io.kvasir.router.replica.ReplicaStatus;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
@@ -629,6 +630,33 @@ public final class GatewayMetrics {
                 prefix + "load_corrections_total",
                 "How often a worker's load was not what is booked on it, and was corrected" + pool,
                 ifThere(router, (status, out) -> out.call((double) status.loadCorrections())));
+        watchReplicas(
+                prefix,
+                pool,
+                () -> {
+                    final RouterStatus status = router.get();
+                    return status == null ? null : status.replicaOrNull();
+                });
+    }
+
+    private void watchReplicas(String prefix, String pool, Supplier<ReplicaStatus> replica) {
+        gauge(
+                prefix + "replicas",
+                "Other gateways over the same workers that are heard of" + pool,
+                ifThere(replica, (status, out) -> out.call((double) status.peers())));
+        gauge(
+                prefix + "replica_bookings",
+                "Their requests that count as load here" + pool,
+                ifThere(replica, (status, out) -> out.call((double) status.peerBookings())));
+        count(
+                prefix + "replica_events_total",
+                "What replica sync has sent, applied, missed and repaired" + pool,
+                ifThere(
+                        replica,
+                        (status, out) ->
+                                status.byEvent()
+                                        .forEach((event, n) -> out.call((double) n, event))),
+                "event");
     }
 
     /** Points of what may not be there; none then. */

@@ -5,14 +5,16 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Settings;
+import io.kvasir.router.replica.ReplicaLink;
 
 import org.agrona.CloseHelper;
 
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 
 /**
  * The routers of a gateway's pools. That of the prefill workers is made when the first of them is
@@ -23,7 +25,7 @@ public final class PoolRouters implements AutoCloseable {
     private static final String PREFILL_STATE = "prefill";
 
     private final GatewayConfig config;
-    private final Function<Settings, KvRouter> maker;
+    private final BiFunction<Settings, ReplicaLink, KvRouter> maker;
     private final KvRouter main;
     private volatile KvRouter prefillOrNull; // written under this
     private boolean closed; // guarded by this
@@ -35,18 +37,36 @@ public final class PoolRouters implements AutoCloseable {
      *     message names the knob to turn
      */
     public PoolRouters(GatewayConfig config) {
-        this(config, settings -> KvRouter.builder().settings(settings).build());
+        this(config, PoolRouters::router);
     }
 
-    PoolRouters(GatewayConfig config, Function<Settings, KvRouter> maker) {
+    /**
+     * @param maker makes a router of its settings and its link to replicas, which may be null
+     */
+    PoolRouters(GatewayConfig config, BiFunction<Settings, ReplicaLink, KvRouter> maker) {
         this.config = config;
         this.maker = maker;
-        main = make(config.settings());
+        main = make(config.settings(), WorkerPool.MAIN);
     }
 
-    private KvRouter make(Settings settings) {
+    private static KvRouter router(Settings settings, ReplicaLink linkOrNull) {
+        final RouterConfig.Builder builder = KvRouter.builder().settings(settings);
+        return linkOrNull == null ? builder.build() : builder.replicaLink(linkOrNull).build();
+    }
+
+    private KvRouter make(Settings settings, WorkerPool pool) {
+        final ReplicaLink link = ReplicaLinks.openOrNull(config, pool);
         try {
-            return maker.apply(settings);
+            return make(settings, link);
+        } catch (RuntimeException e) {
+            CloseHelper.close(link);
+            throw e;
+        }
+    }
+
+    private KvRouter make(Settings settings, ReplicaLink linkOrNull) {
+        try {
+            return maker.apply(settings, linkOrNull);
         } catch (OutOfMemoryError e) {
             throw new GatewayException(
                     "no memory for the index and the bookings: max-blocks="
@@ -89,7 +109,7 @@ public final class PoolRouters implements AutoCloseable {
         }
         if (of(pool) == null) {
             try {
-                prefillOrNull = make(prefillSettings());
+                prefillOrNull = make(prefillSettings(), WorkerPool.PREFILL);
             } catch (GatewayException e) {
                 throw new GatewayException("the prefill pool: " + e.getMessage(), e);
             }

@@ -52,7 +52,7 @@ class WorkerPoolsTest {
         routers =
                 new PoolRouters(
                         config,
-                        settings -> {
+                        (settings, _) -> {
                             made.add(settings);
                             return maker.apply(settings);
                         });

@@ -1,0 +1,50 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.nats.replica.NatsReplicaConfig;
+import io.kvasir.nats.replica.NatsReplicaLink;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.replica.ReplicaLink;
+
+import java.util.Objects;
+
+/** Links of a gateway's routers to those of other gateways over the same workers. Stateless. */
+final class ReplicaLinks {
+    private static final String PREFILL_SUFFIX = "-prefill";
+
+    private ReplicaLinks() {}
+
+    /**
+     * A link for the router of a pool, not yet connected.
+     *
+     * @return null where {@link GatewaySettings#REPLICA_SYNC} is off
+     * @throws GatewayException if the URL of NATS is none
+     */
+    static ReplicaLink openOrNull(GatewayConfig config, WorkerPool pool) {
+        if (!config.get(GatewaySettings.REPLICA_SYNC)) {
+            return null;
+        }
+        final String component = config.get(GatewaySettings.NATS_COMPONENT);
+        try {
+            return new NatsReplicaLink(
+                    new NatsReplicaConfig(
+                            config.get(GatewaySettings.NATS_URL),
+                            config.get(GatewaySettings.NATS_NAMESPACE),
+                            pool == WorkerPool.MAIN ? component : component + PREFILL_SUFFIX,
+                            Objects.requireNonNullElse(
+                                    config.get(GatewaySettings.NATS_ENDPOINT), ""),
+                            config.get(GatewaySettings.REPLICA_WIRE),
+                            config.get(RouterSettings.BLOCK_SIZE)));
+        } catch (IllegalArgumentException e) {
+            throw new GatewayException(
+                    GatewaySettings.NATS_URL
+                            + "="
+                            + config.get(GatewaySettings.NATS_URL)
+                            + " cannot be used: "
+                            + e.getMessage(),
+                    e);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Worker;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+import io.kvasir.testsupport.NatsServer;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+
+/** Two gateways over the same simulated engines, with a real NATS server between them. */
+@Tag("integration")
+class ReplicaGatewaysTest {
+    private static final int ENGINES = 4;
+    private static final int ROUNDS = 8;
+    private static final String BODY =
+            "{\"model\":\"m\",\"max_tokens\":600,\"ignore_eos\":true,\"prompt\":"
+                    + Arrays.toString(new int[40])
+                    + "}";
+
+    @TempDir Path folder;
+
+    private final List<SimEngine> engines = new ArrayList<>();
+    private final List<GatewayServer> gateways = new ArrayList<>();
+    private NatsServer nats;
+
+    @AfterEach
+    void stop() throws InterruptedException {
+        gateways.forEach(GatewayServer::close);
+        engines.forEach(SimEngine::close);
+        if (nats != null) {
+            nats.stop();
+        }
+    }
+
+    /** Engines that compute a prompt for longer than a test lasts, so that it stays load. */
+    private void start(boolean sync) throws Exception {
+        try {
+            nats = NatsServer.in(NatsServer.program(), folder);
+            nats.start();
+        } catch (IOException e) {
+            abort("skipped: no NATS: " + e.getMessage());
+        }
+        final WorkerConfig[] workers = new WorkerConfig[ENGINES];
+        for (int i = 0; i < ENGINES; i++) {
+            engines.add(
+                    SimEngine.start(
+                            SimConfig.builder()
+                                    .model("m")
+                                    .blocks(512)
+                                    .prefillTokensPerSecond(0.1)
+                                    .build()));
+            workers[i] = WorkerConfig.parse(engines.get(i).url() + ",name=w" + i);
+        }
+        for (int i = 0; i < 2; i++) {
+            final GatewayConfig.Builder config = Gateways.config(workers);
+            config.set(GatewaySettings.REPLICA_SYNC, sync);
+            config.set(GatewaySettings.NATS_URL, nats.url());
+            gateways.add(GatewayServer.start(config.build()));
+            Gateways.awaitContact(gateways.get(i));
+        }
+        if (sync) {
+            for (GatewayServer gateway : gateways) {
+                Eventually.holds(
+                        "each hears of the other",
+                        () -> gateway.router().status().replicaOrNull().peers() == 1);
+            }
+        }
+    }
+
+    private CompletableFuture<?> send(int number) {
+        return Gateways.postAsync(gateways.get(number % 2), "/v1/completions", BODY);
+    }
+
+    private static long requests(KvRouter router) {
+        return router.workers().stream().mapToLong(Worker::activeRequests).sum();
+    }
+
+    private static Map<String, List<Long>> loads(KvRouter router) {
+        final Map<String, List<Long>> loads = new TreeMap<>();
+        for (Worker w : router.workers()) {
+            loads.put(w.name(), List.of(w.activeRequests(), w.prefillTokens(), w.activeBlocks()));
+        }
+        return loads;
+    }
+
+    /** What is booked through each gateway itself, by worker. */
+    private long most() {
+        final long[] byEngine = new long[ENGINES];
+        for (GatewayServer gateway : gateways) {
+            for (Worker w : gateway.router().workers()) {
+                byEngine[w.name().charAt(1) - '0'] += w.activeRequests();
+            }
+        }
+        return Arrays.stream(byEngine).max().orElseThrow();
+    }
+
+    private void endAll(List<CompletableFuture<?>> requests) throws InterruptedException {
+        requests.forEach(request -> request.cancel(true));
+        for (GatewayServer gateway : gateways) {
+            Eventually.holds(
+                    "nothing is booked any more",
+                    () ->
+                            loads(gateway.router()).values().stream()
+                                    .allMatch(List.of(0L, 0L, 0L)::equals));
+        }
+    }
+
+    @Test
+    void identicalRequestsThroughTwoGatewaysSpreadAsThroughOne() throws Exception {
+        start(true);
+        for (int round = 0; round < ROUNDS; round++) {
+            final List<CompletableFuture<?>> requests = new ArrayList<>();
+            for (int i = 0; i < ENGINES; i++) {
+                requests.add(send(round + i));
+                final int sent = i + 1;
+                for (GatewayServer gateway : gateways) {
+                    Eventually.holds("both know of all", () -> requests(gateway.router()) == sent);
+                }
+            }
+            for (GatewayServer gateway : gateways) {
+                for (Worker w : gateway.router().workers()) {
+                    assertEquals(1, w.activeRequests(), "each has one of them: " + w);
+                }
+            }
+            assertEquals(loads(gateways.get(0).router()), loads(gateways.get(1).router()));
+            endAll(requests);
+        }
+        final JsonNode page = GatewayHttpTest.json(Gateways.get(gateways.get(0), "/debug/workers"));
+        assertEquals(1, page.at("/replicas/heard_of").intValue(), page.toPrettyString());
+        assertEquals(0, page.at("/replicas/lost").intValue(), page.toPrettyString());
+        assertTrue(page.at("/replicas/applied").intValue() > 0, page.toPrettyString());
+        final String metrics = Gateways.get(gateways.get(0), "/metrics").body();
+        assertTrue(metrics.contains("kvasir_replicas 1.0"), metrics);
+    }
+
+    @Test
+    void withoutSyncTheyHerd() throws Exception {
+        start(false);
+        int herded = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            final List<CompletableFuture<?>> requests = new ArrayList<>();
+            for (int i = 0; i < ENGINES; i++) {
+                requests.add(send(i));
+                final int sent = i + 1;
+                Eventually.holds(
+                        "it is booked",
+                        () ->
+                                requests(gateways.get(0).router())
+                                                + requests(gateways.get(1).router())
+                                        == sent);
+            }
+            herded += most() > 1 ? 1 : 0;
+            endAll(requests);
+        }
+        assertTrue(herded > 0, "the two choose the same worker now and then");
+    }
+
+    @Test
+    void loadsAreEqualAfterABurstAndNothingAtItsEnd() throws Exception {
+        start(true);
+        final List<CompletableFuture<?>> requests = new ArrayList<>();
+        for (int i = 0; i < 24; i++) {
+            requests.add(send(i));
+        }
+        for (GatewayServer gateway : gateways) {
+            Eventually.holds("all are known", () -> requests(gateway.router()) == 24);
+        }
+        Eventually.holds(
+                "both see the same",
+                () -> loads(gateways.get(0).router()).equals(loads(gateways.get(1).router())));
+        endAll(requests);
+    }
+
+    @Test
+    void bookingsThatNatsDidNotCarryAreRepairedWhenItIsBack() throws Exception {
+        start(true);
+        nats.stop();
+        final List<CompletableFuture<?>> requests = new ArrayList<>();
+        for (int i = 0; i < 6; i++) {
+            requests.add(send(i));
+        }
+        for (GatewayServer gateway : gateways) {
+            Eventually.holds("each serves its own", () -> requests(gateway.router()) >= 3);
+        }
+        nats.start();
+        for (GatewayServer gateway : gateways) {
+            Eventually.holds("each knows of all", () -> requests(gateway.router()) == 6);
+        }
+        endAll(requests);
+    }
+}
