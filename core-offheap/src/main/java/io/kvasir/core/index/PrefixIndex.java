@@ -34,6 +34,9 @@ public final class PrefixIndex implements AutoCloseable {
     /** Applied sequence of a slot before its first event. */
     public static final long NO_EVENT = -1;
 
+    /** Answer of {@link #forEachRun}: everything has been shown. */
+    public static final int NO_MORE_RUNS = SlotWalk.END;
+
     private final PrefixIndexConfig config;
     private final MemoryGate gate;
     private final WriterLane writer;
@@ -42,6 +45,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final IndexCapacity capacity;
     private final StoreOperation store;
     private final RemoveOperation remove;
+    private final SlotWalk slotWalk;
 
     /**
      * Allocates an empty index with a gate of its own.
@@ -68,6 +72,7 @@ public final class PrefixIndex implements AutoCloseable {
             this.capacity = new IndexCapacity(config, tables);
             this.store = new StoreOperation(tables, capacity);
             this.remove = new RemoveOperation(tables, capacity);
+            this.slotWalk = new SlotWalk(tables);
         } catch (Throwable t) {
             gate.close();
             throw t;
@@ -249,6 +254,31 @@ public final class PrefixIndex implements AutoCloseable {
         final int lane = writer.enter();
         try {
             new BlockWalk(tables, visitor).walk();
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Shows a part of what one slot holds: runs of blocks with their engine hashes and their
+     * parent's, in no particular order; a further name of a block is a run of one block. Writer
+     * thread, for dumps: a caller that goes on where it stopped lets events be applied in between.
+     * A block that is held all the time is shown by one of the calls; one that is stored or removed
+     * meanwhile may be shown or not. Where the slot is cleared between two calls, the rest is that
+     * of what it holds then.
+     *
+     * @param workerSlot worker slot
+     * @param from 0, then what the call before returned
+     * @param mostBlocks where to stop, at the end of a run: blocks shown, and runs looked at
+     * @param visitor takes what is held
+     * @return where to go on; {@link #NO_MORE_RUNS} at the end
+     * @throws IndexOutOfBoundsException if the slot is out of range, or {@code from} is negative
+     */
+    public int forEachRun(int workerSlot, int from, int mostBlocks, HeldRunVisitor visitor) {
+        final int lane = writer.enter();
+        try {
+            Objects.checkIndex(from, Integer.MAX_VALUE);
+            return slotWalk.walk(check(workerSlot), from, mostBlocks, visitor);
         } finally {
             writer.exit(lane);
         }

@@ -15,6 +15,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -277,6 +279,73 @@ class PrefixIndexModelTest {
                 assertEquals(heldBySlot.getOrDefault(slot, 0L), index.heldBlocks(slot));
             }
             assertEquals(bytes, index.bytes());
+            for (int slot = 0; slot < slots; slot++) {
+                compareRuns(slot);
+            }
+        }
+
+        /** One part of what a slot was shown to hold. */
+        private record Run(int depth, long parent, List<Long> names, List<Long> locals) {}
+
+        /** The runs of a slot name every held block, and lead to each that no hole is before. */
+        private void compareRuns(int slot) {
+            final List<Run> runs = runsOf(slot);
+            runs.sort(Comparator.comparingInt(Run::depth));
+            final Set<Long> names = new HashSet<>();
+            final Map<Long, List<Long>> paths = new HashMap<>();
+            for (Run run : runs) {
+                names.addAll(run.names());
+                List<Long> path = run.depth() == 0 ? List.of() : paths.get(run.parent());
+                if (run.depth() == HeldRunVisitor.BEHIND_HOLE || path == null) {
+                    continue;
+                }
+                assertEquals(run.depth(), path.size());
+                for (int i = 0; i < run.names().size(); i++) {
+                    path = new ArrayList<>(path);
+                    path.add(run.locals().get(i));
+                    paths.put(run.names().get(i), path);
+                }
+            }
+            assertEquals(new HashSet<>(naive.names(slot)), names);
+            final Map<Long, List<Long>> reachable = new HashMap<>();
+            final Set<List<Long>> held = new HashSet<>();
+            naive.names(slot).forEach(name -> held.add(naive.path(slot, name)));
+            for (long name : naive.names(slot)) {
+                final List<Long> path = naive.path(slot, name);
+                boolean whole = true;
+                for (int i = 1; i < path.size(); i++) {
+                    whole &= held.contains(path.subList(0, i));
+                }
+                if (whole) {
+                    reachable.put(name, path);
+                }
+            }
+            assertEquals(reachable, paths);
+        }
+
+        private List<Run> runsOf(int slot) {
+            final List<Run> runs = new ArrayList<>();
+            final int most = 1 + random.nextInt(5);
+            int from = 0;
+            while (from != PrefixIndex.NO_MORE_RUNS) {
+                from =
+                        index.forEachRun(
+                                slot,
+                                from,
+                                most,
+                                (depth, parent, engineHashes, localHashes, count) ->
+                                        runs.add(
+                                                new Run(
+                                                        depth,
+                                                        parent,
+                                                        list(engineHashes, count),
+                                                        list(localHashes, count))));
+            }
+            return runs;
+        }
+
+        private static List<Long> list(long[] values, int count) {
+            return Arrays.stream(values, 0, count).boxed().toList();
         }
 
         void clearAll() {
