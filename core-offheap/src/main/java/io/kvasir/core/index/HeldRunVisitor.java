@@ -18,10 +18,5 @@ public interface HeldRunVisitor {
      * @param localHashes local hashes of the blocks, [count]; the visitor must not keep the array
      * @param count blocks, at least 1
      */
-    void run(
-            int depth,
-            long parentEngineHash,
-            long[] engineHashes,
-            long[] localHashes,
-            int count);
+    void run(int depth, long parentEngineHash, long[] engineHashes, long[] localHashes, int count);
 }

@@ -112,8 +112,7 @@ final class SlotWalk {
             HeldRunVisitor visitor) {
         for (int i = 0; i < count; i++) {
             final int block = i;
-            final int ofAlias =
-                    depth == HeldRunVisitor.BEHIND_HOLE ? depth : depth + block;
+            final int ofAlias = depth == HeldRunVisitor.BEHIND_HOLE ? depth : depth + block;
             final long before = block == 0 ? parent : engineHashes[block - 1];
             lookups[slot].forEachOf(
                     HeldRunDescriptor.position(heldRun, arrayOffset + block),

@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.events;
 
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.HeldRunVisitor;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.ring.WriterRing;
@@ -9,12 +11,17 @@ import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.EventSources;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
 import org.agrona.ErrorHandler;
 
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
@@ -29,6 +36,9 @@ import java.util.function.Predicate;
  * <p>All methods may be called by any thread.
  */
 public final class IndexPipeline implements AutoCloseable {
+    private static final long VISIT_CHECK_MS = 100;
+    private static final int LOAD_WORDS = 8; // of a batch beside its hashes
+
     private final PrefixIndex index;
     private final SpareBatches spares;
     private final WriterThread thread;
@@ -282,6 +292,80 @@ public final class IndexPipeline implements AutoCloseable {
         if (!thread.isAlive()) {
             throw new ClosedException("the event pipeline");
         }
+    }
+
+    /**
+     * Shows a part of what a slot holds, as {@link PrefixIndex#forEachRun} does, on the writer
+     * thread between two events. Waits for it; for dumps, not for the writer thread.
+     *
+     * @param slot worker slot
+     * @param from 0, then what the call before returned
+     * @param mostBlocks about as many blocks; the writer applies nothing meanwhile
+     * @param visitor takes what is held, on the writer thread; must not wait
+     * @return where to go on; {@link PrefixIndex#NO_MORE_RUNS} at the end
+     * @throws ClosedException if the pipeline is closed, or is closed meanwhile
+     * @throws InterruptedException if the waiting thread is interrupted
+     * @throws IndexOutOfBoundsException if the index has no such slot
+     */
+    public int visitRuns(int slot, int from, int mostBlocks, HeldRunVisitor visitor)
+            throws InterruptedException {
+        Objects.requireNonNull(visitor, "visitor");
+        Objects.checkIndex(slot, generations.length());
+        checkOpen();
+        final CompletableFuture<Integer> next = new CompletableFuture<>();
+        mailbox.put(
+                () -> {
+                    try {
+                        next.complete(index.forEachRun(slot, from, mostBlocks, visitor));
+                    } catch (Throwable e) {
+                        next.completeExceptionally(e);
+                    }
+                });
+        wakeWriter();
+        while (true) {
+            try {
+                return next.get(VISIT_CHECK_MS, TimeUnit.MILLISECONDS);
+            } catch (TimeoutException e) {
+                checkOpen(); // a writer that has ended does not look into its mailbox
+                if (!isWriterAlive()) {
+                    throw new ClosedException("the event pipeline");
+                }
+            } catch (ExecutionException e) {
+                throw e.getCause() instanceof RuntimeException known
+                        ? known
+                        : new IllegalStateException(e.getCause());
+            }
+        }
+    }
+
+    /**
+     * Stores blocks whose hashes another index has told, after what was published before. Those
+     * that the slot holds already stay as they are. Never waits.
+     *
+     * @param slot worker slot
+     * @param root whether the first block starts a prompt
+     * @param parent engine hash of the block before the first one; ignored at the root
+     * @param engineHashes the slot's names of the blocks, [count]; copied
+     * @param localHashes local hashes of the blocks by the seed of the index, [count]; copied
+     * @param count number of blocks
+     * @return false when the ring has no room now: nothing was taken
+     * @throws ClosedException if the pipeline is closed
+     * @throws IndexOutOfBoundsException if the index has no such slot, or {@code count} is beyond
+     *     an array
+     */
+    public boolean loadBlocks(
+            int slot,
+            boolean root,
+            long parent,
+            long[] engineHashes,
+            long[] localHashes,
+            int count) {
+        Objects.checkIndex(slot, generations.length());
+        checkOpen();
+        final KvBatch batch = new KvBatch(2 * count + LOAD_WORDS);
+        batch.reset(slot, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+        batch.addReported(root, parent, engineHashes, localHashes, count);
+        return offer(batch, generation(slot));
     }
 
     private void wakeWriter() {

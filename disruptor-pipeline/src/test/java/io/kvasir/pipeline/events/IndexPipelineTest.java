@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.HeldRunVisitor;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.ClosedException;
@@ -132,6 +133,90 @@ class IndexPipelineTest {
             assertEquals(IndexState.EXACT, stream.state());
             index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
         }
+    }
+
+    @Test
+    void whatASlotHoldsIsShownInPartsBetweenEvents() throws InterruptedException {
+        try (IndexPipeline pipeline = new IndexPipeline(small(64), index)) {
+            final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
+            final List<Long> shown = new ArrayList<>();
+            final HeldRunVisitor all = (depth, parent, names, locals, count) -> shown.add(names[0]);
+            assertEquals(PrefixIndex.NO_MORE_RUNS, pipeline.visitRuns(1, 0, 1, all));
+            for (int i = 0; i < 5; i++) {
+                stream.onMessage(i, store(i + 1));
+            }
+            await(() -> index.heldBlocks(1) == 5);
+            int from = 0;
+            int parts = 0;
+            while (from != PrefixIndex.NO_MORE_RUNS) {
+                from = pipeline.visitRuns(1, from, 2, all);
+                parts++;
+            }
+            shown.sort(null);
+            assertEquals(List.of(1L, 2L, 3L, 4L, 5L), shown);
+            assertTrue(parts > 1, "parts=" + parts);
+            final int beyond = index.config().maxWorkerSlots();
+            assertThrows(
+                    IndexOutOfBoundsException.class, () -> pipeline.visitRuns(beyond, 0, 1, all));
+            final HeldRunVisitor wrong =
+                    (depth, parent, names, locals, count) -> {
+                        throw new IllegalStateException("test");
+                    };
+            assertThrows(IllegalStateException.class, () -> pipeline.visitRuns(1, 0, 9, wrong));
+            assertTrue(pipeline.isWriterAlive());
+        }
+    }
+
+    /** The writer stops at the next event boundary and does not look into its mailbox again. */
+    @Test
+    void whoeverWaitsForAPartGetsAnAnswerWhenThePipelineIsClosed() throws InterruptedException {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        final AtomicReference<Throwable> answer = new AtomicReference<>();
+        final IndexPipeline pipeline = new IndexPipeline(small(8), index);
+        pipeline.retire(
+                5,
+                () -> {
+                    blocked.countDown();
+                    Latches.await(release);
+                });
+        assertTrue(blocked.await(1, TimeUnit.MINUTES));
+        final Thread asking =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    try {
+                                        pipeline.visitRuns(1, 0, 1, (d, p, n, l, c) -> {});
+                                    } catch (Throwable e) {
+                                        answer.set(e);
+                                    }
+                                });
+        pipeline.close();
+        asking.join(TimeUnit.MINUTES.toMillis(1));
+        assertFalse(asking.isAlive());
+        assertTrue(answer.get() instanceof ClosedException, () -> "answer=" + answer.get());
+        release.countDown();
+        assertThrows(
+                ClosedException.class, () -> pipeline.visitRuns(1, 0, 1, (d, p, n, l, c) -> {}));
+    }
+
+    @Test
+    void blocksOfAnotherIndexAreStoredOnceHoweverOftenTheyAreLoaded() {
+        final long[] names = {7, -3};
+        final long[] locals = {70, 30};
+        final IndexPipeline pipeline = new IndexPipeline(small(8), index);
+        try (pipeline) {
+            for (int i = 0; i < 2; i++) {
+                await(() -> pipeline.loadBlocks(1, true, 0, names, locals, 2));
+                await(() -> pipeline.loadBlocks(1, false, -3, new long[] {8}, new long[] {80}, 1));
+            }
+            await(() -> pipeline.applied() == 4);
+            assertEquals(3, index.heldBlocks(1));
+            assertEquals(0, index.unknownParents());
+            index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
+        }
+        assertThrows(
+                ClosedException.class, () -> pipeline.loadBlocks(1, true, 0, names, locals, 2));
     }
 
     @Test
