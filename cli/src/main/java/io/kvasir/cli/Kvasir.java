@@ -4,6 +4,7 @@ import io.kvasir.cli.commands.BenchCommand;
 import io.kvasir.cli.commands.CommonOptions;
 import io.kvasir.cli.commands.DemoCommand;
 import io.kvasir.cli.commands.HashCommand;
+import io.kvasir.cli.commands.IndexerCommand;
 import io.kvasir.cli.commands.NixlCommand;
 import io.kvasir.cli.commands.RelayCommand;
 import io.kvasir.cli.commands.ReplayCommand;
@@ -44,6 +45,7 @@ import java.nio.file.NoSuchFileException;
             DemoCommand.class,
             ReplayCommand.class,
             SimCommand.class,
+            IndexerCommand.class,
             StatCommand.class,
             HashCommand.class,
             TruthCommand.class,

@@ -1,0 +1,155 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.cli.console.Shutdown;
+import io.kvasir.services.indexer.IndexerConfig;
+import io.kvasir.services.indexer.IndexerService;
+import io.kvasir.services.indexer.InitialWorker;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.IOException;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+
+/** {@code kvasir indexer}: the prefix index as a service of its own. */
+@Command(
+        name = "indexer",
+        description = {
+            "Run the prefix index as an HTTP service.",
+            "",
+            "Engines are registered over HTTP or with --workers, their KV events come over ZMQ, and"
+                + " callers ask which engine holds how many tokens of a prompt. Speaks the HTTP"
+                + " interface of NVIDIA Dynamo's standalone indexer. There is no authentication.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir indexer --block-size 16 --model-name m --workers 1=tcp://10.0.0.7:5557",
+            "  kvasir indexer --peers http://indexer-0:8090,http://indexer-1:8090",
+            "",
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
+                    + " value out of range."
+        })
+public final class IndexerCommand implements Callable<Integer> {
+    @Mixin private CommonOptions common;
+
+    @Option(
+            names = "--host",
+            defaultValue = "0.0.0.0",
+            description = "Address to listen on. Default: ${DEFAULT-VALUE}.")
+    private String host;
+
+    @Option(
+            names = "--port",
+            defaultValue = "8090",
+            description = "Port to listen on; 0 = any free one. Default: ${DEFAULT-VALUE}.")
+    private int port;
+
+    @Option(
+            names = "--workers",
+            paramLabel = "ID[:DP]=ADDRESS,...",
+            description =
+                    "Engines to register at the start, with the ZMQ addresses of their events."
+                            + " Needs --block-size.")
+    private String workers;
+
+    @Option(
+            names = "--block-size",
+            paramLabel = "N",
+            description = "Tokens per block of the engines of --workers.")
+    private Integer blockSize;
+
+    @Option(
+            names = "--model-name",
+            defaultValue = "default",
+            description = "Model of the engines of --workers. Default: ${DEFAULT-VALUE}.")
+    private String model;
+
+    @Option(
+            names = "--routing-group",
+            defaultValue = "default",
+            description = "Routing group of the engines of --workers. Default: ${DEFAULT-VALUE}.")
+    private String routingGroup;
+
+    @Option(
+            names = "--peers",
+            paramLabel = "URL",
+            split = ",",
+            description =
+                    "Indexers that are asked for their dump at the start; the first that gives it"
+                            + " whole is enough.")
+    private List<String> peers = new ArrayList<>();
+
+    @Option(
+            names = "--max-workers",
+            paramLabel = "N",
+            defaultValue = "4096",
+            description =
+                    "(Instance, dp rank) pairs of one model and routing group at once. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private int maxWorkers;
+
+    @Option(
+            names = "--max-models",
+            paramLabel = "N",
+            defaultValue = "64",
+            description =
+                    "Models and routing groups at once; each has an index and a thread of its own."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private int maxModels;
+
+    @Option(
+            names = "--index-bytes",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Memory that one index may grow to; 0 = a tenth of the machine's or the"
+                            + " container's. Default: ${DEFAULT-VALUE}.")
+    private long indexBytes;
+
+    @Override
+    public Integer call() throws IOException, InterruptedException {
+        final IndexerConfig config =
+                IndexerConfig.of(host, port)
+                        .withWorkers(initialWorkers())
+                        .withPeers(peers.stream().map(this::peer).toList())
+                        .withSizes(maxWorkers, maxModels, indexBytes);
+        final IndexerService service = new IndexerService(config);
+        final Shutdown shutdown = Shutdown.of(service::close);
+        service.start();
+        common.out().println("indexer listening on " + host + ":" + service.port());
+        common.out().flush();
+        return shutdown.await();
+    }
+
+    private List<InitialWorker> initialWorkers() {
+        if (workers == null) {
+            return List.of();
+        }
+        if (blockSize == null) {
+            throw common.wrong("--workers needs --block-size");
+        }
+        try {
+            return InitialWorker.parse(workers, model, routingGroup, blockSize);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong("--workers: " + e.getMessage());
+        }
+    }
+
+    private URI peer(String url) {
+        try {
+            final URI uri = URI.create(url);
+            if ("http".equals(uri.getScheme()) || "https".equals(uri.getScheme())) {
+                return uri;
+            }
+        } catch (IllegalArgumentException e) {
+            throw common.wrong("--peers " + url + ": " + e.getMessage());
+        }
+        throw common.wrong("--peers " + url + " is no http:// or https:// address");
+    }
+}

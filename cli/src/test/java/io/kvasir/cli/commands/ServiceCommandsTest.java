@@ -1,0 +1,75 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.KvasirProcess;
+import io.kvasir.cli.console.ExitCode;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+
+class ServiceCommandsTest {
+    @ParameterizedTest
+    @ValueSource(strings = "indexer")
+    void aServiceAnswersAtThePrintedPortUntilTheProcessIsEnded(String command) throws Exception {
+        try (KvasirProcess service = new KvasirProcess(command, "--host=127.0.0.1", "--port=0");
+                HttpClient http = HttpClient.newHttpClient()) {
+            final String line = service.await(l -> l.startsWith(command + " listening on "));
+            final URI workers =
+                    URI.create("http://" + line.substring(line.lastIndexOf(' ') + 1) + "/workers");
+            final HttpResponse<String> answer =
+                    http.send(
+                            HttpRequest.newBuilder(workers).build(),
+                            HttpResponse.BodyHandlers.ofString());
+            assertEquals(200, answer.statusCode());
+            assertEquals("[]", answer.body());
+            assertEquals(143, service.terminate());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = "indexer")
+    void aPortInUseIsOneLineWithThePort(String command) throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                KvasirProcess service =
+                        new KvasirProcess(
+                                command, "--host=127.0.0.1", "--port=" + taken.getLocalPort())) {
+            final String line = service.await(l -> l.startsWith("kvasir " + command + ": "));
+            assertTrue(line.contains(":" + taken.getLocalPort()), line);
+            assertEquals(ExitCode.FAILED, service.exitCode());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--workers=1=tcp://127.0.0.1:9, --block-size",
+        "--workers=x=tcp://127.0.0.1:9 --block-size=4, numbers",
+        "--workers=1 --block-size=4, id=address",
+        "--peers=nonsense, nonsense"
+    })
+    void aWrongCommandLineIsTwoAndSaysWhat(String options, String word) {
+        final String[] words = ("indexer --port=0 " + options).split(" ", -1);
+        final CommandRun run = CommandRun.of(words);
+        assertEquals(ExitCode.USAGE, run.exitCode());
+        assertTrue(run.err().contains(word), run.err());
+    }
+
+    @Test
+    void anEngineThatCannotBeRegisteredEndsTheStart() {
+        final CommandRun run =
+                CommandRun.of("indexer", "--port=0", "--workers=7=nonsense", "--block-size=4");
+        assertEquals(ExitCode.FAILED, run.exitCode());
+        assertTrue(run.err().contains("worker 7"), run.err());
+    }
+}

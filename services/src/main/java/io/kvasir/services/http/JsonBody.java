@@ -1,0 +1,202 @@
+package io.kvasir.services.http;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.gateway.openai.Json;
+
+import java.io.IOException;
+import java.math.BigInteger;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * A request's JSON object. Arrays of numbers are kept as such, other members as JSON values;
+ * unknown members are ignored, of repeated ones the last counts. A member that is missing or not
+ * what is asked for is a 422.
+ */
+public final class JsonBody {
+    private static final BigInteger MOST_UNSIGNED =
+            BigInteger.TWO.pow(Long.SIZE).subtract(BigInteger.ONE);
+    private static final long MOST_U32 = (1L << Integer.SIZE) - 1;
+    private static final int FIRST_NUMBERS = 64;
+    private static final int MOST_TEXT_LENGTH = 4_096;
+
+    private final Map<String, Object> members = new HashMap<>(); // long[] or JsonNode
+
+    private JsonBody() {}
+
+    /**
+     * Reads an object.
+     *
+     * @throws ServiceException 400 if it is not JSON, 422 if it is another value, or a number in an
+     *     array of numbers has more than 64 bits
+     */
+    public static JsonBody parse(byte[] bytes) throws ServiceException {
+        final JsonBody body = new JsonBody();
+        try (JsonParser parser = Json.FACTORY.createParser(bytes)) {
+            final JsonToken first = parser.nextToken();
+            if (first == null) {
+                throw new ServiceException(400, "the body is empty; a JSON object is needed");
+            }
+            if (first != JsonToken.START_OBJECT) {
+                Json.MAPPER.readTree(parser); // which may not be JSON at all
+                throw ServiceException.unusable("a JSON object is needed");
+            }
+            while (parser.nextToken() == JsonToken.FIELD_NAME) {
+                final String name = parser.currentName();
+                final JsonToken value = parser.nextToken();
+                body.members.put(
+                        name,
+                        value == JsonToken.START_ARRAY
+                                ? array(name, parser)
+                                : Json.MAPPER.readTree(parser));
+            }
+            if (parser.nextToken() != null) {
+                throw new ServiceException(400, "something follows the JSON object");
+            }
+        } catch (IOException e) {
+            throw new ServiceException(400, "the body is not JSON: " + firstLine(e));
+        }
+        return body;
+    }
+
+    private static String firstLine(IOException e) {
+        return String.valueOf(e.getMessage()).lines().findFirst().orElse("");
+    }
+
+    /**
+     * Whole numbers become an array; the first other value makes the member one that is unusable.
+     */
+    private static Object array(String name, JsonParser parser)
+            throws IOException, ServiceException {
+        long[] numbers = new long[FIRST_NUMBERS];
+        int count = 0;
+        String wrong = null;
+        while (parser.nextToken() != JsonToken.END_ARRAY) {
+            if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT) {
+                wrong = wrong == null ? "not a whole number" : wrong;
+                parser.skipChildren();
+                continue;
+            }
+            if (parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
+                wrong = wrong == null ? parser.getText() + " is too large" : wrong;
+                continue;
+            }
+            if (wrong == null) {
+                if (count == numbers.length) {
+                    numbers = Arrays.copyOf(numbers, 2 * count);
+                }
+                numbers[count++] = parser.getLongValue();
+            }
+        }
+        if (wrong != null) {
+            return new Unusable(name + "[" + count + "]: " + wrong);
+        }
+        return Arrays.copyOf(numbers, count);
+    }
+
+    /** An array with something else in it than numbers of 64 bits. */
+    private record Unusable(String why) {}
+
+    private Object member(String name) throws ServiceException {
+        final Object value = members.get(name);
+        if (value == null) {
+            throw ServiceException.unusable("missing field `" + name + "`");
+        }
+        return value;
+    }
+
+    /** Whether there is a member, null or not. */
+    public boolean has(String name) {
+        return members.containsKey(name);
+    }
+
+    /** A text of {@value #MOST_TEXT_LENGTH} characters at most. */
+    public String text(String name) throws ServiceException {
+        if (member(name) instanceof JsonNode node && node.isTextual()) {
+            if (node.textValue().length() > MOST_TEXT_LENGTH) {
+                throw ServiceException.unusable(
+                        name + ": more than " + MOST_TEXT_LENGTH + " characters");
+            }
+            return node.textValue();
+        }
+        throw ServiceException.unusable(name + ": a string is needed");
+    }
+
+    /** A text, or what stands for it where there is none. */
+    public String text(String name, String otherwise) throws ServiceException {
+        return has(name) ? text(name) : otherwise;
+    }
+
+    /** A text; null where there is none, or a null. */
+    public String textOrNull(String name) throws ServiceException {
+        return !has(name) || (members.get(name) instanceof JsonNode node && node.isNull())
+                ? null
+                : text(name);
+    }
+
+    /** An unsigned number of 64 bits. */
+    public long unsigned(String name) throws ServiceException {
+        if (member(name) instanceof JsonNode node && node.isIntegralNumber()) {
+            final BigInteger value = node.bigIntegerValue();
+            if (value.signum() >= 0 && value.compareTo(MOST_UNSIGNED) <= 0) {
+                return value.longValue();
+            }
+        }
+        throw ServiceException.unusable(name + ": a number from 0 to 2^64 - 1 is needed");
+    }
+
+    /** An unsigned number of 32 bits. */
+    public long unsigned32(String name) throws ServiceException {
+        if (member(name) instanceof JsonNode node
+                && node.isIntegralNumber()
+                && node.canConvertToLong()
+                && node.longValue() >= 0
+                && node.longValue() <= MOST_U32) {
+            return node.longValue();
+        }
+        throw ServiceException.unusable(name + ": a number from 0 to 4294967295 is needed");
+    }
+
+    /** A number from 0 to 2^31 − 1, which all counts and ranks here are. */
+    public int count(String name) throws ServiceException {
+        if (member(name) instanceof JsonNode node
+                && node.isIntegralNumber()
+                && node.canConvertToInt()
+                && node.intValue() >= 0) {
+            return node.intValue();
+        }
+        throw ServiceException.unusable(name + ": a number from 0 to 2147483647 is needed");
+    }
+
+    /** The same, or what stands for it where there is none. */
+    public int count(String name, int otherwise) throws ServiceException {
+        return has(name) ? count(name) : otherwise;
+    }
+
+    /** Signed numbers of 64 bits. */
+    public long[] signedArray(String name) throws ServiceException {
+        return switch (member(name)) {
+            case long[] numbers -> numbers;
+            case Unusable(String why) -> throw ServiceException.unusable(why);
+            default -> throw ServiceException.unusable(name + ": a list of numbers is needed");
+        };
+    }
+
+    /** Unsigned numbers of 32 bits, each in an int. */
+    public int[] unsigned32Array(String name) throws ServiceException {
+        final long[] numbers = signedArray(name);
+        final int[] values = new int[numbers.length];
+        for (int i = 0; i < numbers.length; i++) {
+            if (numbers[i] < 0 || numbers[i] > MOST_U32) {
+                throw ServiceException.unusable(
+                        name + "[" + i + "]: a number from 0 to 4294967295 is needed");
+            }
+            values[i] = (int) numbers[i];
+        }
+        return values;
+    }
+}

@@ -1,0 +1,208 @@
+package io.kvasir.services.indexer;
+
+import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.HeldRunVisitor;
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.http.ServiceException;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * The index of one model and routing group, with the public hash seed, and the slots of its
+ * tenants. Slots are given and taken under the registry's lock; all else is for any thread.
+ */
+final class IndexGroup implements AutoCloseable {
+    private static final Tenant[] NOBODY = {};
+
+    final GroupKey key;
+    final int blockSize;
+    private final PrefixIndex index;
+    private final IndexPipeline pipeline;
+    private final Queue<Integer> sweptSlots = new ConcurrentLinkedQueue<>();
+    private final Queue<OverlapScores> scores = new ConcurrentLinkedQueue<>();
+    private int nextSlot;
+
+    /** By slot, null for one without a tenant; replaced as a whole, so that a reader has a view. */
+    private volatile Tenant[] tenants = NOBODY;
+
+    /**
+     * Starts an empty index.
+     *
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    IndexGroup(GroupKey key, int blockSize, PrefixIndexConfig sizes) {
+        this.key = key;
+        this.blockSize = blockSize;
+        this.index = new PrefixIndex(sizes);
+        try {
+            this.pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
+        } catch (Throwable t) {
+            index.close();
+            throw t;
+        }
+    }
+
+    /**
+     * Gives a rank a slot. Under the registry's lock.
+     *
+     * @throws ServiceException 503 when all slots are taken
+     */
+    Tenant admit(long instance, int dpRank) throws ServiceException {
+        final Integer swept = sweptSlots.poll();
+        final int slot;
+        if (swept != null) {
+            slot = swept;
+        } else if (nextSlot < index.config().maxWorkerSlots()) {
+            slot = nextSlot++;
+        } else {
+            throw ServiceException.noRoom(
+                    "as many ranks are registered as may be ("
+                            + index.config().maxWorkerSlots()
+                            + "; --max-workers), or the slots of removed ones are being swept");
+        }
+        final Tenant tenant = new Tenant(instance, dpRank, slot);
+        final Tenant[] seen = tenants;
+        final Tenant[] changed = Arrays.copyOf(seen, Math.max(seen.length, slot + 1));
+        changed[slot] = tenant;
+        tenants = changed;
+        return tenant;
+    }
+
+    /** Forgets a rank and what it holds. Under the registry's lock. */
+    void dismiss(Tenant tenant) {
+        final Tenant[] changed = tenants.clone();
+        changed[tenant.slot] = null;
+        tenants = changed; // before the slot is swept: no answer names the tenant any more
+        pipeline.retire(tenant.slot, () -> sweptSlots.add(tenant.slot));
+    }
+
+    /**
+     * Opens the event source of a tenant.
+     *
+     * @param endpoint address of the engine's publisher
+     * @param replayEndpoint address of its replay socket; null for none
+     * @throws IllegalArgumentException if an address is none
+     */
+    EventSource open(Tenant tenant, String endpoint, String replayEndpoint) {
+        return pipeline.openZmq(
+                SourceConfig.of(
+                                Long.toUnsignedString(tenant.instance),
+                                tenant.slot,
+                                blockSize,
+                                endpoint)
+                        .withDpRank(tenant.dpRank)
+                        .withReplayEndpoint(replayEndpoint));
+    }
+
+    /**
+     * Finds how many leading tokens each rank holds.
+     *
+     * @return ranks that hold a block, in no particular order
+     */
+    List<Match> match(int[] tokens, String loraName, String cacheSalt) {
+        final long seed = BlockHasher.seed(loraName, cacheSalt);
+        final long[] hashes = new long[BlockHasher.blockCount(tokens.length, blockSize)];
+        final int blocks =
+                BlockHasher.localHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
+        final List<Match> plain = match(hashes, blocks);
+        if (!pipeline.hasEagleBlocks()) {
+            return plain;
+        }
+        final int eagleBlocks =
+                BlockHasher.eagleLocalHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
+        final List<Match> both = new ArrayList<>(plain);
+        final Set<Match.Rank> found = new HashSet<>();
+        plain.forEach(match -> found.add(match.rank()));
+        for (Match match : match(hashes, eagleBlocks)) {
+            if (!found.contains(match.rank())) {
+                both.add(match);
+            }
+        }
+        return both;
+    }
+
+    /**
+     * The same by local hashes.
+     *
+     * @param count leading blocks of the prompt
+     */
+    List<Match> match(long[] localHashes, int count) {
+        final OverlapScores spare = scores.poll();
+        final OverlapScores found =
+                spare == null ? new OverlapScores(index.config().maxWorkerSlots()) : spare;
+        final Tenant[] before = tenants;
+        index.match(localHashes, count, found);
+        final Tenant[] after = tenants;
+        final List<Match> matches = new ArrayList<>(found.matchedSlots());
+        for (int i = 0; i < found.matchedSlots(); i++) {
+            final int slot = found.slotAt(i);
+            // who had the slot before the match and has it still had it during the match
+            if (slot < before.length && before[slot] != null && before[slot] == after[slot]) {
+                matches.add(
+                        new Match(
+                                before[slot].instance,
+                                before[slot].dpRank,
+                                found.depth(slot) * blockSize));
+            }
+        }
+        scores.add(found);
+        return matches;
+    }
+
+    /** Ranks that have a slot now. */
+    List<Tenant> tenants() {
+        return Arrays.stream(tenants).filter(tenant -> tenant != null).toList();
+    }
+
+    /** Whether a rank has its slot still. */
+    boolean has(Tenant tenant) {
+        final Tenant[] seen = tenants;
+        return tenant.slot < seen.length && seen[tenant.slot] == tenant;
+    }
+
+    /** See {@link IndexPipeline#visitRuns}. */
+    int visitRuns(Tenant tenant, int from, int mostBlocks, HeldRunVisitor visitor)
+            throws InterruptedException {
+        return pipeline.visitRuns(tenant.slot, from, mostBlocks, visitor);
+    }
+
+    /** See {@link IndexPipeline#loadBlocks}. */
+    boolean load(
+            Tenant tenant, boolean root, long parent, long[] engineHashes, long[] localHashes) {
+        return pipeline.loadBlocks(
+                tenant.slot, root, parent, engineHashes, localHashes, localHashes.length);
+    }
+
+    /** Blocks that are held, once for each rank that holds them. */
+    long heldBlocks() {
+        return index.heldBlocks();
+    }
+
+    /** Bytes of the index that are in use. */
+    long usedBytes() {
+        return index.usedBytes();
+    }
+
+    /** Stops all sources and gives the memory back; questions under way get an exception. */
+    @Override
+    public void close() {
+        try {
+            pipeline.close();
+        } finally {
+            index.close();
+        }
+    }
+}
