@@ -10,6 +10,7 @@ import io.kvasir.cli.commands.RelayCommand;
 import io.kvasir.cli.commands.ReplayCommand;
 import io.kvasir.cli.commands.ServeCommand;
 import io.kvasir.cli.commands.SimCommand;
+import io.kvasir.cli.commands.SlotsCommand;
 import io.kvasir.cli.commands.StatCommand;
 import io.kvasir.cli.commands.TrainCommand;
 import io.kvasir.cli.commands.TruthCommand;
@@ -46,6 +47,7 @@ import java.nio.file.NoSuchFileException;
             ReplayCommand.class,
             SimCommand.class,
             IndexerCommand.class,
+            SlotsCommand.class,
             StatCommand.class,
             HashCommand.class,
             TruthCommand.class,

@@ -121,6 +121,7 @@ class RoomsTest {
                     "gateway.openai",
                     "gateway.server",
                     "services.indexer",
+                    "services.slots",
                     "opstreams.alternatives",
                     "opstreams.cliffs",
                     "opstreams.generate",

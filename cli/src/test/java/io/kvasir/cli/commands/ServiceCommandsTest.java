@@ -21,7 +21,7 @@ import java.net.http.HttpResponse;
 
 class ServiceCommandsTest {
     @ParameterizedTest
-    @ValueSource(strings = "indexer")
+    @ValueSource(strings = {"indexer", "slots"})
     void aServiceAnswersAtThePrintedPortUntilTheProcessIsEnded(String command) throws Exception {
         try (KvasirProcess service = new KvasirProcess(command, "--host=127.0.0.1", "--port=0");
                 HttpClient http = HttpClient.newHttpClient()) {
@@ -39,7 +39,7 @@ class ServiceCommandsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = "indexer")
+    @ValueSource(strings = {"indexer", "slots"})
     void aPortInUseIsOneLineWithThePort(String command) throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 KvasirProcess service =

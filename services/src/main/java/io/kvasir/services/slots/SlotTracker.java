@@ -1,0 +1,339 @@
+package io.kvasir.services.slots;
+
+import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.core.load.ActiveRequestsConfig;
+import io.kvasir.core.load.LoadBoard;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.http.ServiceException;
+
+import org.agrona.collections.IntArrayList;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongSupplier;
+
+/**
+ * The requests that callers have sent to workers, and the load that they are. A prompt is a path of
+ * sequence hashes, each of which stands for its block and all before it; blocks that requests of a
+ * rank share count once.
+ *
+ * <p>All methods are for any thread and take the tracker's lock: the table below has one writer at
+ * a time, and an answer is of one moment.
+ */
+final class SlotTracker implements AutoCloseable {
+    private static final int MAX_BLOCKS_PER_REQUEST = 1 << 20;
+    private static final int NO_SLOT = -1;
+
+    private final LongSupplier nanoClock;
+    private final long timeoutNs;
+    private final LoadBoard board;
+    private final ActiveRequests table;
+    private final OverlapScores scores;
+    private final Map<GroupKey, TrackedGroup> groups = new TreeMap<>();
+    private final IntArrayList freeSlots = new IntArrayList();
+    private int nextSlot;
+
+    /** By the index in a request's number; null for one that is free. */
+    private final TrackedRequest[] requests;
+
+    private final int[] generations;
+    private final IntArrayList freeIndexes = new IntArrayList();
+    private int nextIndex;
+
+    /**
+     * Makes an empty tracker.
+     *
+     * @param nanoClock clock of the requests' timeouts
+     * @throws IllegalArgumentException if a size is out of range
+     */
+    SlotTracker(SlotsConfig config, LongSupplier nanoClock) {
+        this.nanoClock = nanoClock;
+        this.timeoutNs = config.requestTimeout().toNanos();
+        this.board = new LoadBoard(config.maxWorkers());
+        this.table =
+                new ActiveRequests(
+                        new ActiveRequestsConfig(
+                                config.maxWorkers(),
+                                config.maxRequests(),
+                                config.maxActiveBlocks(),
+                                MAX_BLOCKS_PER_REQUEST),
+                        board);
+        this.scores = new OverlapScores(config.maxWorkers());
+        this.requests = new TrackedRequest[config.maxRequests()];
+        this.generations = new int[config.maxRequests()];
+    }
+
+    /**
+     * Registers a worker.
+     *
+     * @param firstRank its first data-parallel rank, unsigned 32 bits
+     * @param ranks how many there are, unsigned 32 bits
+     * @throws ServiceException 400 for numbers that cannot be, 409 if it is registered already or
+     *     the group has another block size, 503 when there is no room
+     */
+    synchronized void register(GroupKey key, long id, int blockSize, long firstRank, long ranks)
+            throws ServiceException {
+        if (blockSize < 1) {
+            throw new ServiceException(400, "block_size must be greater than 0");
+        }
+        if (ranks < 1) {
+            throw new ServiceException(400, "dp_size must be greater than 0");
+        }
+        if (firstRank + ranks > (1L << Integer.SIZE) - 1) {
+            throw new ServiceException(
+                    400, "dp range overflows u32: start=" + firstRank + " size=" + ranks);
+        }
+        final TrackedGroup known = groups.get(key);
+        if (known != null && known.blockSize != blockSize) {
+            throw new ServiceException(
+                    409,
+                    "block_size mismatch for "
+                            + key.words()
+                            + ": existing="
+                            + known.blockSize
+                            + ", requested="
+                            + blockSize);
+        }
+        if (known != null && known.workers.containsKey(id)) {
+            throw new ServiceException(
+                    409,
+                    "worker "
+                            + Long.toUnsignedString(id)
+                            + " already registered for "
+                            + key.words());
+        }
+        if (ranks > freeSlots.size() + (long) board.slots() - nextSlot) {
+            throw ServiceException.noRoom(
+                    "no room for "
+                            + ranks
+                            + " more ranks of workers: at most "
+                            + board.slots()
+                            + " (--max-workers)");
+        }
+        final int[] slots = new int[(int) ranks];
+        for (int i = 0; i < slots.length; i++) {
+            slots[i] = freeSlots.isEmpty() ? nextSlot++ : freeSlots.removeAt(freeSlots.size() - 1);
+        }
+        groups.computeIfAbsent(key, k -> new TrackedGroup(k, blockSize))
+                .workers
+                .put(id, new TrackedWorker(id, firstRank, slots));
+    }
+
+    /**
+     * Takes a worker out, and ends its requests. The last worker takes its group with it.
+     *
+     * @throws ServiceException 404 if it is not registered
+     */
+    synchronized void unregister(GroupKey key, long id) throws ServiceException {
+        final TrackedGroup group = groups.get(key);
+        final TrackedWorker worker = group == null ? null : group.workers.remove(id);
+        if (worker == null) {
+            throw new ServiceException(
+                    404, "worker " + Long.toUnsignedString(id) + " not found for " + key.words());
+        }
+        for (int slot : worker.slots) {
+            table.workerGone(slot, this::ended);
+            freeSlots.addInt(slot);
+        }
+        if (group.workers.isEmpty()) {
+            groups.remove(key);
+        }
+    }
+
+    /** The group of a key has a worker; else it is not there. */
+    private TrackedGroup group(GroupKey key) throws ServiceException {
+        final TrackedGroup group = groups.get(key);
+        if (group == null) {
+            throw new ServiceException(404, "no slot tracker for " + key.words());
+        }
+        return group;
+    }
+
+    /**
+     * Counts a request on a rank.
+     *
+     * @param sequenceHashes of the prompt's full blocks
+     * @param prefillTokens tokens that the worker has to prefill
+     * @throws ServiceException 404 for an unknown group or rank, 409 for an id that is in use, 503
+     *     when there is no room
+     */
+    synchronized void add(
+            GroupKey key,
+            String id,
+            long workerId,
+            long dpRank,
+            long[] sequenceHashes,
+            long prefillTokens)
+            throws ServiceException {
+        final TrackedGroup group = group(key);
+        final TrackedRequest same = group.requests.get(id);
+        if (same != null) {
+            throw new ServiceException(
+                    409,
+                    "Request "
+                            + id
+                            + " already exists (assigned to worker_id "
+                            + Long.toUnsignedString(same.worker())
+                            + ", dp_rank "
+                            + same.dpRank()
+                            + ")");
+        }
+        final TrackedWorker worker = group.workers.get(workerId);
+        final int slot = worker == null ? NO_SLOT : worker.slotOf(dpRank);
+        if (slot == NO_SLOT) {
+            throw new ServiceException(
+                    404,
+                    "Worker worker_id "
+                            + Long.toUnsignedString(workerId)
+                            + ", dp_rank "
+                            + dpRank
+                            + " not found");
+        }
+        final int index = takeIndex();
+        final long number = (long) ++generations[index] << Integer.SIZE | index;
+        board.add(slot, prefillTokens, 0, 1);
+        table.book(
+                number,
+                slot,
+                sequenceHashes,
+                sequenceHashes.length,
+                0,
+                prefillTokens,
+                0,
+                timeoutNs == 0 ? ActiveRequests.NO_DEADLINE : deadline());
+        requests[index] = new TrackedRequest(group, id, workerId, dpRank, number);
+        group.requests.put(id, requests[index]);
+    }
+
+    private long deadline() {
+        final long deadline = nanoClock.getAsLong() + timeoutNs;
+        return deadline == ActiveRequests.NO_DEADLINE ? deadline + 1 : deadline;
+    }
+
+    private int takeIndex() throws ServiceException {
+        if (!freeIndexes.isEmpty()) {
+            return freeIndexes.removeAt(freeIndexes.size() - 1);
+        }
+        if (nextIndex == requests.length) {
+            throw ServiceException.noRoom(
+                    "as many requests are running as may be ("
+                            + requests.length
+                            + "; --max-requests)");
+        }
+        return nextIndex++;
+    }
+
+    /** The table has ended a request. */
+    private void ended(long number) {
+        final int index = (int) number;
+        final TrackedRequest request = requests[index];
+        requests[index] = null;
+        freeIndexes.addInt(index);
+        request.group().requests.remove(request.id());
+    }
+
+    /**
+     * The prompt of a request is computed. Doing so twice changes nothing.
+     *
+     * @throws ServiceException 404 for an unknown group or request
+     */
+    synchronized void prefillComplete(GroupKey key, String id) throws ServiceException {
+        final TrackedRequest request = group(key).requests.get(id);
+        if (request == null) {
+            throw new ServiceException(404, "Request " + id + " not found");
+        }
+        table.prefillComplete(request.number());
+    }
+
+    /**
+     * A request has ended; of one that is not there nothing changes.
+     *
+     * @throws ServiceException 404 for an unknown group
+     */
+    synchronized void free(GroupKey key, String id) throws ServiceException {
+        final TrackedRequest request = group(key).requests.get(id);
+        if (request != null) {
+            table.free(request.number());
+            ended(request.number());
+        }
+    }
+
+    /** Ends what has lasted too long by now. */
+    synchronized void expire() {
+        table.expire(nanoClock.getAsLong(), this::ended);
+    }
+
+    /** Shows each worker, by group and id. */
+    synchronized void forEachWorker(WorkerVisitor visitor) {
+        for (TrackedGroup group : groups.values()) {
+            for (TrackedWorker worker : group.workers.values()) {
+                visitor.worker(
+                        group.key,
+                        worker.id,
+                        group.blockSize,
+                        worker.firstRank,
+                        worker.slots.length);
+            }
+        }
+    }
+
+    /** Takes workers. */
+    @FunctionalInterface
+    interface WorkerVisitor {
+        void worker(GroupKey key, long id, int blockSize, long firstRank, int ranks);
+    }
+
+    /** Loads of all ranks, by group, worker and rank. */
+    synchronized List<RankLoad> loads() {
+        final List<RankLoad> loads = new ArrayList<>();
+        groups.values().forEach(group -> addLoads(group, 0, null, 0, loads));
+        return loads;
+    }
+
+    /**
+     * Loads of the ranks of a group if they got one more request.
+     *
+     * @param sequenceHashes of the prompt's full blocks
+     * @param prefillTokens tokens that would have to be prefilled
+     * @throws ServiceException 404 for an unknown group
+     */
+    synchronized List<RankLoad> potentialLoads(
+            GroupKey key, long[] sequenceHashes, long prefillTokens) throws ServiceException {
+        final List<RankLoad> loads = new ArrayList<>();
+        final TrackedGroup group = group(key);
+        table.matchActive(sequenceHashes, sequenceHashes.length, scores);
+        addLoads(group, prefillTokens, scores, sequenceHashes.length, loads);
+        return loads;
+    }
+
+    private void addLoads(
+            TrackedGroup group,
+            long moreTokens,
+            OverlapScores overlap,
+            int moreBlocks,
+            List<RankLoad> loads) {
+        for (TrackedWorker worker : group.workers.values()) {
+            for (int i = 0; i < worker.slots.length; i++) {
+                final int slot = worker.slots[i];
+                final int shared = overlap == null ? 0 : overlap.depth(slot);
+                loads.add(
+                        new RankLoad(
+                                group.key,
+                                worker.id,
+                                worker.firstRank + i,
+                                board.prefillTokens(slot) + moreTokens,
+                                board.activeBlocks(slot) + moreBlocks - shared,
+                                board.activeRequests(slot)));
+            }
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        table.close();
+        board.close();
+    }
+}
