@@ -2,11 +2,15 @@ package io.kvasir.nixl.exchange.etcd;
 
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.PublishedRecords;
 import io.kvasir.nixl.exchange.ViewedExchange;
-import io.kvasir.nixl.exchange.etcd.EtcdClient.Entry;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.etcd.EtcdClient;
+import io.kvasir.registry.etcd.EtcdClient.Entry;
+import io.kvasir.registry.etcd.EtcdOptions;
 
 import java.util.HashSet;
 import java.util.Set;
@@ -45,7 +49,7 @@ public final class EtcdExchange extends ViewedExchange {
      */
     public EtcdExchange(EtcdConfig config) {
         this.config = config;
-        client = new EtcdClient(config);
+        client = new EtcdClient(EtcdOptions.of(config.endpoints(), config.ttl(), config.timeout()));
         renewer = Thread.ofPlatform().daemon().name("kvasir-etcd-lease").start(this::renewAll);
         watcher = Thread.ofPlatform().daemon().name("kvasir-etcd-watch").start(this::watchAll);
     }
@@ -54,13 +58,21 @@ public final class EtcdExchange extends ViewedExchange {
     public synchronized void publish(PeerRecord record) {
         requireOpen();
         own.check(record);
-        if (lease == 0) {
-            lease = client.grant();
-        } else {
-            renew(); // it may have ended without anybody having noticed
+        try {
+            if (lease == 0) {
+                lease = client.grant();
+            } else {
+                renew(); // it may have ended without anybody having noticed
+            }
+            store(record);
+        } catch (RegistryException e) {
+            throw unavailable(e);
         }
-        store(record);
         own.put(record);
+    }
+
+    private static ExchangeException unavailable(RegistryException e) {
+        return new ExchangeException(Kind.UNAVAILABLE, e.getMessage(), e);
     }
 
     /** Reads, decides and writes what it has read, until no other write came between. */
@@ -74,7 +86,7 @@ public final class EtcdExchange extends ViewedExchange {
                 return;
             }
             final long revision = entry == null ? 0 : entry.revision();
-            if (client.putIf(key, revision, record.encode(), lease)) {
+            if (client.putIf(key, revision, record.encode(), lease) != EtcdClient.CONFLICT) {
                 return;
             }
         }
@@ -99,9 +111,13 @@ public final class EtcdExchange extends ViewedExchange {
             return;
         }
         final String key = config.prefix() + name;
-        final Entry entry = client.get(key);
-        if (entry != null && record.equals(decoded(entry))) {
-            client.deleteIf(key, entry.revision()); // if not, it is another's by now
+        try {
+            final Entry entry = client.get(key);
+            if (entry != null && record.equals(decoded(entry))) {
+                client.deleteIf(key, entry.revision()); // if not, it is another's by now
+            }
+        } catch (RegistryException e) {
+            throw unavailable(e);
         }
     }
 
@@ -128,7 +144,7 @@ public final class EtcdExchange extends ViewedExchange {
             try {
                 renew();
                 pause(everyMs);
-            } catch (ExchangeException e) {
+            } catch (ExchangeException | RegistryException e) {
                 unreachable.incrementAndGet();
                 client.stopWatching(); // it may hang on the same connection trouble
                 pause(Math.min(RETRY_MS, everyMs));
@@ -157,6 +173,9 @@ public final class EtcdExchange extends ViewedExchange {
                     throw e;
                 }
                 own.remove(record.name()); // superseded
+            } catch (RegistryException e) {
+                lease = 0;
+                throw e;
             }
         }
     }
@@ -186,8 +205,8 @@ public final class EtcdExchange extends ViewedExchange {
                 };
         while (!closed) {
             try {
-                client.watch(readAll() + 1, events);
-            } catch (ExchangeException e) {
+                client.watch(config.prefix(), readAll() + 1, events);
+            } catch (RegistryException e) {
                 unreachable.incrementAndGet();
             }
             pause(closed ? 0 : RETRY_MS);
@@ -196,7 +215,7 @@ public final class EtcdExchange extends ViewedExchange {
 
     /** Brings the view up to date; returns the revision at which it is. */
     private long readAll() {
-        final EtcdClient.Range range = client.all();
+        final EtcdClient.Range range = client.range(config.prefix(), MetadataExchange.MAX_RECORDS);
         final Set<String> names = new HashSet<>();
         for (Entry entry : range.entries()) {
             names.add(name(entry.key()));
@@ -234,7 +253,7 @@ public final class EtcdExchange extends ViewedExchange {
                 client.revoke(ended);
             }
             client.stopWatching();
-        } catch (ExchangeException e) {
+        } catch (RegistryException e) {
             unreachable.incrementAndGet(); // the lease ends by itself
         }
         join(renewer);

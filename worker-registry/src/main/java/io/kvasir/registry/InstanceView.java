@@ -1,0 +1,133 @@
+package io.kvasir.registry;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * The instances of a namespace as their registrations describe them. Of each key the greatest
+ * generation counts: an older document that arrives late changes nothing. A document that cannot be
+ * read changes nothing either, and is told once.
+ *
+ * <p>One thread at a time feeds it; any thread may look.
+ */
+public final class InstanceView implements LeasedStore.Watcher {
+    /** Notified of what happens, on the thread that feeds the view; must not block. */
+    public interface Listener {
+        /** Instances are others now. */
+        void changed();
+
+        /** A document cannot be used. */
+        void refused(String cause);
+
+        /** The store does not answer; the instances stay as they were. Once an outage. */
+        void lost(String cause);
+
+        /** The store answers: the instances are those that it holds. */
+        void found();
+    }
+
+    private final Listener listener;
+    private final Map<String, Registration> instances = new TreeMap<>(); // guarded by this
+    private final Map<String, byte[]> last = new HashMap<>(); // documents seen; guarded by this
+    private boolean isLost; // of the feeding thread
+
+    /** An empty view. */
+    public InstanceView(Listener listener) {
+        this.listener = listener;
+    }
+
+    /** What is known, by key. */
+    public synchronized List<Registration> instances() {
+        return List.copyOf(instances.values());
+    }
+
+    @Override
+    public void view(List<Stored> all) {
+        boolean changed;
+        synchronized (this) {
+            final Set<String> keys = new HashSet<>();
+            all.forEach(stored -> keys.add(stored.key()));
+            changed = instances.keySet().retainAll(keys);
+            last.keySet().retainAll(keys);
+        }
+        for (Stored stored : all) {
+            // the store is the truth: what it holds replaces a newer one that it has lost
+            changed |= take(stored, false);
+        }
+        isLost = false;
+        listener.found();
+        if (changed) {
+            listener.changed();
+        }
+    }
+
+    @Override
+    public void put(Stored stored) {
+        if (take(stored, true)) {
+            listener.changed();
+        }
+    }
+
+    /** True if the instances are others now. */
+    private boolean take(Stored stored, boolean fenced) {
+        final boolean isRepeated;
+        synchronized (this) {
+            isRepeated = Arrays.equals(last.put(stored.key(), stored.value()), stored.value());
+        }
+        if (isRepeated && fenced) {
+            return false; // renewed
+        }
+        final Registration registration;
+        try {
+            registration = decoded(stored);
+        } catch (RegistryException e) {
+            if (!isRepeated) {
+                listener.refused("key " + stored.key() + ": " + e.getMessage());
+            }
+            return false;
+        }
+        synchronized (this) {
+            final Registration before = instances.get(stored.key());
+            if (fenced && before != null && registration.generation() < before.generation()) {
+                return false;
+            }
+            instances.put(stored.key(), registration);
+            return !registration.equals(before);
+        }
+    }
+
+    private static Registration decoded(Stored stored) {
+        final Registration registration = Registration.decode(stored.value());
+        if (!registration.id().key().equals(stored.key())) {
+            throw new RegistryException(
+                    RegistryException.Kind.MALFORMED,
+                    "it names another instance, " + registration.id());
+        }
+        return registration;
+    }
+
+    @Override
+    public void deleted(String key) {
+        final boolean known;
+        synchronized (this) {
+            last.remove(key);
+            known = instances.remove(key) != null;
+        }
+        if (known) {
+            listener.changed();
+        }
+    }
+
+    @Override
+    public void lost(String cause) {
+        if (!isLost) {
+            isLost = true;
+            listener.lost(cause);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+package io.kvasir.registry;
+
+/** What a worker is sent. */
+public enum ModelInput {
+    /** Token ids: whoever routes tokenizes. */
+    TOKENS,
+    /** The client's text: the engine tokenizes. */
+    TEXT
+}

@@ -1,0 +1,322 @@
+package io.kvasir.registry;
+
+import java.net.URI;
+import java.util.Collections;
+import java.util.EnumSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+
+/**
+ * What a worker instance says of itself: version 1 of the document in {@code
+ * docs/spec/registration.md}. A prefill worker and the decode workers that take its blocks say the
+ * same model.
+ *
+ * @param id its name
+ * @param generation one run of it, above 0 and greater than that of any run before; 0 only before
+ *     it is registered: then it is given one
+ * @param state what it is to be used for now
+ * @param modelName name under which the model is served; null for its path
+ * @param modelPath where the model is, or its name in a hub; null where there is a name
+ * @param input what it is sent
+ * @param types what it answers; not empty
+ * @param role part of a request that it is there for
+ * @param url base URL of its server, without {@code /v1}
+ * @param dpRanks data-parallel ranks, &ge; 1
+ * @param blockSize tokens of a block; 0 where it is not said
+ * @param events where its cache events are; null for none
+ * @param handoff protocol by which it hands prompts over, and where; null for the usual one
+ * @param labels where it is, in the operator's words
+ * @param limits what it can hold
+ */
+public record Registration(
+        InstanceId id,
+        long generation,
+        InstanceState state,
+        String modelName,
+        String modelPath,
+        ModelInput input,
+        Set<ModelType> types,
+        InstanceRole role,
+        URI url,
+        int dpRanks,
+        int blockSize,
+        Events events,
+        Handoff handoff,
+        Map<String, String> labels,
+        Limits limits) {
+
+    /**
+     * Where cache events are.
+     *
+     * @param endpoint ZMQ endpoint of rank 0; rank {@code r} has the port plus {@code r}
+     * @param replay ZMQ endpoint of rank 0's replay socket; null for none
+     * @param bind true if the router binds the endpoint and the engine connects to it
+     * @param topic ZMQ topic prefix; empty for all
+     * @param removals {@code auto}, {@code physical} or {@code last-copy}
+     */
+    public record Events(
+            String endpoint, String replay, boolean bind, String topic, String removals) {
+        /** Checks that nothing but the replay is left out. */
+        public Events {
+            Objects.requireNonNull(endpoint, "endpoint");
+            Objects.requireNonNull(topic, "topic");
+            Objects.requireNonNull(removals, "removals");
+        }
+    }
+
+    /**
+     * How prompts are handed over.
+     *
+     * @param protocol {@code vllm}, {@code sglang} or {@code trtllm}
+     * @param bootstrap {@code HOST:PORT} where decode workers meet it; null for the usual one
+     */
+    public record Handoff(String protocol, String bootstrap) {
+        /** Checks that there is a protocol. */
+        public Handoff {
+            Objects.requireNonNull(protocol, "protocol");
+        }
+    }
+
+    /**
+     * What an instance can hold; 0 where it is not said.
+     *
+     * @param kvBlocks blocks of one rank
+     * @param maxBatchedTokens tokens of one step of one rank
+     */
+    public record Limits(long kvBlocks, long maxBatchedTokens) {
+        /** Nothing is said. */
+        public static final Limits UNKNOWN = new Limits(0, 0);
+    }
+
+    /**
+     * Checks that nothing needed is left out and nothing contradicts.
+     *
+     * @throws IllegalArgumentException naming what is wrong
+     */
+    public Registration {
+        Objects.requireNonNull(id, "id");
+        Objects.requireNonNull(state, "state");
+        Objects.requireNonNull(input, "input");
+        Objects.requireNonNull(url, "url");
+        Objects.requireNonNull(limits, "limits");
+        if (types.isEmpty()) {
+            throw new IllegalArgumentException("types is empty; name what the instance answers");
+        }
+        types = Collections.unmodifiableSet(EnumSet.copyOf(types));
+        labels = Collections.unmodifiableMap(new LinkedHashMap<>(labels));
+        if (modelName == null && modelPath == null) {
+            throw new IllegalArgumentException("model_name or model_path must be given");
+        }
+        if (generation < 0 || dpRanks < 1 || blockSize < 0) {
+            throw new IllegalArgumentException(
+                    "generation="
+                            + generation
+                            + ", dp_ranks="
+                            + dpRanks
+                            + ", block_size="
+                            + blockSize
+                            + ": out of range");
+        }
+        final boolean prefillOnly = InstanceRole.of(types) == InstanceRole.PREFILL;
+        if (prefillOnly != (role == InstanceRole.PREFILL)) {
+            throw new IllegalArgumentException(
+                    "role="
+                            + role
+                            + " contradicts types="
+                            + types
+                            + ": the role prefill answers PREFILL alone");
+        }
+    }
+
+    /** Name under which the model is served. */
+    public String model() {
+        return modelName == null ? modelPath : modelName;
+    }
+
+    /** The same of another run. */
+    public Registration withGeneration(long newGeneration) {
+        return new Registration(
+                id,
+                newGeneration,
+                state,
+                modelName,
+                modelPath,
+                input,
+                types,
+                role,
+                url,
+                dpRanks,
+                blockSize,
+                events,
+                handoff,
+                labels,
+                limits);
+    }
+
+    /** The same in another state. */
+    public Registration withState(InstanceState newState) {
+        return new Registration(
+                id,
+                generation,
+                newState,
+                modelName,
+                modelPath,
+                input,
+                types,
+                role,
+                url,
+                dpRanks,
+                blockSize,
+                events,
+                handoff,
+                labels,
+                limits);
+    }
+
+    /** The document: JSON in UTF-8, keys in the order of the specification. */
+    public byte[] encode() {
+        return RegistrationCodec.encode(this);
+    }
+
+    /**
+     * Reads a document. Unknown keys are ignored.
+     *
+     * @throws RegistryException of kind {@code MALFORMED} if it is not one; the message names the
+     *     key that is missing or wrong
+     */
+    public static Registration decode(byte[] document) {
+        return RegistrationCodec.decode(document);
+    }
+
+    /**
+     * Starts a registration of an instance that chats and completes, sent text, one rank.
+     *
+     * @param id its name
+     * @param modelName name of the model; null if {@link Builder#modelPath} says it
+     * @param url base URL of its server
+     */
+    public static Builder builder(InstanceId id, String modelName, URI url) {
+        return new Builder(id, modelName, url);
+    }
+
+    /** Collects what is said; everything has a usual value. */
+    public static final class Builder {
+        private final InstanceId id;
+        private final String modelName;
+        private final URI url;
+        private long generation;
+        private String modelPath;
+        private ModelInput input = ModelInput.TEXT;
+        private Set<ModelType> types = EnumSet.of(ModelType.CHAT, ModelType.COMPLETIONS);
+        private InstanceRole role;
+        private int dpRanks = 1;
+        private int blockSize;
+        private Events events;
+        private Handoff handoff;
+        private Map<String, String> labels = Map.of();
+        private Limits limits = Limits.UNKNOWN;
+
+        private Builder(InstanceId id, String modelName, URI url) {
+            this.id = id;
+            this.modelName = modelName;
+            this.url = url;
+        }
+
+        /** One run, above 0; without it, {@link Registrar} gives it one. */
+        public Builder generation(long run) {
+            generation = run;
+            return this;
+        }
+
+        /** Where the model is. */
+        public Builder modelPath(String path) {
+            modelPath = path;
+            return this;
+        }
+
+        /** What it is sent. */
+        public Builder input(ModelInput kind) {
+            input = kind;
+            return this;
+        }
+
+        /** What it answers; says the role too where {@link #role} does not. */
+        public Builder types(Set<ModelType> all) {
+            types = Set.copyOf(all);
+            return this;
+        }
+
+        /** Part of a request that it is there for. */
+        public Builder role(InstanceRole part) {
+            role = part;
+            return this;
+        }
+
+        /** Data-parallel ranks. */
+        public Builder dpRanks(int count) {
+            dpRanks = count;
+            return this;
+        }
+
+        /** Tokens of a block. */
+        public Builder blockSize(int tokens) {
+            blockSize = tokens;
+            return this;
+        }
+
+        /** Where rank 0 publishes its cache events and replays them; no replay: null. */
+        public Builder events(String endpoint, String replay) {
+            return events(new Events(endpoint, replay, false, "", "auto"));
+        }
+
+        /** Where its cache events are. */
+        public Builder events(Events where) {
+            events = where;
+            return this;
+        }
+
+        /** How it hands prompts over. */
+        public Builder handoff(Handoff how) {
+            handoff = how;
+            return this;
+        }
+
+        /** Where it is, in the operator's words. */
+        public Builder labels(Map<String, String> all) {
+            labels = all;
+            return this;
+        }
+
+        /** What it can hold. */
+        public Builder limits(Limits all) {
+            limits = all;
+            return this;
+        }
+
+        /**
+         * Makes it.
+         *
+         * @throws IllegalArgumentException naming what is wrong
+         */
+        public Registration build() {
+            return new Registration(
+                    id,
+                    generation,
+                    InstanceState.READY,
+                    modelName,
+                    modelPath,
+                    input,
+                    types,
+                    role == null ? InstanceRole.of(types) : role,
+                    url,
+                    dpRanks,
+                    blockSize,
+                    events,
+                    handoff,
+                    labels,
+                    limits);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package io.kvasir.registry.etcd;
+
+import java.net.URI;
+import java.time.Duration;
+import java.util.List;
+
+import javax.net.ssl.SSLContext;
+
+/**
+ * How etcd is reached.
+ *
+ * @param endpoints of the cluster's members, such as {@code http://etcd-0:2379}; the next is taken
+ *     when one fails
+ * @param ttl of leases, 1 s..1 h; etcd itself may raise it to a few election timeouts
+ * @param timeout of each request
+ * @param login null where etcd asks for none
+ * @param tls for https endpoints; null for the JVM's own
+ */
+public record EtcdOptions(
+        List<URI> endpoints, Duration ttl, Duration timeout, Login login, SSLContext tls) {
+    /**
+     * A user of etcd's own.
+     *
+     * @param user its name
+     * @param password hidden in the text form
+     */
+    public record Login(String user, String password) {
+        @Override
+        public String toString() {
+            return user + ":***";
+        }
+    }
+
+    /**
+     * Checks the values.
+     *
+     * @throws IllegalArgumentException naming the one that cannot be
+     */
+    public EtcdOptions {
+        endpoints = List.copyOf(endpoints);
+        if (endpoints.isEmpty()) {
+            throw new IllegalArgumentException("no endpoint of etcd is named");
+        }
+        for (URI endpoint : endpoints) {
+            if (endpoint.getHost() == null
+                    || !List.of("http", "https").contains(endpoint.getScheme())) {
+                throw new IllegalArgumentException(
+                        "etcd endpoint " + endpoint + " must be http://host:port or https://…");
+            }
+        }
+        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
+            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
+        }
+        if (timeout.toMillis() < 1) {
+            throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
+        }
+    }
+
+    /** Without login, certificates by the JVM's authorities. */
+    public static EtcdOptions of(List<URI> endpoints, Duration ttl, Duration timeout) {
+        return new EtcdOptions(endpoints, ttl, timeout, null, null);
+    }
+}

@@ -1,0 +1,214 @@
+package io.kvasir.registry.etcd;
+
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.Stored;
+import io.kvasir.registry.etcd.EtcdClient.Entry;
+
+import java.time.Duration;
+
+/**
+ * Keys in etcd, below a prefix; all that one store puts have one lease.
+ *
+ * <p>A watch goes on from the revision that it has reached; where etcd has compacted what came
+ * after, or does not answer, all keys are read anew. With a watch, two daemon threads: one watches,
+ * one asks now and then whether etcd answers, since a watch is silent when nothing happens.
+ */
+public final class EtcdStore implements LeasedStore {
+    /** Prefix of keys if nothing else is said. */
+    public static final String PREFIX = "/kvasir/workers/";
+
+    private static final int MAX_KEYS = 1 << 17;
+    private static final int CHECKS_PER_TTL = 3;
+    private static final long RETRY_MS = 200;
+    private static final long CLOSE_PATIENCE_MS = 5_000;
+
+    private final EtcdOptions options;
+    private final EtcdClient client;
+    private final String prefix;
+    private long lease; // 0: none; guarded by this
+    private Thread watching; // guarded by this
+    private Thread checking; // guarded by this
+    private volatile boolean closed;
+
+    /**
+     * Connects with the first call.
+     *
+     * @param options where etcd is
+     * @param prefix of all keys, not empty
+     */
+    public EtcdStore(EtcdOptions options, String prefix) {
+        if (prefix.isEmpty()) {
+            throw new IllegalArgumentException("the prefix of keys in etcd is empty");
+        }
+        this.options = options;
+        this.prefix = prefix;
+        client = new EtcdClient(options);
+    }
+
+    @Override
+    public String kind() {
+        return "etcd";
+    }
+
+    @Override
+    public Duration ttl() {
+        return options.ttl();
+    }
+
+    private Stored stored(Entry entry) {
+        return new Stored(entry.key().substring(prefix.length()), entry.value(), entry.revision());
+    }
+
+    @Override
+    public Stored get(String key) {
+        final Entry entry = client.get(prefix + key);
+        return entry == null ? null : stored(entry);
+    }
+
+    @Override
+    public synchronized long put(String key, byte[] value, long revision) {
+        if (lease == 0) {
+            lease = client.grant();
+        }
+        return client.putIf(prefix + key, revision, value, lease);
+    }
+
+    @Override
+    public synchronized void keepAlive() {
+        if (lease != 0 && !client.keepAlive(lease)) {
+            lease = client.grant(); // keys of the former one are gone, and will be put again
+        }
+    }
+
+    @Override
+    public synchronized long renew(String key, byte[] value, long revision) {
+        final Entry entry = client.get(prefix + key);
+        return entry != null && entry.revision() == revision && entry.lease() == lease
+                ? revision
+                : CONFLICT;
+    }
+
+    @Override
+    public boolean delete(String key, long revision) {
+        return client.deleteIf(prefix + key, revision);
+    }
+
+    // -- the watch
+
+    @Override
+    public synchronized void watch(String keys, Watcher watcher) {
+        if (watching != null || closed) {
+            throw new IllegalStateException("watched already, or closed: prefix=" + prefix);
+        }
+        watching =
+                Thread.ofPlatform()
+                        .daemon()
+                        .name("kvasir-etcd-workers")
+                        .start(() -> watchAll(prefix + keys, watcher));
+        checking = Thread.ofPlatform().daemon().name("kvasir-etcd-check").start(this::checkAlways);
+    }
+
+    private void watchAll(String keys, Watcher watcher) {
+        final EtcdClient.Events events =
+                new EtcdClient.Events() {
+                    @Override
+                    public void onPut(Entry entry) {
+                        watcher.put(stored(entry));
+                    }
+
+                    @Override
+                    public void onDelete(String key) {
+                        watcher.deleted(key.substring(prefix.length()));
+                    }
+                };
+        long next = EtcdClient.READ_ANEW;
+        while (!closed) {
+            try {
+                if (next == EtcdClient.READ_ANEW) {
+                    final EtcdClient.Range range = client.range(keys, MAX_KEYS);
+                    watcher.view(range.entries().stream().map(this::stored).toList());
+                    next = range.revision() + 1;
+                }
+                next = client.watch(keys, next, events);
+            } catch (RegistryException e) {
+                next = EtcdClient.READ_ANEW;
+                if (!closed) {
+                    watcher.lost(e.getMessage());
+                }
+            }
+            pause(closed ? 0 : RETRY_MS);
+        }
+    }
+
+    /** A member that is cut off keeps its watches open and silent; a read fails on it. */
+    private void checkAlways() {
+        while (!closed) {
+            pause(options.ttl().toMillis() / CHECKS_PER_TTL);
+            try {
+                if (!closed) {
+                    client.get(prefix);
+                }
+            } catch (RegistryException e) {
+                stopWatching();
+            }
+        }
+    }
+
+    private void stopWatching() {
+        try {
+            client.stopWatching();
+        } catch (RegistryException e) {
+            pause(0); // it ends by itself then
+        }
+    }
+
+    private static void pause(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    @Override
+    public void close() {
+        final long ended;
+        final Thread[] threads;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            ended = lease;
+            threads = watching == null ? new Thread[0] : new Thread[] {watching, checking};
+        }
+        for (Thread thread : threads) {
+            thread.interrupt();
+        }
+        revoke(ended);
+        stopWatching();
+        for (Thread thread : threads) {
+            join(thread);
+        }
+        client.close();
+    }
+
+    private void revoke(long ended) {
+        try {
+            if (ended != 0) {
+                client.revoke(ended);
+            }
+        } catch (RegistryException e) {
+            pause(0); // the lease ends by itself
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+package io.kvasir.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+class InstanceViewTest {
+    private final List<String> heard = new ArrayList<>();
+    private final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
+    private final InstanceView view =
+            new InstanceView(
+                    new InstanceView.Listener() {
+                        @Override
+                        public void changed() {
+                            heard.add("changed");
+                        }
+
+                        @Override
+                        public void refused(String cause) {
+                            heard.add("refused " + cause);
+                        }
+
+                        @Override
+                        public void lost(String cause) {
+                            heard.add("lost");
+                        }
+
+                        @Override
+                        public void found() {
+                            heard.add("found");
+                        }
+                    });
+
+    private static Registration instance(String name, long generation) {
+        return Registration.builder(
+                        new InstanceId("ns", "c", "e", name), "m", URI.create("http://h:1"))
+                .generation(generation)
+                .build();
+    }
+
+    private void force(Registration registration) {
+        store.force(registration.id().key(), registration.encode());
+    }
+
+    private void watch() {
+        store.watch(InstanceId.prefix("ns"), view);
+        heard.clear();
+    }
+
+    @Test
+    void anOlderGenerationThatArrivesLateChangesNothing() {
+        watch();
+        force(instance("a", 7));
+        force(instance("a", 6));
+        force(instance("a", 6).withState(InstanceState.DRAINING));
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        assertEquals(List.of("changed"), heard);
+        force(instance("a", 7).withState(InstanceState.DRAINING));
+        assertEquals(List.of(instance("a", 7).withState(InstanceState.DRAINING)), view.instances());
+    }
+
+    @Test
+    void anOlderOneIsBelievedOnceTheStoreHoldsNothingElse() {
+        watch();
+        force(instance("a", 7));
+        force(instance("a", 6));
+        store.away(true);
+        store.away(false);
+        assertEquals(List.of(instance("a", 6)), view.instances());
+    }
+
+    @Test
+    void aRenewalIsNoChange() {
+        watch();
+        force(instance("a", 7));
+        force(instance("a", 7));
+        assertEquals(List.of("changed"), heard);
+    }
+
+    @Test
+    void whatCannotBeReadIsToldOnceAndChangesNothing() {
+        watch();
+        force(instance("a", 7));
+        final String key = instance("a", 7).id().key();
+        store.force(key, "x".getBytes(StandardCharsets.UTF_8));
+        store.force(key, "x".getBytes(StandardCharsets.UTF_8));
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        assertEquals(2, heard.size(), heard::toString);
+        assertTrue(heard.getLast().startsWith("refused key ns/c/e/a: "), heard::toString);
+        store.expire(key);
+        assertEquals(List.of(), view.instances());
+    }
+
+    @Test
+    void aDocumentUnderTheKeyOfAnotherIsRefused() {
+        watch();
+        store.force(instance("b", 1).id().key(), instance("a", 7).encode());
+        assertEquals(List.of(), view.instances());
+        assertTrue(heard.getLast().contains("ns/c/e/a"), heard::toString);
+    }
+
+    @Test
+    void aLossIsToldOnceAndTheLastViewHolds() {
+        watch();
+        force(instance("a", 7));
+        heard.clear();
+        store.away(true);
+        view.lost("again");
+        assertEquals(List.of("lost"), heard);
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        heard.clear();
+        store.expire(instance("a", 7).id().key()); // unheard
+        force(instance("b", 8));
+        store.away(false);
+        assertEquals(List.of("found", "changed"), heard);
+        assertEquals(List.of(instance("b", 8)), view.instances());
+        store.away(true);
+        assertEquals("lost", heard.getLast());
+    }
+
+    @Test
+    void otherNamespacesAreNotSeen() {
+        watch();
+        store.force("ns2/c/e/a", instance("a", 7).encode());
+        assertEquals(List.of(), view.instances());
+        assertEquals(List.of(), heard);
+    }
+}

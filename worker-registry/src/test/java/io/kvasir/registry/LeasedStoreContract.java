@@ -1,0 +1,273 @@
+package io.kvasir.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.ServerProcess;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+
+/** What every {@link LeasedStore} keeps to, and who uses it, against its real server. */
+public abstract class LeasedStoreContract {
+    /** Short, since some tests wait for it. */
+    protected static final Duration TTL = Duration.ofSeconds(3);
+
+    private static final String NAMESPACE = "ns";
+    private static final int MANY = 10_000;
+
+    private final List<AutoCloseable> opened = new ArrayList<>();
+    private boolean stopped;
+
+    /** A store of a fresh set of keys, which all stores of one test share. */
+    protected LeasedStore open() {
+        return open(TTL);
+    }
+
+    /** The same, where the set of keys is made now with another TTL. */
+    protected abstract LeasedStore open(Duration ttl);
+
+    protected abstract ServerProcess server();
+
+    protected <T extends AutoCloseable> T closing(T resource) {
+        opened.add(resource);
+        return resource;
+    }
+
+    @AfterEach
+    void closeAll() throws Exception {
+        startServer(); // if a test has stopped it
+        for (AutoCloseable each : opened.reversed()) {
+            each.close();
+        }
+    }
+
+    private void stopServer() throws InterruptedException {
+        server().stop();
+        stopped = true;
+    }
+
+    private void startServer() throws IOException, InterruptedException {
+        if (stopped) {
+            server().start();
+            stopped = false;
+        }
+    }
+
+    protected static void eventually(String what, BooleanSupplier condition)
+            throws InterruptedException {
+        final long startNs = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - startNs > Duration.ofMinutes(2).toNanos()) {
+                fail("not within two minutes: " + what);
+            }
+            Thread.sleep(10);
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static Registration.Builder instance(String name) {
+        return Registration.builder(
+                new InstanceId(NAMESPACE, "c", "e", name), "m", URI.create("http://h:1"));
+    }
+
+    /** A view of what a store of its own tells. */
+    protected static final class Seen implements InstanceView.Listener {
+        final InstanceView view = new InstanceView(this);
+        final List<String> losses = new CopyOnWriteArrayList<>();
+        final List<String> refusals = new CopyOnWriteArrayList<>();
+        volatile int found;
+
+        Set<String> names() {
+            final Set<String> names = new HashSet<>();
+            view.instances().forEach(i -> names.add(i.id().instance()));
+            return names;
+        }
+
+        @Override
+        public void changed() {}
+
+        @Override
+        public void refused(String cause) {
+            refusals.add(cause);
+        }
+
+        @Override
+        public void lost(String cause) {
+            losses.add(cause);
+        }
+
+        @Override
+        @SuppressWarnings("NonAtomicVolatileUpdate") // one thread tells
+        public void found() {
+            found++;
+        }
+    }
+
+    private Seen watched(LeasedStore store) {
+        final Seen seen = new Seen();
+        store.watch(InstanceId.prefix(NAMESPACE), seen.view);
+        return seen;
+    }
+
+    @Test
+    void aWriteIsRefusedWhereTheKeyIsAtAnotherRevision() {
+        final LeasedStore store = open();
+        assertNull(store.get("ns/a"));
+        final long first = store.put("ns/a", bytes("1"), LeasedStore.ABSENT);
+        assertTrue(first > 0);
+        assertEquals(LeasedStore.CONFLICT, store.put("ns/a", bytes("2"), LeasedStore.ABSENT));
+        assertEquals(LeasedStore.CONFLICT, open().put("ns/a", bytes("2"), first + 1));
+        final long second = open().put("ns/a", bytes("2"), first);
+        assertNotEquals(first, second);
+        assertEquals(second, store.get("ns/a").revision());
+        assertEquals("2", new String(store.get("ns/a").value(), StandardCharsets.UTF_8));
+        assertTrue(!store.delete("ns/a", first));
+        assertTrue(store.delete("ns/a", second));
+        assertNull(store.get("ns/a"));
+        assertTrue(store.put("ns/a", bytes("3"), LeasedStore.ABSENT) > second);
+    }
+
+    @Test
+    void whatIsThereComesFirstAndChangesFollow() throws Exception {
+        final Registrar registrar = closing(new Registrar(open()));
+        final ModelRegistration a = registrar.registerModel(instance("a").build(), Duration.ZERO);
+        final Seen seen = watched(open());
+        eventually("the first", () -> seen.names().equals(Set.of("a")));
+        registrar.registerModel(instance("b").build(), Duration.ZERO);
+        eventually("the second", () -> seen.names().equals(Set.of("a", "b")));
+        a.drain();
+        eventually(
+                "drains", () -> seen.view.instances().getFirst().state() == InstanceState.DRAINING);
+        a.close();
+        eventually("is gone", () -> seen.names().equals(Set.of("b")));
+        assertEquals(List.of(), seen.losses);
+        assertEquals(List.of(), seen.refusals);
+    }
+
+    @Test
+    void aSilentInstanceExpiresAndARenewedOneStays() throws Exception {
+        final Registrar registrar = closing(new Registrar(open()));
+        registrar.registerModel(instance("renewed").build(), Duration.ZERO);
+        final LeasedStore silent = open();
+        final Registration left = instance("silent").generation(1).build();
+        silent.put(left.id().key(), left.encode(), LeasedStore.ABSENT); // never renewed
+        final Seen seen = watched(open());
+        eventually("both", () -> seen.names().size() == 2);
+        eventually("one is left", () -> seen.names().equals(Set.of("renewed")));
+        assertNull(silent.get(left.id().key()));
+    }
+
+    @Test
+    void aNewerGenerationTakesTheKeyAndTheOlderOneCannotTouchItAnyMore() throws Exception {
+        final Registrar first = closing(new Registrar(open()));
+        final ModelRegistration older = first.registerModel(instance("a").build(), Duration.ZERO);
+        final Registrar second = closing(new Registrar(open()));
+        final ModelRegistration newer = second.registerModel(instance("a").build(), Duration.ZERO);
+        assertTrue(newer.registration().generation() > older.registration().generation());
+        older.drain(); // late
+        older.close(); // late
+        final Seen seen = watched(open());
+        eventually(
+                "the newer one", () -> seen.view.instances().equals(List.of(newer.registration())));
+        eventually("noticed", older::superseded);
+        assertTrue(!newer.superseded());
+        final RegistryException stale =
+                assertThrows(
+                        RegistryException.class,
+                        () ->
+                                first.registerModel(
+                                        instance("a").generation(1).build(), Duration.ZERO));
+        assertEquals(Kind.STALE, stale.kind());
+    }
+
+    @Test
+    void whatOthersDeleteOrOverwriteIsPutAgain() throws Exception {
+        final Registrar registrar = closing(new Registrar(open()));
+        final Registration a =
+                registrar.registerModel(instance("a").build(), Duration.ZERO).registration();
+        final LeasedStore other = open();
+        assertTrue(other.delete(a.id().key(), other.get(a.id().key()).revision()));
+        eventually("is back", () -> other.get(a.id().key()) != null);
+        eventually(
+                "overwritten",
+                () ->
+                        other.put(
+                                        a.id().key(),
+                                        a.withGeneration(1).encode(),
+                                        other.get(a.id().key()).revision())
+                                > 0);
+        eventually("is back", () -> Registration.decode(other.get(a.id().key()).value()).equals(a));
+    }
+
+    @Test
+    void aLostServerIsToldOnceAndItsReturnReadsAllAnew() throws Exception {
+        final Registrar registrar = closing(new Registrar(open()));
+        registrar.registerModel(instance("a").build(), Duration.ZERO);
+        final Seen seen = watched(open());
+        eventually("the first", () -> seen.names().equals(Set.of("a")));
+        stopServer();
+        eventually("told", () -> !seen.losses.isEmpty());
+        assertEquals(Set.of("a"), seen.names());
+        assertThrows(
+                RegistryException.class,
+                () -> registrar.registerModel(instance("b").build(), Duration.ZERO));
+        assertEquals(1, seen.losses.size(), seen.losses::toString);
+        final int before = seen.found;
+        startServer();
+        eventually("found", () -> seen.found > before);
+        registrar.registerModel(instance("c").build(), Duration.ZERO);
+        eventually("all are there", () -> seen.names().equals(Set.of("a", "c")));
+        assertEquals(1, seen.losses.size(), seen.losses::toString);
+    }
+
+    @Test
+    void aWatchBeginsBeforeItsServer() throws Exception {
+        open().put("ns/x", bytes("x"), LeasedStore.ABSENT); // the keys are made
+        stopServer();
+        final Seen seen = watched(open());
+        eventually("told", () -> !seen.losses.isEmpty());
+        startServer();
+        eventually("found", () -> seen.found > 0);
+        final Registrar registrar = closing(new Registrar(open()));
+        registrar.registerModel(instance("a").build(), Duration.ZERO);
+        eventually("the first", () -> seen.names().contains("a"));
+    }
+
+    @Test
+    void tenThousandInstancesAreSeenAndGoAway() throws Exception {
+        final Registrar registrar = closing(new Registrar(open(Duration.ofMinutes(10))));
+        for (int i = 0; i < MANY / 2; i++) {
+            registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
+        }
+        final Seen seen = watched(open(Duration.ofMinutes(10)));
+        eventually("those before", () -> seen.names().size() == MANY / 2);
+        for (int i = MANY / 2; i < MANY; i++) {
+            registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
+        }
+        eventually("those after", () -> seen.names().size() == MANY);
+        registrar.close();
+        eventually("none", () -> seen.names().isEmpty());
+        assertEquals(List.of(), seen.losses);
+        assertEquals(List.of(), seen.refusals);
+    }
+}

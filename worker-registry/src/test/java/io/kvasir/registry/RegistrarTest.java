@@ -1,0 +1,117 @@
+package io.kvasir.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.registry.RegistryException.Kind;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.URI;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+
+class RegistrarTest {
+    private static final InstanceId ID = new InstanceId("ns", "c", "e", "a");
+    private static final Registration.Builder A =
+            Registration.builder(ID, "m", URI.create("http://h:1"));
+
+    private final MemoryStore store = new MemoryStore(Duration.ofSeconds(1));
+    private final Registrar registrar =
+            new Registrar(store, Clock.fixed(Instant.EPOCH, ZoneOffset.UTC));
+
+    @AfterEach
+    void close() {
+        store.away(false);
+        registrar.close();
+    }
+
+    private Registration stored() {
+        final Stored present = store.get(ID.key());
+        return present == null ? null : Registration.decode(present.value());
+    }
+
+    @Test
+    void aRunIsNewerThanAnyBeforeWhateverTheClockSays() {
+        final long future = Long.MAX_VALUE - 1;
+        final Registration left = A.build().withGeneration(future);
+        store.force(ID.key(), left.encode());
+        final ModelRegistration again = registrar.registerModel(A.build(), Duration.ZERO);
+        assertEquals(future + 1, again.registration().generation());
+        assertEquals(again.registration(), stored());
+    }
+
+    @Test
+    void aGivenGenerationThatIsNotNewerIsRefused() {
+        store.force(ID.key(), A.build().withGeneration(5).encode());
+        final RegistryException stale =
+                assertThrows(
+                        RegistryException.class,
+                        () -> registrar.registerModel(A.build().withGeneration(5), Duration.ZERO));
+        assertEquals(Kind.STALE, stale.kind());
+        assertTrue(stale.getMessage().contains("ns/c/e/a"), stale.getMessage());
+        assertFalse(stale.kind().retryable());
+    }
+
+    @Test
+    void aLateDrainOrCloseOfAnOlderRunChangesNothing() {
+        final ModelRegistration older = registrar.registerModel(A.build(), Duration.ZERO);
+        final Registration newer =
+                older.registration().withGeneration(older.registration().generation() + 1);
+        store.force(ID.key(), newer.encode());
+        older.drain();
+        assertEquals(newer, stored());
+        older.close();
+        assertEquals(newer, stored());
+        assertTrue(older.superseded());
+    }
+
+    @Test
+    void closingDrainsAndThenRemoves() throws InterruptedException {
+        final ModelRegistration a = registrar.registerModel(A.build(), Duration.ofMinutes(10));
+        final Thread closing = Thread.ofPlatform().start(a::close);
+        LeasedStoreContract.eventually("drains", () -> stored().state() == InstanceState.DRAINING);
+        closing.interrupt();
+        closing.join();
+        assertNull(stored());
+        a.close();
+        assertNull(stored());
+    }
+
+    @Test
+    void whatWasLostIsPutAgainWhenTheStoreIsBack() throws InterruptedException {
+        final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
+        store.away(true);
+        LeasedStoreContract.eventually("counted", () -> registrar.unreachable() > 1);
+        store.expire(ID.key());
+        store.away(false);
+        LeasedStoreContract.eventually("is back", () -> a.registration().equals(stored()));
+    }
+
+    @Test
+    void aCloseWhileTheStoreIsAwayLeavesItToTheLease() {
+        final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
+        store.away(true);
+        a.close();
+        assertTrue(registrar.unreachable() > 0);
+        registrar.close();
+        final RegistryException closed =
+                assertThrows(
+                        RegistryException.class,
+                        () -> registrar.registerModel(A.build(), Duration.ZERO));
+        assertEquals(Kind.UNAVAILABLE, closed.kind());
+    }
+
+    @Test
+    void closingTheRegistrarRemovesWhatIsLeft() {
+        registrar.registerModel(A.build(), Duration.ofMinutes(10));
+        registrar.close();
+        assertNull(stored());
+    }
+}
