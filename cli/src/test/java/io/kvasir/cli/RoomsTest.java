@@ -40,7 +40,7 @@ class RoomsTest {
                     entry("protocol"),
                     entry("registry"),
                     entry("nixl", "panama", "protocol", "registry"),
-                    entry("nats", "core", "pipeline", "router", "nixl"),
+                    entry("nats", "core", "pipeline", "router", "nixl", "registry"),
                     entry("sim", "nixl"),
                     entry("prompt"),
                     entry(

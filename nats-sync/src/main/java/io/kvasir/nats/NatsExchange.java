@@ -219,7 +219,7 @@ public final class NatsExchange extends ViewedExchange {
     private final class Hearing implements KeyValueWatcher {
         @Override
         public void watch(KeyValueEntry entry) {
-            if (!RecordBucket.isPut(entry)) {
+            if (!KvBucket.isPut(entry)) {
                 view.removed(RecordBucket.name(entry.getKey()), SOURCE);
                 return;
             }

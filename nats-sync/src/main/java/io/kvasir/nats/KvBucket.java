@@ -1,0 +1,180 @@
+package io.kvasir.nats;
+
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
+import io.nats.client.Connection;
+import io.nats.client.JetStreamApiException;
+import io.nats.client.JetStreamOptions;
+import io.nats.client.KeyValue;
+import io.nats.client.KeyValueManagement;
+import io.nats.client.KeyValueOptions;
+import io.nats.client.api.KeyValueConfiguration;
+import io.nats.client.api.KeyValueEntry;
+import io.nats.client.api.KeyValueOperation;
+import io.nats.client.api.KeyValueStatus;
+import io.nats.client.api.KeyValueWatcher;
+import io.nats.client.impl.NatsKeyValueWatchSubscription;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.time.ZonedDateTime;
+
+/**
+ * A bucket of NATS's key-value store whose values age. What NATS does not answer or refuses is a
+ * {@link RegistryException} of kind {@code UNAVAILABLE}.
+ */
+final class KvBucket {
+    /** In place of a revision: another one wrote the key. */
+    static final long CONFLICT = -1;
+
+    private static final int WRONG_REVISION = 10071;
+    private static final int STREAM_NOT_FOUND = 10059;
+
+    private final String bucket;
+    private final KeyValueManagement management;
+    private final KeyValue store;
+    private final ZonedDateTime made;
+    private final Duration ttl;
+
+    private KvBucket(
+            String bucket, KeyValueManagement management, KeyValue store, KeyValueStatus status) {
+        this.bucket = bucket;
+        this.management = management;
+        this.store = store;
+        made = status.getBackingStreamInfo().getCreateTime();
+        ttl = status.getTtl();
+    }
+
+    /** A call that NATS may refuse. */
+    private interface Call<T> {
+        T run() throws IOException, JetStreamApiException, InterruptedException;
+    }
+
+    private static <T> T call(String what, Call<T> call) {
+        try {
+            return call.run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw unavailable(what, e);
+        } catch (IOException | JetStreamApiException | IllegalStateException e) {
+            throw unavailable(what, e); // illegal state: the connection is closed
+        }
+    }
+
+    static RegistryException unavailable(String what, Exception cause) {
+        return new RegistryException(
+                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + cause, cause);
+    }
+
+    /**
+     * Opens a bucket; makes it if it is not there.
+     *
+     * @param ttl of values in a bucket that is made now; another's has its own
+     * @param timeout of each request
+     */
+    static KvBucket open(Connection connection, String bucket, Duration ttl, Duration timeout) {
+        final KeyValueOptions options =
+                KeyValueOptions.builder()
+                        .jetStreamOptions(
+                                JetStreamOptions.builder().requestTimeout(timeout).build())
+                        .build();
+        return call(
+                "bucket " + bucket,
+                () -> {
+                    final KeyValueManagement management = connection.keyValueManagement(options);
+                    KeyValueStatus status = statusOrNull(management, bucket);
+                    if (status == null) {
+                        status =
+                                management.create(
+                                        KeyValueConfiguration.builder()
+                                                .name(bucket)
+                                                .maxHistoryPerKey(1)
+                                                .ttl(ttl)
+                                                .build());
+                    }
+                    return new KvBucket(
+                            bucket, management, connection.keyValue(bucket, options), status);
+                });
+    }
+
+    private static KeyValueStatus statusOrNull(KeyValueManagement management, String bucket)
+            throws IOException, JetStreamApiException {
+        try {
+            return management.getStatus(bucket);
+        } catch (JetStreamApiException e) {
+            if (e.getApiErrorCode() == STREAM_NOT_FOUND) {
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    /** How long a value outlives its last write. */
+    Duration ttl() {
+        return ttl;
+    }
+
+    /** Whether it is still the bucket that was opened, and not deleted or another. */
+    boolean isSame() {
+        return call(
+                "status of " + bucket,
+                () -> {
+                    final KeyValueStatus now = statusOrNull(management, bucket);
+                    return now != null && now.getBackingStreamInfo().getCreateTime().equals(made);
+                });
+    }
+
+    static boolean isPut(KeyValueEntry entry) {
+        return entry.getOperation() == KeyValueOperation.PUT;
+    }
+
+    /** Watches keys of a pattern, {@code >} for all. */
+    NatsKeyValueWatchSubscription watch(String pattern, KeyValueWatcher watcher) {
+        return call("watching " + bucket, () -> store.watch(pattern, watcher));
+    }
+
+    /** Null if it is not there. */
+    KeyValueEntry get(String key) {
+        return call("get " + key, () -> store.get(key));
+    }
+
+    /**
+     * Writes a key.
+     *
+     * @param revision at which it must be, 0 for not there
+     * @return its revision from now on, or {@link #CONFLICT}
+     */
+    long put(String key, byte[] value, long revision) {
+        return call(
+                "put " + key,
+                () -> {
+                    try {
+                        return revision == 0
+                                ? store.create(key, value)
+                                : store.update(key, value, revision);
+                    } catch (JetStreamApiException e) {
+                        if (e.getApiErrorCode() == WRONG_REVISION) {
+                            return CONFLICT;
+                        }
+                        throw e;
+                    }
+                });
+    }
+
+    /** Deletes a key; false if it is not at the revision. */
+    boolean delete(String key, long revision) {
+        return call(
+                "delete " + key,
+                () -> {
+                    try {
+                        store.delete(key, revision);
+                        return true;
+                    } catch (JetStreamApiException e) {
+                        if (e.getApiErrorCode() == WRONG_REVISION) {
+                            return false;
+                        }
+                        throw e;
+                    }
+                });
+    }
+}

@@ -1,0 +1,396 @@
+package io.kvasir.nats;
+
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.registry.Stored;
+import io.nats.client.AuthenticationException;
+import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
+import io.nats.client.ErrorListener;
+import io.nats.client.Nats;
+import io.nats.client.api.KeyValueEntry;
+import io.nats.client.api.KeyValueWatcher;
+import io.nats.client.impl.NatsKeyValueWatchSubscription;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+/**
+ * Keys in a bucket of NATS's key-value store: each is renewed by being written again, and NATS
+ * forgets what is older than the bucket's TTL. The bucket is made where it is not there; one that
+ * is there keeps its own TTL. A slash of a key is a dot there.
+ *
+ * <p>NATS does not tell when a value has aged: with a watch, what was silent for the TTL is asked
+ * for, and is gone when NATS no longer has it. After a lost connection, and where the bucket was
+ * made anew, all keys are read again.
+ *
+ * <p>With a watch, one daemon thread connects, checks and tells of losses; NATS's own tells of
+ * keys. Both hold this watch's lock.
+ */
+public final class NatsStore implements LeasedStore {
+    /** The bucket if nothing else is said. */
+    public static final String BUCKET = "kvasir-workers";
+
+    private static final Pattern NAME = Pattern.compile("[-_a-zA-Z0-9]{1,64}");
+    private static final int CHECKS_PER_TTL = 3;
+    private static final long PAUSE_MS = 200;
+    private static final long CLOSE_PATIENCE_MS = 10_000;
+
+    private final NatsAccess access;
+    private final String name;
+    private final Duration ttl;
+    private Connection connection; // null: to be made; guarded by this
+    private KvBucket bucket; // null: to be opened; guarded by this
+    private Thread watching; // guarded by this
+    private volatile Duration bucketTtl;
+    private volatile boolean reconnected;
+    private volatile boolean closed;
+
+    /**
+     * Connects with the first call; later it connects again by itself.
+     *
+     * @param access where NATS is
+     * @param bucket letters, digits, - and _
+     * @param ttl of values where the bucket is made now, 1 s..1 h
+     */
+    public NatsStore(NatsAccess access, String bucket, Duration ttl) {
+        if (!NAME.matcher(bucket).matches()) {
+            throw new IllegalArgumentException(
+                    "bucket='" + bucket + "': 1..64 letters, digits, - and _");
+        }
+        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
+            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
+        }
+        this.access = access;
+        this.ttl = ttl;
+        name = bucket;
+        bucketTtl = ttl;
+    }
+
+    @Override
+    public String kind() {
+        return "nats";
+    }
+
+    @Override
+    public Duration ttl() {
+        return bucketTtl;
+    }
+
+    // -- the bucket
+
+    private synchronized KvBucket opened() {
+        if (closed) {
+            throw new RegistryException(Kind.UNAVAILABLE, "the store is closed");
+        }
+        if (reconnected) {
+            reconnected = false;
+            bucket = null; // it may be another, or none
+        }
+        if (bucket == null) {
+            if (connection == null) {
+                connection = connect();
+            }
+            bucket = KvBucket.open(connection, name, ttl, access.timeout());
+            bucketTtl = bucket.ttl().isZero() ? ttl : bucket.ttl();
+        }
+        return bucket;
+    }
+
+    private Connection connect() {
+        final String what = "connecting to " + access.servers();
+        try {
+            return Nats.connect(
+                    access.options("kvasir-workers")
+                            .errorListener(new ErrorListener() {}) // calls tell
+                            .connectionListener(this::onConnection)
+                            .build());
+        } catch (AuthenticationException e) {
+            throw new RegistryException(
+                    Kind.DENIED, "NATS refuses " + what + ": " + e.getMessage(), e);
+        } catch (IOException | IllegalArgumentException e) {
+            throw KvBucket.unavailable(what, e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw KvBucket.unavailable(what, e);
+        }
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (event == ConnectionListener.Events.RECONNECTED) {
+            reconnected = true;
+        }
+    }
+
+    /** A bucket that was deleted is found out by the next call, and made anew by the one after. */
+    private synchronized void forget(KvBucket failed) {
+        if (bucket == failed) {
+            bucket = null;
+        }
+    }
+
+    private static String inNats(String key) {
+        return key.replace('/', '.');
+    }
+
+    private static Stored stored(KeyValueEntry entry) {
+        return new Stored(entry.getKey().replace('.', '/'), entry.getValue(), entry.getRevision());
+    }
+
+    @Override
+    public Stored get(String key) {
+        final KvBucket in = opened();
+        try {
+            final KeyValueEntry entry = in.get(inNats(key));
+            return entry == null ? null : stored(entry);
+        } catch (RegistryException e) {
+            forget(in);
+            throw e;
+        }
+    }
+
+    @Override
+    public long put(String key, byte[] value, long revision) {
+        final KvBucket in = opened();
+        try {
+            final long now = in.put(inNats(key), value, revision);
+            return now == KvBucket.CONFLICT ? CONFLICT : now;
+        } catch (RegistryException e) {
+            forget(in);
+            throw e;
+        }
+    }
+
+    @Override
+    public void keepAlive() {
+        final KvBucket in = opened();
+        try {
+            if (in.isSame()) {
+                return;
+            }
+        } catch (RegistryException e) {
+            forget(in);
+            throw e;
+        }
+        forget(in);
+        opened();
+    }
+
+    @Override
+    public long renew(String key, byte[] value, long revision) {
+        return put(key, value, revision);
+    }
+
+    @Override
+    public boolean delete(String key, long revision) {
+        return opened().delete(inNats(key), revision);
+    }
+
+    // -- the watch
+
+    @Override
+    public synchronized void watch(String prefix, Watcher watcher) {
+        if (watching != null || closed) {
+            throw new IllegalStateException("watched already, or closed: bucket=" + name);
+        }
+        final Watch watch = new Watch(inNats(prefix) + ">", watcher);
+        watching = Thread.ofPlatform().daemon().name("kvasir-nats-workers").start(watch::run);
+    }
+
+    /** What the thread does; all that is told to the watcher is told under its lock. */
+    private final class Watch {
+        private final String pattern;
+        private final Watcher watcher;
+        private final Map<String, Long> heardNs = new HashMap<>(); // guarded by this
+        private KvBucket watched; // guarded by this
+        private NatsKeyValueWatchSubscription subscription;
+        private Hearing hearing; // whose keys count; guarded by this
+        private boolean isLost; // guarded by this
+        private long checkedNs;
+
+        Watch(String pattern, Watcher watcher) {
+            this.pattern = pattern;
+            this.watcher = watcher;
+        }
+
+        void run() {
+            while (!closed) {
+                try {
+                    look();
+                } catch (RegistryException e) {
+                    lose(e.getMessage());
+                }
+                pause();
+            }
+        }
+
+        private void look() {
+            final KvBucket now = opened();
+            if (!isConnected()) {
+                throw new RegistryException(
+                        Kind.UNAVAILABLE, "no connection to NATS at " + access.servers());
+            }
+            final long nowNs = System.nanoTime();
+            if (now != watched || isLost()) {
+                rewatch(now);
+                checkedNs = nowNs;
+            }
+            if (nowNs - checkedNs > bucketTtl.toNanos() / CHECKS_PER_TTL) {
+                keepAlive(); // notices a bucket that was deleted, and a server that hangs
+                checkedNs = nowNs;
+                askForTheSilent(now, nowNs);
+            }
+        }
+
+        private synchronized boolean isLost() {
+            return isLost;
+        }
+
+        private boolean isConnected() {
+            synchronized (NatsStore.this) {
+                return connection != null && connection.getStatus() == Connection.Status.CONNECTED;
+            }
+        }
+
+        private void rewatch(KvBucket now) {
+            endSubscription();
+            final Hearing next = new Hearing();
+            synchronized (this) {
+                hearing = next;
+                watched = now;
+                isLost = false;
+            }
+            subscription = now.watch(pattern, next);
+        }
+
+        private void endSubscription() {
+            final NatsKeyValueWatchSubscription former = subscription;
+            subscription = null;
+            try {
+                if (former != null) {
+                    former.unsubscribe();
+                }
+            } catch (IllegalStateException e) {
+                throw KvBucket.unavailable("ending the watch of " + name, e); // it is closed
+            }
+        }
+
+        private synchronized void lose(String cause) {
+            if (closed) {
+                return;
+            }
+            isLost = true;
+            hearing = null; // what it still hears is read again
+            watcher.lost(cause);
+        }
+
+        private void askForTheSilent(KvBucket in, long nowNs) {
+            final List<String> silent = new ArrayList<>();
+            synchronized (this) {
+                heardNs.forEach(
+                        (key, ns) -> {
+                            if (nowNs - ns > bucketTtl.toNanos()) {
+                                silent.add(key);
+                            }
+                        });
+            }
+            for (String key : silent) {
+                if (in.get(key) == null) {
+                    forget(key, nowNs);
+                }
+            }
+        }
+
+        private synchronized void forget(String key, long askedNs) {
+            final Long ns = heardNs.get(key);
+            if (hearing != null && ns != null && ns - askedNs < 0) { // not heard of since
+                heardNs.remove(key);
+                watcher.deleted(key.replace('.', '/'));
+            }
+        }
+
+        /** Hears what happens in the bucket; on a thread of NATS. */
+        private final class Hearing implements KeyValueWatcher {
+            private Map<String, Stored> first = new LinkedHashMap<>(); // null once all are there
+
+            @Override
+            public void watch(KeyValueEntry entry) {
+                synchronized (Watch.this) {
+                    if (hearing != this) {
+                        return; // another one reads them all again
+                    }
+                    if (first != null) {
+                        collect(entry);
+                    } else if (KvBucket.isPut(entry)) {
+                        heardNs.put(entry.getKey(), System.nanoTime());
+                        watcher.put(stored(entry));
+                    } else if (heardNs.remove(entry.getKey()) != null) {
+                        watcher.deleted(entry.getKey().replace('.', '/'));
+                    }
+                }
+            }
+
+            private void collect(KeyValueEntry entry) {
+                if (KvBucket.isPut(entry)) {
+                    first.put(entry.getKey(), stored(entry));
+                } else {
+                    first.remove(entry.getKey());
+                }
+            }
+
+            @Override
+            public void endOfData() {
+                synchronized (Watch.this) {
+                    if (hearing != this || first == null) {
+                        return;
+                    }
+                    final Map<String, Stored> all = first;
+                    first = null;
+                    heardNs.clear();
+                    all.keySet().forEach(key -> heardNs.put(key, System.nanoTime()));
+                    watcher.view(List.copyOf(all.values()));
+                }
+            }
+        }
+    }
+
+    private static void pause() {
+        try {
+            Thread.sleep(PAUSE_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    @Override
+    public void close() {
+        final Thread thread;
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+            thread = watching;
+        }
+        try {
+            if (thread != null) {
+                thread.interrupt();
+                thread.join(CLOSE_PATIENCE_MS);
+            }
+            synchronized (this) {
+                if (connection != null) {
+                    connection.close();
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.LeasedStoreContract;
+import io.kvasir.registry.Registrar;
+import io.kvasir.registry.Registration;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.ServerProcess;
+import io.nats.client.Connection;
+import io.nats.client.Nats;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
+
+@Tag("integration")
+class NatsStoreTest extends LeasedStoreContract {
+    private static final AtomicInteger TESTS = new AtomicInteger();
+
+    /** A slow machine must not look like a lost server. */
+    private static final Duration TIMEOUT = Duration.ofSeconds(20);
+
+    @TempDir static Path folder;
+
+    private static NatsServer server;
+
+    private final String bucket = "workers-" + TESTS.incrementAndGet();
+
+    @BeforeAll
+    static void startOne() throws InterruptedException {
+        try {
+            server = NatsServer.in(NatsServer.program(), folder);
+            server.start();
+        } catch (IOException e) {
+            abort("skipped: no NATS: " + e.getMessage());
+        }
+    }
+
+    @AfterAll
+    static void stopIt() throws InterruptedException {
+        if (server != null) {
+            server.stop();
+        }
+    }
+
+    @Override
+    protected LeasedStore open(Duration ttl) {
+        return closing(
+                new NatsStore(new NatsAccess(server.url(), null, null, TIMEOUT), bucket, ttl));
+    }
+
+    @Override
+    protected ServerProcess server() {
+        return server;
+    }
+
+    @Test
+    void aBucketThatIsDeletedIsMadeAnewAndWatchedAnew() throws Exception {
+        final Registrar registrar = closing(new Registrar(open()));
+        final Registration a =
+                registrar
+                        .registerModel(
+                                Registration.builder(
+                                                new InstanceId("ns", "c", "e", "a"),
+                                                "m",
+                                                URI.create("http://h:1"))
+                                        .build(),
+                                Duration.ZERO)
+                        .registration();
+        final Connection connection = Nats.connect(server.url());
+        try {
+            connection.keyValueManagement().delete(bucket);
+        } finally {
+            connection.close();
+        }
+        final LeasedStore other = open();
+        eventually("is put again", () -> isStored(other, a));
+    }
+
+    private static boolean isStored(LeasedStore store, Registration registration) {
+        try {
+            return store.get(registration.id().key()) != null;
+        } catch (RegistryException e) {
+            return false; // at the moment between
+        }
+    }
+
+    @Test
+    void aBucketKeepsTheTtlThatItWasMadeWith() {
+        open(Duration.ofSeconds(7)).get("ns/a");
+        final LeasedStore other = open(Duration.ofSeconds(70));
+        other.get("ns/a");
+        assertEquals(Duration.ofSeconds(7), other.ttl());
+    }
+
+    @Test
+    void aNatsThatIsNotThereIsNamed() {
+        final LeasedStore lost =
+                closing(new NatsStore(NatsAccess.of("nats://127.0.0.1:1"), bucket, TTL));
+        final RegistryException refusal =
+                assertThrows(RegistryException.class, () -> lost.get("ns/a"));
+        assertEquals(Kind.UNAVAILABLE, refusal.kind());
+        assertTrue(refusal.getMessage().contains("127.0.0.1:1"), refusal.getMessage());
+    }
+
+    @Test
+    void limitsAreChecked() {
+        final NatsAccess access = NatsAccess.of("nats://x");
+        assertThrows(IllegalArgumentException.class, () -> new NatsStore(access, "no bucket", TTL));
+        assertThrows(
+                IllegalArgumentException.class, () -> new NatsStore(access, "b", Duration.ZERO));
+        assertThrows(IllegalArgumentException.class, () -> NatsAccess.of(" "));
+    }
+}
