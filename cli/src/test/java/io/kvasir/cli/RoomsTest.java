@@ -51,6 +51,7 @@ class RoomsTest {
                             "prompt",
                             "protocol",
                             "nixl",
+                            "registry",
                             "nats"),
                     entry("services", "core", "pipeline", "router", "gateway"),
                     entry("opstreams", "core"),

@@ -5,6 +5,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.disagg.BlockRelease;
+import io.kvasir.gateway.discovery.Discoveries;
 import io.kvasir.gateway.log.AccessLog;
 import io.kvasir.gateway.metrics.GatewayActivity;
 import io.kvasir.gateway.metrics.GatewayMetrics;
@@ -170,6 +171,7 @@ public final class GatewayServer implements AutoCloseable {
                             config.get(GatewaySettings.MODEL),
                             config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
         }
+        discoveries.addAll(Discoveries.of(config));
         discoveries.add(byAdmin);
         metrics.watch(release);
         metrics.watch(tracing.counts());

@@ -130,11 +130,10 @@ public final class ServeCommand implements Callable<Integer> {
             builder.set(GatewaySettings.WARM_UP, GatewaySettings.SERVE_WARM_UP);
             effective = builder.build();
         }
-        if (effective.get(GatewaySettings.WORKERS).isEmpty()
-                && effective.get(GatewaySettings.WORKERS_FILE) == null) {
+        if (effective.get(GatewaySettings.WORKERS).isEmpty() && !effective.discovers()) {
             throw common.wrong(
-                    "no workers; give --worker http://host:port,..., a file, or --workers-file (its"
-                            + " list may be empty)");
+                    "no workers; give --worker http://host:port,..., a file, --workers-file (its"
+                            + " list may be empty), or a source of --discovery-…");
         }
         return effective;
     }

@@ -45,8 +45,16 @@ public record DiscoveredWorker(String model, long generation, WorkerConfig worke
         OWN_KEYS.forEach(rest::remove);
         return new DiscoveredWorker(
                 texts.getOrDefault("model", model),
-                WorkerConfig.number("generation", texts.getOrDefault("generation", "0")),
+                generation(texts.getOrDefault("generation", "0")),
                 WorkerConfig.of(rest));
+    }
+
+    private static long generation(String text) {
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException("generation=" + text + " must be a whole number", e);
+        }
     }
 
     /** Part of a request that it is there for. */

@@ -45,6 +45,11 @@ public final class GatewayConfig {
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
         }
+        if (get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null
+                && get(GatewaySettings.NATS_URL) == null) {
+            throw new IllegalArgumentException(
+                    "discovery-nats-bucket is set and nats-url is not; name the servers too");
+        }
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
             if (!names.add(worker.name())) {
@@ -106,6 +111,14 @@ public final class GatewayConfig {
             return 0;
         }
         return port + ADMIN_OFFSET <= MAX_PORT ? port + ADMIN_OFFSET : port - ADMIN_OFFSET;
+    }
+
+    /** Whether workers may come from a source other than the configuration and operators. */
+    public boolean discovers() {
+        return get(GatewaySettings.WORKERS_FILE) != null
+                || get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null
+                || !get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS).isEmpty()
+                || get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null;
     }
 
     /** All values with their sources. */

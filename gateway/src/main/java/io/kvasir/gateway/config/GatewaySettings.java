@@ -3,6 +3,7 @@ package io.kvasir.gateway.config;
 import io.kvasir.nats.replica.WireForm;
 import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Setting;
@@ -89,6 +90,213 @@ public final class GatewaySettings {
                             1,
                             "Time between two readings of workers-file; a change counts once two"
                                     + " readings agree."));
+
+    /** Where NATS is. */
+    public static final Setting<String> NATS_URL =
+            row(
+                    Setting.text(
+                            "nats-url",
+                            "URL",
+                            Function.identity(),
+                            null,
+                            "NATS servers, such as nats://nats:4222 or tls://nats:4222; several"
+                                    + " with commas between. What goes over NATS says its own"
+                                    + " setting."));
+
+    /** Who the gateway is to NATS. */
+    public static final Setting<Path> NATS_CREDENTIALS =
+            row(
+                    Setting.text(
+                            "nats-credentials",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File with the JWT and seed of a NATS user."));
+
+    /** Certificates that NATS is checked against. */
+    public static final Setting<Path> NATS_TRUST_STORE =
+            row(
+                    Setting.text(
+                            "nats-trust-store",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "PEM file of the authorities that sign certificates of tls:// servers"
+                                    + " of NATS. Not set, those of the JVM."));
+
+    /** Deployment whose registrations count. */
+    public static final Setting<String> DISCOVERY_NAMESPACE =
+            row(
+                    Setting.text(
+                            "discovery-namespace",
+                            "NAME",
+                            Function.identity(),
+                            "default",
+                            "Namespace of workers that register themselves in NATS or etcd; those"
+                                    + " of others are not seen."));
+
+    /** Bucket with registrations; null for no discovery over NATS. */
+    public static final Setting<String> DISCOVERY_NATS_BUCKET =
+            row(
+                    Setting.text(
+                            "discovery-nats-bucket",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Bucket of NATS's key-value store with registrations of workers, such"
+                                    + " as kvasir-workers; made where it is not there. Needs"
+                                    + " nats-url."));
+
+    /** Members of etcd; empty for no discovery over etcd. */
+    public static final Setting<List<URI>> DISCOVERY_ETCD_ENDPOINTS =
+            row(
+                    Setting.list(
+                            "discovery-etcd-endpoints",
+                            "URL",
+                            URI::create,
+                            "Member of the etcd cluster with registrations of workers, such as"
+                                    + " http://etcd-0:2379; the next is asked when one fails."));
+
+    /** Where registrations are in etcd. */
+    public static final Setting<String> DISCOVERY_ETCD_PREFIX =
+            row(
+                    Setting.text(
+                            "discovery-etcd-prefix",
+                            "PREFIX",
+                            Function.identity(),
+                            EtcdStore.PREFIX,
+                            "What the keys of registrations in etcd begin with."));
+
+    /** Who the gateway is to etcd. */
+    public static final Setting<String> DISCOVERY_ETCD_USER =
+            row(
+                    Setting.text(
+                            "discovery-etcd-user",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "User of etcd; its password is in discovery-etcd-password-file."));
+
+    /** File with the password of that user. */
+    public static final Setting<Path> DISCOVERY_ETCD_PASSWORD_FILE =
+            row(
+                    Setting.text(
+                            "discovery-etcd-password-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File whose first line is the password of discovery-etcd-user; read at"
+                                    + " start."));
+
+    /** Certificates that etcd is checked against. */
+    public static final Setting<Path> DISCOVERY_ETCD_TRUST_STORE =
+            row(
+                    Setting.text(
+                            "discovery-etcd-trust-store",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "PEM file of the authorities that sign certificates of https:// members"
+                                    + " of etcd. Not set, those of the JVM."));
+
+    /** How long a registration outlives its worker. */
+    public static final Setting<Duration> DISCOVERY_TTL =
+            row(
+                    Setting.duration(
+                            "discovery-ttl-ms",
+                            30_000,
+                            1_000,
+                            "How long a registration outlives the last word of its worker, where"
+                                    + " the gateway makes the bucket; stores are asked three times"
+                                    + " in it whether they answer."));
+
+    /** Pods whose slices are watched; null for no discovery over Kubernetes. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_SELECTOR =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-selector",
+                            "LABELS",
+                            Function.identity(),
+                            null,
+                            "EndpointSlices with workers, by their labels, such as"
+                                    + " kubernetes.io/service-name=vllm; each ready endpoint is a"
+                                    + " worker of the gateway's model."));
+
+    /** Namespace of the slices. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_NAMESPACE =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-namespace",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Kubernetes namespace of the slices. Not set, the pod's own."));
+
+    /** Port of an endpoint that serves. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_PORT =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-port",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Name of the port in the slices that serves the API. Not set, their"
+                                    + " only one."));
+
+    /** Port of an endpoint that publishes events. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_EVENTS_PORT =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-events-port",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Name of the port in the slices that publishes cache events over ZMQ."
+                                    + " Not set, workers are routed to by load alone."));
+
+    /** Port of an endpoint that replays events. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_REPLAY_PORT =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-replay-port",
+                            "NAME",
+                            Function.identity(),
+                            null,
+                            "Name of the port in the slices that replays cache events."));
+
+    /** What else is said of a worker from Kubernetes. */
+    public static final Setting<String> DISCOVERY_KUBERNETES_WORKER =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-worker",
+                            "SPEC",
+                            Function.identity(),
+                            "",
+                            "What holds for each of these workers, as in --worker without URL, name"
+                                    + " and endpoints: dp=2,role=prefill,handoff=vllm. Slices with"
+                                    + " the label kvasir.io/role say the role themselves."));
+
+    /** Where the API server is. */
+    public static final Setting<URI> DISCOVERY_KUBERNETES_SERVER =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-server",
+                            "URL",
+                            URI::create,
+                            null,
+                            "API server. Not set, the one that a pod is told of"
+                                    + " (KUBERNETES_SERVICE_HOST and _PORT)."));
+
+    /** Folder of the service account. */
+    public static final Setting<Path> DISCOVERY_KUBERNETES_ACCOUNT =
+            row(
+                    Setting.text(
+                            "discovery-kubernetes-account",
+                            "DIR",
+                            Path::of,
+                            Path.of("/var/run/secrets/kubernetes.io/serviceaccount"),
+                            "Folder with token, ca.crt and namespace of the service account; read"
+                                    + " again for each request, as they are replaced."));
 
     /** Routing mode of the prefill pool. */
     public static final Setting<RoutingMode> PREFILL_MODE =

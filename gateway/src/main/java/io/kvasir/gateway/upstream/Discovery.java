@@ -31,6 +31,12 @@ public interface Discovery extends AutoCloseable {
          */
         boolean removed(String name);
 
+        /**
+         * One worker gets no new request any more, or does again; the requests that it has go on.
+         * Nothing happens if there is none of that name.
+         */
+        void draining(String name, boolean draining);
+
         /** The source cannot say what is there; its former view holds. Called once a cause. */
         void failed(String cause);
     }

@@ -486,6 +486,11 @@ public final class UpstreamRegistry {
         }
 
         @Override
+        public void draining(String name, boolean draining) {
+            drain(name, draining);
+        }
+
+        @Override
         public void failed(String cause) {
             UpstreamRegistry.this.failed(source, cause + "; what was there before stays");
         }

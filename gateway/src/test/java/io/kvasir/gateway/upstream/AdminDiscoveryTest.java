@@ -12,7 +12,7 @@ import java.util.List;
 
 class AdminDiscoveryTest extends DiscoveryContract {
     @Override
-    AdminDiscovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
+    protected AdminDiscovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
         final AdminDiscovery discovery = new AdminDiscovery();
         discovery.start(listener);
         workers.forEach(discovery::add);

@@ -8,19 +8,22 @@ import io.kvasir.gateway.config.WorkerConfig;
 
 import org.junit.jupiter.api.Test;
 
-import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 /** What every {@link Discovery} keeps to. */
-abstract class DiscoveryContract {
-    static final String MODEL = "m";
+public abstract class DiscoveryContract {
+    public static final String MODEL = "m";
 
     /** A listener that remembers what is there by the source's word. */
-    static final class Known implements Discovery.Listener {
+    public static final class Known implements Discovery.Listener {
         private final Map<String, DiscoveredWorker> workers = new LinkedHashMap<>();
-        final List<String> failures = new ArrayList<>();
+        private final Set<String> draining = new HashSet<>();
+        public final List<String> failures = new CopyOnWriteArrayList<>();
 
         @Override
         public synchronized void view(List<DiscoveredWorker> all) {
@@ -39,27 +42,48 @@ abstract class DiscoveryContract {
         }
 
         @Override
+        public synchronized void draining(String name, boolean begin) {
+            if (begin) {
+                draining.add(name);
+            } else {
+                draining.remove(name);
+            }
+        }
+
+        /** Names of those that get no new request. */
+        public synchronized Set<String> draining() {
+            return Set.copyOf(draining);
+        }
+
+        @Override
         public synchronized void failed(String cause) {
             failures.add(cause);
         }
 
-        synchronized List<DiscoveredWorker> all() {
+        public synchronized List<DiscoveredWorker> all() {
             return List.copyOf(workers.values());
         }
 
-        synchronized int failureCount() {
+        public synchronized int failureCount() {
             return failures.size();
         }
     }
 
-    final Known known = new Known();
+    public final Known known = new Known();
 
     /** A source that is started with {@code listener} and then knows the workers. */
-    abstract Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers)
-            throws Exception;
+    protected abstract Discovery started(
+            Discovery.Listener listener, List<DiscoveredWorker> workers) throws Exception;
 
-    static DiscoveredWorker worker(String text) {
+    protected static DiscoveredWorker worker(String text) {
         return DiscoveredWorker.of(MODEL, WorkerConfig.parse(text));
+    }
+
+    /** What is known, without generations that the source gives by itself. */
+    private List<DiscoveredWorker> seen() {
+        return known.all().stream()
+                .map(w -> new DiscoveredWorker(w.model(), 0, w.worker()))
+                .toList();
     }
 
     @Test
@@ -69,7 +93,7 @@ abstract class DiscoveryContract {
                         worker("http://h:1,name=a"),
                         worker("http://h:2,name=b,events=tcp://h:3,replay=tcp://h:5,dp=2,topic=t"));
         try (Discovery discovery = started(known, workers)) {
-            assertEquals(workers, known.all());
+            assertEquals(workers, seen());
             assertEquals(List.of(), known.failures);
             assertTrue(discovery.source().matches("[a-z]+"), discovery.source());
         }
@@ -81,7 +105,7 @@ abstract class DiscoveryContract {
         try (Discovery discovery = started(known, workers)) {
             discovery.reload();
             discovery.reload();
-            assertEquals(workers, known.all());
+            assertEquals(workers, seen());
             assertEquals(List.of(), known.failures);
         }
     }

@@ -29,7 +29,7 @@ class FileDiscoveryTest extends DiscoveryContract {
     @TempDir private Path dir;
 
     @Override
-    Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers)
+    protected Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers)
             throws IOException {
         final StringBuilder text = new StringBuilder(workers.isEmpty() ? "[]" : "workers:\n");
         for (DiscoveredWorker worker : workers) {

@@ -8,7 +8,7 @@ import java.util.List;
 
 class StaticDiscoveryTest extends DiscoveryContract {
     @Override
-    Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
+    protected Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
         final GatewayConfig.Builder config =
                 GatewayConfig.builder().set(GatewaySettings.MODEL, MODEL);
         workers.forEach(w -> config.worker(w.worker()));

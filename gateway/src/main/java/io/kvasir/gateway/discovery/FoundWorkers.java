@@ -1,0 +1,61 @@
+package io.kvasir.gateway.discovery;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.upstream.Discovery;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Tells a listener which workers there are and which of them are about to go. One that is about to
+ * go when it is first seen is not told of. One thread.
+ */
+final class FoundWorkers {
+    /**
+     * A worker at this moment.
+     *
+     * @param ready false: it gets no new request
+     */
+    record Found(DiscoveredWorker worker, boolean ready) {}
+
+    private final Discovery.Listener listener;
+    private Map<String, Found> told = Map.of();
+
+    FoundWorkers(Discovery.Listener listener) {
+        this.listener = listener;
+    }
+
+    /**
+     * Publishes all that is there.
+     *
+     * @param now names are unique
+     */
+    void publish(Collection<Found> now) {
+        final Map<String, Found> next = new LinkedHashMap<>();
+        for (Found found : now) {
+            final Found before = told.get(found.worker.name());
+            if (found.ready || (before != null && before.worker.equals(found.worker))) {
+                next.put(found.worker.name(), found);
+            }
+        }
+        final List<DiscoveredWorker> view = new ArrayList<>(next.size());
+        next.values().forEach(found -> view.add(found.worker));
+        // those that go are drained before a view may wait for their successors
+        next.values().forEach(found -> tellWhether(false, found));
+        listener.view(view);
+        next.values().forEach(found -> tellWhether(true, found));
+        told = next;
+    }
+
+    private void tellWhether(boolean ready, Found found) {
+        final Found before = told.get(found.worker.name());
+        final boolean wasReady =
+                before == null || !before.worker.equals(found.worker) || before.ready;
+        if (found.ready == ready && wasReady != ready) {
+            listener.draining(found.worker.name(), !ready);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package io.kvasir.gateway.discovery;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.registry.ModelInput;
+import io.kvasir.registry.Registration;
+
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** What a registration says, as a worker of the gateway. */
+final class RegisteredWorkers {
+    private RegisteredWorkers() {}
+
+    /**
+     * The worker of a registration; its name is the instance's.
+     *
+     * @throws IllegalArgumentException if the gateway cannot use it; the message says why
+     */
+    static DiscoveredWorker of(Registration r) {
+        if (r.input() == ModelInput.TOKENS) {
+            throw new IllegalArgumentException(
+                    "input=tokens: this gateway sends the client's text; register input=text");
+        }
+        final Map<String, String> texts = new LinkedHashMap<>();
+        texts.put("url", r.url().toString());
+        texts.put("name", r.id().instance());
+        texts.put("dp", Integer.toString(r.dpRanks()));
+        texts.put("role", r.role().name().toLowerCase(Locale.ROOT));
+        texts.put("generation", Long.toString(r.generation()));
+        if (r.events() != null) {
+            texts.put("events", r.events().endpoint());
+            texts.put("bind", Boolean.toString(r.events().bind()));
+            texts.put("topic", r.events().topic());
+            texts.put("removals", r.events().removals());
+            if (r.events().replay() != null) {
+                texts.put("replay", r.events().replay());
+            }
+        }
+        if (r.handoff() != null) {
+            texts.put("handoff", r.handoff().protocol());
+            if (r.handoff().bootstrap() != null) {
+                texts.put("bootstrap", r.handoff().bootstrap());
+            }
+        }
+        texts.put(
+                "labels",
+                r.labels().entrySet().stream()
+                        .map(label -> label.getKey() + ":" + label.getValue())
+                        .collect(Collectors.joining(";")));
+        return DiscoveredWorker.of(r.model(), texts);
+    }
+}

@@ -1,0 +1,207 @@
+package io.kvasir.gateway.discovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.config.WorkerRole;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.gateway.upstream.DiscoveryContract;
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceState;
+import io.kvasir.registry.MemoryStore;
+import io.kvasir.registry.ModelInput;
+import io.kvasir.registry.ModelType;
+import io.kvasir.registry.Registration;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+class RegistryDiscoveryTest extends DiscoveryContract {
+    private static final String NAMESPACE = "ns";
+
+    private final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
+    private Discovery discovery = new RegistryDiscovery(store, NAMESPACE, MODEL);
+
+    @Override
+    protected Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
+        for (DiscoveredWorker worker : workers) {
+            final WorkerConfig w = worker.worker();
+            final Registration.Builder r = instance(w.name(), w.url().toString());
+            r.dpRanks(w.dataParallelSize());
+            if (w.events() != null) {
+                r.events(new Registration.Events(w.events(), w.replay(), false, w.topic(), "auto"));
+            }
+            put(r.generation(1).build());
+        }
+        discovery.start(listener);
+        return discovery;
+    }
+
+    @AfterEach
+    void close() {
+        discovery.close();
+    }
+
+    private static Registration.Builder instance(String name, String url) {
+        return Registration.builder(
+                        new InstanceId(NAMESPACE, "c", "e", name), MODEL, URI.create(url))
+                .generation(1);
+    }
+
+    private void put(Registration registration) {
+        store.force(registration.id().key(), registration.encode());
+    }
+
+    private List<String> names() {
+        return known.all().stream().map(DiscoveredWorker::name).toList();
+    }
+
+    @Test
+    void thoseThatComeAndGoAreSeen() throws Exception {
+        started(known, List.of());
+        put(instance("a", "http://h:1").build());
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        store.expire(instance("a", "http://h:1").build().id().key());
+        Eventually.holds("goes", () -> names().isEmpty());
+    }
+
+    @Test
+    void aNewGenerationIsAnotherWorkerAndAnOlderOneNone() throws Exception {
+        started(known, List.of());
+        put(instance("a", "http://h:1").generation(5).build());
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        put(instance("a", "http://h:1").generation(4).build());
+        put(instance("b", "http://h:2").build());
+        Eventually.holds("both", () -> names().equals(List.of("a", "b")));
+        assertEquals(5, known.all().getFirst().generation());
+        put(instance("a", "http://h:1").generation(6).build());
+        Eventually.holds("newer", () -> known.all().getFirst().generation() == 6);
+    }
+
+    @Test
+    void oneThatDrainsStaysAndGetsNothingNewUntilItIsGone() throws Exception {
+        started(known, List.of());
+        final Registration a = instance("a", "http://h:1").build();
+        put(a);
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        put(a.withState(InstanceState.DRAINING));
+        Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
+        assertEquals(List.of("a"), names());
+        put(a);
+        Eventually.holds("is used again", () -> known.draining().isEmpty());
+        put(a.withState(InstanceState.DRAINING));
+        store.expire(a.id().key());
+        Eventually.holds("is gone", () -> names().isEmpty());
+    }
+
+    @Test
+    void oneThatDrainsWhenItIsFirstSeenIsNotUsed() {
+        put(instance("a", "http://h:1").build().withState(InstanceState.DRAINING));
+        put(instance("b", "http://h:2").build());
+        started(known, List.of());
+        assertEquals(List.of("b"), names());
+    }
+
+    @Test
+    void aPrefillPoolHasTheNameOfItsDecodePool() {
+        put(
+                instance("p", "http://h:1")
+                        .types(Set.of(ModelType.PREFILL))
+                        .handoff(new Registration.Handoff("sglang", "h:9"))
+                        .build());
+        put(
+                instance("d", "http://h:2")
+                        .types(EnumSet.of(ModelType.CHAT, ModelType.DECODE))
+                        .handoff(new Registration.Handoff("sglang", null))
+                        .build());
+        started(known, List.of());
+        assertEquals(List.of("d", "p"), names());
+        assertEquals(WorkerRole.DECODE, known.all().getFirst().role());
+        assertEquals(WorkerRole.PREFILL, known.all().getLast().role());
+        assertEquals("h:9", known.all().getLast().worker().disaggregation().bootstrap().toString());
+    }
+
+    @Test
+    void otherModelsAndNamespacesAreLeftToOtherGateways() {
+        final Registration other =
+                Registration.builder(
+                                new InstanceId(NAMESPACE, "c", "e", "a"),
+                                "other",
+                                URI.create("http://h:1"))
+                        .generation(1)
+                        .build();
+        put(other);
+        started(known, List.of(worker("http://h:2,name=b")));
+        assertEquals(List.of("b"), names());
+        assertEquals(List.of(), known.failures);
+    }
+
+    @Test
+    void whatCannotBeUsedIsSaidOnceAndOthersStay() throws Exception {
+        put(instance("a", "http://h:1").input(ModelInput.TOKENS).build());
+        put(instance("c", "http://h:1").handoff(new Registration.Handoff("x", null)).build());
+        store.force("ns/c/e/z", "no registration".getBytes(StandardCharsets.UTF_8));
+        started(known, List.of(worker("http://h:2,name=b")));
+        Eventually.holds("said", () -> known.failureCount() == 3);
+        discovery.reload();
+        put(instance("d", "http://h:3").build());
+        Eventually.holds("others", () -> names().equals(List.of("b", "d")));
+        assertEquals(3, known.failureCount(), known.failures::toString);
+        assertTrue(known.failures.toString().contains("input=tokens"), known.failures::toString);
+        assertTrue(known.failures.toString().contains("handoff=x"), known.failures::toString);
+        assertTrue(known.failures.toString().contains("ns/c/e/z"), known.failures::toString);
+    }
+
+    @Test
+    void ofTwoComponentsInstancesOfOneNameTheLaterCounts() throws Exception {
+        put(instance("a", "http://h:1").generation(1).build());
+        final Registration later =
+                Registration.builder(
+                                new InstanceId(NAMESPACE, "other", "e", "a"),
+                                MODEL,
+                                URI.create("http://h:2"))
+                        .generation(2)
+                        .build();
+        put(later);
+        started(known, List.of());
+        assertEquals(URI.create("http://h:2"), known.all().getFirst().worker().url());
+        assertEquals(1, known.failureCount(), known.failures::toString);
+        store.expire(later.id().key());
+        Eventually.holds(
+                "the other",
+                () -> known.all().getFirst().worker().url().equals(URI.create("http://h:1")));
+    }
+
+    @Test
+    void aLostStoreIsSaidOnceAndTheLastViewHolds() throws Exception {
+        started(known, List.of(worker("http://h:1,name=a")));
+        store.away(true);
+        Eventually.holds("said", () -> known.failureCount() == 1);
+        store.expire(instance("a", "http://h:1").build().id().key()); // unheard
+        discovery.reload();
+        assertEquals(List.of("a"), names());
+        put(instance("b", "http://h:2").build());
+        store.away(false);
+        Eventually.holds("read anew", () -> names().equals(List.of("b")));
+        assertEquals(1, known.failureCount());
+    }
+
+    @Test
+    void aStoreThatIsAwayAtTheStartIsNoReasonNotToStart() throws Exception {
+        store.away(true);
+        started(known, List.of(worker("http://h:1,name=a")));
+        assertEquals(List.of(), names());
+        store.away(false);
+        Eventually.holds("found", () -> names().equals(List.of("a")));
+    }
+}
