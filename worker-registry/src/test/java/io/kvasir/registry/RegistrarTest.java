@@ -109,6 +109,18 @@ class RegistrarTest {
     }
 
     @Test
+    void closingTheRegistrarLeavesWhatANewerRunHasTaken() {
+        final MemoryStore quiet = new MemoryStore(Duration.ofHours(1)); // no renewal notices
+        final Registration newer;
+        try (Registrar older = new Registrar(quiet)) {
+            final Registration own = older.registerModel(A.build(), Duration.ZERO).registration();
+            newer = own.withGeneration(own.generation() + 1);
+            quiet.force(ID.key(), newer.encode());
+        }
+        assertEquals(newer, Registration.decode(quiet.get(ID.key()).value()));
+    }
+
+    @Test
     void closingTheRegistrarRemovesWhatIsLeft() {
         registrar.registerModel(A.build(), Duration.ofMinutes(10));
         registrar.close();

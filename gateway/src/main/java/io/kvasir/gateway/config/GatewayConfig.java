@@ -45,11 +45,6 @@ public final class GatewayConfig {
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
         }
-        if (get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null
-                && get(GatewaySettings.NATS_URL) == null) {
-            throw new IllegalArgumentException(
-                    "discovery-nats-bucket is set and nats-url is not; name the servers too");
-        }
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
             if (!names.add(worker.name())) {

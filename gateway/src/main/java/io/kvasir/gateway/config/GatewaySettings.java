@@ -95,13 +95,12 @@ public final class GatewaySettings {
     public static final Setting<String> NATS_URL =
             row(
                     Setting.text(
-                            "nats-url",
-                            "URL",
-                            Function.identity(),
-                            null,
-                            "NATS servers, such as nats://nats:4222 or tls://nats:4222; several"
-                                    + " with commas between. What goes over NATS says its own"
-                                    + " setting."));
+                                    "nats-url",
+                                    "URL",
+                                    Function.identity(),
+                                    "nats://localhost:4222",
+                                    "Where NATS is; several with commas between.")
+                            .variable("NATS_SERVER"));
 
     /** Who the gateway is to NATS. */
     public static final Setting<Path> NATS_CREDENTIALS =
@@ -144,8 +143,7 @@ public final class GatewaySettings {
                             Function.identity(),
                             null,
                             "Bucket of NATS's key-value store with registrations of workers, such"
-                                    + " as kvasir-workers; made where it is not there. Needs"
-                                    + " nats-url."));
+                                + " as kvasir-workers, at nats-url; made where it is not there."));
 
     /** Members of etcd; empty for no discovery over etcd. */
     public static final Setting<List<URI>> DISCOVERY_ETCD_ENDPOINTS =

@@ -27,7 +27,7 @@ import java.util.concurrent.TimeUnit;
  * model: listed once and watched from there; listed again where the API server no longer knows the
  * version. While it does not answer, those known last stay. One thread asks and publishes.
  */
-public final class KubernetesDiscovery implements Discovery {
+final class KubernetesDiscovery implements Discovery {
     private static final Logger LOG = LoggerFactory.getLogger(KubernetesDiscovery.class);
     private static final long FIRST_VIEW_MS = 5_000;
     private static final long RETRY_MS = 200;

@@ -30,7 +30,7 @@ import java.util.concurrent.TimeUnit;
  * <p>The store's thread marks that something has changed; one thread of this source publishes: what
  * comes while it does is published together.
  */
-public final class RegistryDiscovery implements Discovery {
+final class RegistryDiscovery implements Discovery {
     private static final Logger LOG = LoggerFactory.getLogger(RegistryDiscovery.class);
     private static final long FIRST_VIEW_MS = 5_000;
 
@@ -56,7 +56,7 @@ public final class RegistryDiscovery implements Discovery {
      * @param namespace whose instances count
      * @param model other models' instances are left to other gateways
      */
-    public RegistryDiscovery(LeasedStore store, String namespace, String model) {
+    RegistryDiscovery(LeasedStore store, String namespace, String model) {
         this.store = store;
         this.namespace = namespace;
         this.model = model;

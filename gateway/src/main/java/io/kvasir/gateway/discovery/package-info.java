@@ -1,7 +1,6 @@
 /**
- * Sources of workers outside: registrations in NATS and etcd ({@link
- * io.kvasir.gateway.discovery.RegistryDiscovery}), Kubernetes' EndpointSlices ({@link
- * io.kvasir.gateway.discovery.KubernetesDiscovery}).
+ * Sources of workers outside ({@link io.kvasir.gateway.discovery.Discoveries}): registrations in
+ * NATS and etcd, Kubernetes' EndpointSlices.
  *
  * <p>Knows {@code upstream}, {@code config}, {@code openai} and the rooms worker-registry and
  * nats-sync.
