@@ -147,6 +147,7 @@ public final class GatewayServer implements AutoCloseable {
                         config.get(GatewaySettings.ADMIN_TOKEN_FILE));
         accessLog = AccessLog.of(config);
         tracing = new Tracing(config);
+        final List<Discovery> outside = Discoveries.of(config);
         this.executor = newExecutor();
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, 4);
         threads.setName("kvasir-http");
@@ -171,7 +172,7 @@ public final class GatewayServer implements AutoCloseable {
                             config.get(GatewaySettings.MODEL),
                             config.get(GatewaySettings.WORKERS_FILE_INTERVAL)));
         }
-        discoveries.addAll(Discoveries.of(config));
+        discoveries.addAll(outside);
         discoveries.add(byAdmin);
         metrics.watch(release);
         metrics.watch(tracing.counts());
