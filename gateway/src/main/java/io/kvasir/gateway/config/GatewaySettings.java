@@ -1238,17 +1238,6 @@ public final class GatewaySettings {
                             "Form of the messages about bookings that are sent: msgpack in an"
                                     + " envelope, or the JSON of older routers. Both are read."));
 
-    /** Where NATS is. */
-    public static final Setting<String> NATS_URL =
-            row(
-                    Setting.text(
-                                    "nats-url",
-                                    "URL",
-                                    Function.identity(),
-                                    "nats://localhost:4222",
-                                    "Where NATS is; several with commas between.")
-                            .variable("NATS_SERVER"));
-
     /** The fleet, in subjects of NATS. */
     public static final Setting<String> NATS_NAMESPACE =
             row(
