@@ -86,6 +86,8 @@ public final class EngineStream implements EventSource {
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(EngineStream.class);
+    private static final String RESTORED =
+            "it was restored and nothing says whether the engine is still the same";
     private static final String RECONNECTED =
             "the connection came back and nothing says whether the engine has restarted";
 
@@ -175,7 +177,7 @@ public final class EngineStream implements EventSource {
             status.lost("what was restored had not been complete when it was saved");
         }
         status.loaded();
-        freshness.doubt();
+        freshness.doubt(RESTORED);
         status.publish();
     }
 
