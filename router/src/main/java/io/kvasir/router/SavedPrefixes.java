@@ -23,6 +23,7 @@ import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -120,7 +121,7 @@ final class SavedPrefixes implements AutoCloseable {
                             name.substring(PREFIX.length(), name.length() - SUFFIX.length());
                     lastNumber = Math.max(lastNumber, Long.parseLong(digits));
                 } catch (NumberFormatException e) {
-                    names.removeLast(); // of somebody else
+                    names.removeLast(); // no snapshot of ours
                 }
             }
         }
@@ -187,7 +188,7 @@ final class SavedPrefixes implements AutoCloseable {
      * @throws IOException if it cannot be saved; what was saved before is there still
      */
     int save(Iterable<Worker> workers, IndexPipeline pipeline, long takenMs) throws IOException {
-        final String name = PREFIX + String.format("%019d", lastNumber + 1) + SUFFIX;
+        final String name = PREFIX + String.format(Locale.ROOT, "%019d", lastNumber + 1) + SUFFIX;
         final int[] saved = {0};
         try {
             store.put(name, out -> saved[0] = write(out, workers, pipeline, takenMs));

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * Keys that go away when nobody renews them for {@link #ttl}, in a store that all see. Writes are
+ * Keys that end when they are not renewed for {@link #ttl}, in a store that all see. Writes are
  * conditional on the revision that was read. Any thread may call; calls block for a round trip and
  * throw {@link RegistryException} of kind {@code UNAVAILABLE} or {@code DENIED} where the store
  * does not answer or refuses.

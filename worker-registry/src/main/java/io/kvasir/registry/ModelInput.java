@@ -2,7 +2,7 @@ package io.kvasir.registry;
 
 /** What a worker is sent. */
 public enum ModelInput {
-    /** Token ids: whoever routes tokenizes. */
+    /** Token ids: the router tokenizes. */
     TOKENS,
     /** The client's text: the engine tokenizes. */
     TEXT

@@ -34,7 +34,7 @@ public final class Registrar implements AutoCloseable {
     /**
      * Registers with a store.
      *
-     * @param store closed with this; nobody else renews its keys
+     * @param store closed with this; nothing else renews its keys
      */
     public Registrar(LeasedStore store) {
         this(store, Clock.systemUTC());

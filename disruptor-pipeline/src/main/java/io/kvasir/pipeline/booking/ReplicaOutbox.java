@@ -192,8 +192,8 @@ public final class ReplicaOutbox {
      */
     public void await(long atMostNs, BooleanSupplier otherWork) {
         waiter = Thread.currentThread();
-        // full fence: who brings work stores it and then reads `waiter`, with a fence between them;
-        // one of the two sees the other
+        // full fence: `waiter` is stored before the outbox and `otherWork` are read; a caller that
+        // brings work stores it, passes a fence and reads `waiter`: one of the two sees the other
         VarHandle.fullFence();
         if (isEmpty() && !otherWork.getAsBoolean()) {
             LockSupport.parkNanos(this, atMostNs);

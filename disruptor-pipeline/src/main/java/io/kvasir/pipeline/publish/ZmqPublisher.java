@@ -27,7 +27,7 @@ import java.util.function.Supplier;
 /**
  * A bound ZMQ publisher, with a socket that answers requests for what was published before. Sends
  * to each subscriber what it has subscribed to; a subscriber that does not read loses what is
- * beyond a limit, and nobody else does.
+ * beyond a limit, and no other one does.
  *
  * <p>{@link #send}, {@link #unsentMessages} and {@link #close} may be called by any thread; the
  * rest is done by the poller's own.

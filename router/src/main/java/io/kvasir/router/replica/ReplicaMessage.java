@@ -33,7 +33,7 @@ public sealed interface ReplicaMessage {
     }
 
     /**
-     * A request is booked; or, sent again because somebody lacks it, still is.
+     * A request is booked; or, sent again because a replica lacks it, still is.
      *
      * @param pathBlocks blocks of its prompt that it may share with others
      * @param localHashes local hashes of the first of them; none where they are not known

@@ -1,4 +1,4 @@
 /**
- * What a router needs of others and takes from whoever embeds it: seams, without an implementation.
+ * Seams for what a router needs and its embedder brings, without an implementation.
  */
 package io.kvasir.router.spi;

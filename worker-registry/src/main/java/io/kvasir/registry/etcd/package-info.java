@@ -1,6 +1,6 @@
 /**
  * etcd over its JSON gateway and the JDK's HTTP client: {@link io.kvasir.registry.etcd.EtcdClient}
- * for whoever keeps keys there, {@link io.kvasir.registry.etcd.EtcdStore} for registrations.
+ * for keys of any kind, {@link io.kvasir.registry.etcd.EtcdStore} for registrations.
  *
  * <p>Knows {@code registry} and Jackson.
  */
