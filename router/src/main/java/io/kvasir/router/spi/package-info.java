@@ -1,4 +1,2 @@
-/**
- * Seams for what a router needs and its embedder brings, without an implementation.
- */
+/** Seams for what a router needs and its embedder brings, without an implementation. */
 package io.kvasir.router.spi;
