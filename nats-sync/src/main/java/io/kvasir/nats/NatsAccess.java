@@ -1,24 +1,34 @@
 package io.kvasir.nats;
 
+import io.nats.client.AuthenticationException;
+import io.nats.client.Connection;
 import io.nats.client.Nats;
 import io.nats.client.Options;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
+import java.util.regex.Pattern;
 
 import javax.net.ssl.SSLContext;
 
 /**
- * How NATS is reached.
+ * Where NATS is and how one is let in; the same for events, replica sync, registrations and
+ * transfer records.
  *
- * @param servers such as {@code nats://nats:4222} or {@code tls://…}; several with commas between
- * @param credentials file of a user's JWT and seed; null for none
- * @param tls for {@code tls://} servers; null for the JVM's own
- * @param timeout of each request, at least 100 ms
+ * @param servers addresses with commas between, such as {@code nats://nats:4222}; {@code tls://} in
+ *     front of one wants TLS, {@code user:password@} in it names a user
+ * @param credentials file of a user's JWT and seed, read at each connection; null for none
+ * @param tls for servers with TLS; null for the JVM's own. With one, servers without TLS are
+ *     refused
+ * @param timeout of connecting and of each request, at least 100 ms
  */
 public record NatsAccess(String servers, Path credentials, SSLContext tls, Duration timeout) {
     private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
     private static final int FOR_EVER = -1;
+    private static final Pattern USER = Pattern.compile("(^|,|//)[^,/@]*@");
 
     /**
      * Checks the values.
@@ -26,11 +36,16 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
      * @throws IllegalArgumentException naming the one that cannot be
      */
     public NatsAccess {
+        Objects.requireNonNull(servers, "servers");
         if (servers.isBlank()) {
             throw new IllegalArgumentException("no NATS server is named");
         }
         if (timeout.toMillis() < 100) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 100 ms");
+        }
+        if (credentials != null && !Files.isReadable(credentials)) {
+            throw new IllegalArgumentException(
+                    "credentials=" + credentials + ": no file that can be read");
         }
     }
 
@@ -39,11 +54,52 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
         return new NatsAccess(servers, null, null, Duration.ofSeconds(2));
     }
 
-    /** Options of a connection that comes back by itself. */
-    Options.Builder options(String name) {
+    /** The same with a file of credentials, null for none. */
+    public NatsAccess withCredentials(Path file) {
+        return new NatsAccess(servers, file, tls, timeout);
+    }
+
+    /** The same with TLS, null for the JVM's own. */
+    public NatsAccess withTls(SSLContext context) {
+        return new NatsAccess(servers, credentials, context, timeout);
+    }
+
+    /** The servers without users and passwords, for messages. */
+    public String address() {
+        return withoutUsers(servers);
+    }
+
+    private static String withoutUsers(String text) {
+        return USER.matcher(text).replaceAll("$1");
+    }
+
+    /**
+     * Connects once.
+     *
+     * @param options from {@link #options}
+     * @throws IOException if that fails now, without users and passwords in its message
+     */
+    public static Connection connect(Options.Builder options)
+            throws IOException, InterruptedException {
+        try {
+            return Nats.connect(options.build());
+        } catch (AuthenticationException e) {
+            throw e; // names no server
+        } catch (IOException e) {
+            throw new IOException(withoutUsers(String.valueOf(e.getMessage())), e.getCause());
+        }
+    }
+
+    /**
+     * Options of a connection that comes back by itself, without an end.
+     *
+     * @param name of the connection, as NATS shows it
+     * @throws IllegalArgumentException if a server's address is none
+     */
+    public Options.Builder options(String name) {
         final Options.Builder options =
                 Options.builder()
-                        .server(servers)
+                        .servers(servers.split(",", -1))
                         .connectionName(name)
                         .connectionTimeout(timeout)
                         .maxReconnects(FOR_EVER)
@@ -55,5 +111,10 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
             options.sslContext(tls);
         }
         return options;
+    }
+
+    @Override
+    public String toString() {
+        return address(); // no secrets
     }
 }

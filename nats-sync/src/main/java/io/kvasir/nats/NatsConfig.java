@@ -6,13 +6,12 @@ import java.util.regex.Pattern;
 /**
  * How a {@link NatsExchange} uses NATS.
  *
- * @param servers where it is, such as {@code nats://nats:4222}; several with commas between
+ * @param access where it is; limits each request, too
  * @param bucket of the key-value store; made if it is not there: letters, digits, - and _
  * @param ttl how long a record outlives its owner, 1 s..1 h; each record is renewed three times in
  *     it. Equal for all that use the bucket
- * @param timeout of each request, at least 100 ms
  */
-public record NatsConfig(String servers, String bucket, Duration ttl, Duration timeout) {
+public record NatsConfig(NatsAccess access, String bucket, Duration ttl) {
     /** The bucket if nothing else is said. */
     public static final String BUCKET = "kvasir-cards";
 
@@ -31,9 +30,6 @@ public record NatsConfig(String servers, String bucket, Duration ttl, Duration t
         if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
             throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
         }
-        if (timeout.toMillis() < 100) {
-            throw new IllegalArgumentException("timeout=" + timeout + ", at least 100 ms");
-        }
     }
 
     /**
@@ -42,6 +38,6 @@ public record NatsConfig(String servers, String bucket, Duration ttl, Duration t
      * @param servers where NATS is
      */
     public static NatsConfig of(String servers) {
-        return new NatsConfig(servers, BUCKET, Duration.ofSeconds(5), Duration.ofSeconds(2));
+        return new NatsConfig(NatsAccess.of(servers), BUCKET, Duration.ofSeconds(5));
     }
 }

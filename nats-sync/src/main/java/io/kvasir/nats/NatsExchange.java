@@ -8,14 +8,11 @@ import io.kvasir.nixl.exchange.ViewedExchange;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
-import io.nats.client.Nats;
-import io.nats.client.Options;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import java.io.IOException;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -32,8 +29,6 @@ public final class NatsExchange extends ViewedExchange {
     private static final String SOURCE = "nats";
     private static final int RENEWALS_PER_TTL = 3;
     private static final long MAX_PAUSE_MS = 200;
-    private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
-    private static final int FOR_EVER = -1;
     private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final NatsConfig config;
@@ -54,23 +49,18 @@ public final class NatsExchange extends ViewedExchange {
      */
     public NatsExchange(NatsConfig config) {
         this.config = config;
-        final Options options =
-                Options.builder()
-                        .server(config.servers())
-                        .connectionName("kvasir-exchange")
-                        .connectionTimeout(config.timeout())
-                        .maxReconnects(FOR_EVER)
-                        .reconnectWait(RECONNECT_WAIT)
-                        .errorListener(new ErrorListener() {}) // calls tell; counted here
-                        .connectionListener(this::onConnection)
-                        .build();
+        final NatsAccess access = config.access();
         try {
-            connection = Nats.connect(options);
+            connection =
+                    NatsAccess.connect(
+                            access.options("kvasir-exchange")
+                                    .errorListener(new ErrorListener() {}) // calls tell; counted
+                                    .connectionListener(this::onConnection));
         } catch (IOException e) {
-            throw RecordBucket.unavailable("connecting to " + config.servers(), e);
+            throw RecordBucket.unavailable("connecting to " + access.address(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw RecordBucket.unavailable("connecting to " + config.servers(), e);
+            throw RecordBucket.unavailable("connecting to " + access.address(), e);
         }
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-cards").start(this::run);
     }

@@ -8,7 +8,6 @@ import io.nats.client.AuthenticationException;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
-import io.nats.client.Nats;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
@@ -105,13 +104,12 @@ public final class NatsStore implements LeasedStore {
     }
 
     private Connection connect() {
-        final String what = "connecting to " + access.servers();
+        final String what = "connecting to " + access.address();
         try {
-            return Nats.connect(
+            return NatsAccess.connect(
                     access.options("kvasir-workers")
                             .errorListener(new ErrorListener() {}) // calls tell
-                            .connectionListener(this::onConnection)
-                            .build());
+                            .connectionListener(this::onConnection));
         } catch (AuthenticationException e) {
             throw new RegistryException(
                     Kind.DENIED, "NATS refuses " + what + ": " + e.getMessage(), e);
@@ -235,7 +233,7 @@ public final class NatsStore implements LeasedStore {
             final KvBucket now = opened();
             if (!isConnected()) {
                 throw new RegistryException(
-                        Kind.UNAVAILABLE, "no connection to NATS at " + access.servers());
+                        Kind.UNAVAILABLE, "no connection to NATS at " + access.address());
             }
             final long nowNs = System.nanoTime();
             if (now != watched || isLost()) {

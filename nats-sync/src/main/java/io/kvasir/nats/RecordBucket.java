@@ -46,7 +46,7 @@ final class RecordBucket {
                                         connection,
                                         config.bucket(),
                                         config.ttl(),
-                                        config.timeout())));
+                                        config.access().timeout())));
     }
 
     /** Whether it is still the bucket that was opened, and not deleted or another. */

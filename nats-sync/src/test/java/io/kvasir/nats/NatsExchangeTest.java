@@ -56,7 +56,7 @@ class NatsExchangeTest extends ServedExchangeContract {
     }
 
     private static NatsConfig config(String url, String bucket, Duration timeout) {
-        return new NatsConfig(url, bucket, TTL, timeout);
+        return new NatsConfig(new NatsAccess(url, null, null, timeout), bucket, TTL);
     }
 
     @BeforeAll
@@ -137,6 +137,6 @@ class NatsExchangeTest extends ServedExchangeContract {
         assertThrows(IllegalArgumentException.class, () -> config("nats://x", "no bucket"));
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new NatsConfig("nats://x", "b", Duration.ZERO, Duration.ofSeconds(1)));
+                () -> new NatsConfig(NatsAccess.of("nats://x"), "b", Duration.ZERO));
     }
 }

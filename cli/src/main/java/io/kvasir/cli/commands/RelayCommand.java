@@ -2,9 +2,10 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
+import io.kvasir.nats.KeyStores;
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.events.EventSubjects;
 import io.kvasir.nats.events.JetStreamEventTransport;
-import io.kvasir.nats.events.NatsAccess;
 import io.kvasir.nats.events.NatsEventTransport;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
@@ -230,7 +231,11 @@ public final class RelayCommand implements Callable<Integer> {
             final NatsAccess access =
                     NatsAccess.of(target.nats)
                             .withCredentials(credentials)
-                            .withStores(trustStore, keyStore, password == null ? "" : password);
+                            .withTls(
+                                    KeyStores.tlsOrNull(
+                                            trustStore,
+                                            keyStore,
+                                            password == null ? "" : password));
             return jetStream
                     ? new JetStreamEventTransport(access, names(), oldSubject)
                     : new NatsEventTransport(access, names());
@@ -247,7 +252,9 @@ public final class RelayCommand implements Callable<Integer> {
         if (transport instanceof ZmqEventPlaneTransport zmq) {
             return zmq.endpoint();
         }
-        return target.nats + " " + (jetStream ? "stream " + names().stream() : names().subject());
+        return NatsAccess.of(target.nats).address()
+                + " "
+                + (jetStream ? "stream " + names().stream() : names().subject());
     }
 
     private void end() {

@@ -4,8 +4,9 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.upstream.Authorities;
 import io.kvasir.gateway.upstream.Discovery;
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.etcd.EtcdOptions;
@@ -54,11 +55,7 @@ public final class Discoveries {
 
     private static LeasedStore nats(GatewayConfig config) {
         return new NatsStore(
-                new NatsAccess(
-                        config.get(GatewaySettings.NATS_URL),
-                        config.get(GatewaySettings.NATS_CREDENTIALS),
-                        Authorities.tlsOrNull(config.get(GatewaySettings.NATS_TRUST_STORE)),
-                        TIMEOUT),
+                NatsAccesses.of(config),
                 config.get(GatewaySettings.DISCOVERY_NATS_BUCKET),
                 config.get(GatewaySettings.DISCOVERY_TTL));
     }

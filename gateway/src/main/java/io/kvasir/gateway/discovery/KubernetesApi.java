@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MappingIterator;
 
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.upstream.Authorities;
 
 import java.io.IOException;
 import java.io.InputStream;

@@ -20,7 +20,7 @@ final class ReplicaLinks {
      * A link for the router of a pool, not yet connected.
      *
      * @return null where {@link GatewaySettings#REPLICA_SYNC} is off
-     * @throws GatewayException if the URL of NATS is none
+     * @throws GatewayException if NATS cannot be reached by the settings, naming what is wrong
      */
     static ReplicaLink openOrNull(GatewayConfig config, WorkerPool pool) {
         if (!config.get(GatewaySettings.REPLICA_SYNC)) {
@@ -30,7 +30,7 @@ final class ReplicaLinks {
         try {
             return new NatsReplicaLink(
                     new NatsReplicaConfig(
-                            config.get(GatewaySettings.NATS_URL),
+                            NatsAccesses.of(config),
                             config.get(GatewaySettings.NATS_NAMESPACE),
                             pool == WorkerPool.MAIN ? component : component + PREFILL_SUFFIX,
                             Objects.requireNonNullElse(
@@ -38,13 +38,7 @@ final class ReplicaLinks {
                             config.get(GatewaySettings.REPLICA_WIRE),
                             config.get(RouterSettings.BLOCK_SIZE)));
         } catch (IllegalArgumentException e) {
-            throw new GatewayException(
-                    GatewaySettings.NATS_URL
-                            + "="
-                            + config.get(GatewaySettings.NATS_URL)
-                            + " cannot be used: "
-                            + e.getMessage(),
-                    e);
+            throw new GatewayException("cannot sync replicas over NATS: " + e.getMessage(), e);
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.EventPlane;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
@@ -91,7 +92,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         this.plane = Objects.requireNonNull(plane);
         this.named = durable != null;
         this.durable = named ? durable : UUID.randomUUID().toString();
-        plane.onDisconnected("connecting to " + access.servers());
+        plane.onDisconnected("connecting to " + access.address());
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-stream").start(this::run);
     }
 
@@ -111,7 +112,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                         | IllegalStateException e) {
                     unacknowledged.clear(); // they come again
                     caughtUp = false;
-                    plane.onDisconnected(access.servers() + ": " + e.getMessage());
+                    plane.onDisconnected(access.address() + ": " + e.getMessage());
                     LOG.debug("{} cannot be read now", names.stream(), e);
                     plane.tick();
                     Thread.sleep(RETRY_PAUSE_MS);
@@ -131,7 +132,8 @@ public final class JetStreamEventSource implements AutoCloseable {
                     InterruptedException {
         if (connection == null) {
             connection =
-                    access.connect("kvasir-events", this::onConnection, new ErrorListener() {});
+                    EventConnections.connect(
+                            access, "kvasir-events", this::onConnection, new ErrorListener() {});
         }
         final ConsumerContext consumer = openConsumer();
         final IterableConsumer messages =
@@ -152,7 +154,7 @@ public final class JetStreamEventSource implements AutoCloseable {
 
     private void onConnection(Connection which, ConnectionListener.Events event) {
         switch (event) {
-            case DISCONNECTED -> plane.onDisconnected(access.servers() + ": connection lost");
+            case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
             case RECONNECTED -> reconnected = true;
             default -> {}
         }

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
@@ -57,7 +58,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
             }
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             stream = null; // it may have been deleted
-            throw new IOException(access.servers() + ": " + e.getMessage(), e);
+            throw new IOException(access.address() + ": " + e.getMessage(), e);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.EventPlane;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
@@ -55,7 +56,7 @@ public final class NatsEventSource implements AutoCloseable {
         this.plane = Objects.requireNonNull(plane);
         subjects.add(names.subject());
         subjects.add(names.componentSubject());
-        plane.onDisconnected("connecting to " + access.servers());
+        plane.onDisconnected("connecting to " + access.address());
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-events").start(this::run);
     }
 
@@ -76,7 +77,8 @@ public final class NatsEventSource implements AutoCloseable {
     private void connect() throws InterruptedException {
         try {
             final Connection made =
-                    access.connect("kvasir-events", this::onConnection, new SlowConsumer());
+                    EventConnections.connect(
+                            access, "kvasir-events", this::onConnection, new SlowConsumer());
             final Dispatcher dispatcher = made.createDispatcher(this::onMessage);
             dispatcher.setPendingLimits(MOST_WAITING_MESSAGES, MOST_WAITING_BYTES);
             subjects.forEach(dispatcher::subscribe);
@@ -96,7 +98,7 @@ public final class NatsEventSource implements AutoCloseable {
             return;
         }
         switch (event) {
-            case DISCONNECTED -> plane.onDisconnected(access.servers() + ": connection lost");
+            case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
             case RESUBSCRIBED -> plane.onConnected();
             default -> {}
         }

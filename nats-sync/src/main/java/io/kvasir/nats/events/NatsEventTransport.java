@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -39,10 +40,11 @@ public final class NatsEventTransport implements RouterEventTransport {
 
     static Connection connect(NatsAccess access) throws IOException {
         try {
-            return access.connect("kvasir-publisher", (c, e) -> {}, new ErrorListener() {});
+            return EventConnections.connect(
+                    access, "kvasir-publisher", (c, e) -> {}, new ErrorListener() {});
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new IOException("interrupted while connecting to " + access.servers(), e);
+            throw new IOException("interrupted while connecting to " + access.address(), e);
         }
     }
 
@@ -50,12 +52,12 @@ public final class NatsEventTransport implements RouterEventTransport {
     public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
             throws IOException {
         if (connection.getStatus() != Connection.Status.CONNECTED) {
-            throw new IOException(access.servers() + ": " + connection.getStatus());
+            throw new IOException(access.address() + ": " + connection.getStatus());
         }
         try {
             connection.publish(subject, envelopes.next(workerId, dpRank, firstEventId, events));
         } catch (IllegalStateException | IllegalArgumentException e) {
-            throw new IOException(access.servers() + ": " + e.getMessage(), e);
+            throw new IOException(access.address() + ": " + e.getMessage(), e);
         }
     }
 

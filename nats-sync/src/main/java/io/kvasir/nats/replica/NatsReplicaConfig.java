@@ -1,11 +1,13 @@
 package io.kvasir.nats.replica;
 
+import io.kvasir.nats.NatsAccess;
+
 import java.util.Objects;
 
 /**
  * Where a router meets its replicas.
  *
- * @param servers of NATS, such as {@code nats://nats:4222}; several with commas between
+ * @param access where NATS is
  * @param namespace of the fleet
  * @param component of the workers; replicas have the same
  * @param endpoint added to the subject of messages about bookings; empty for none. Those of the
@@ -14,7 +16,7 @@ import java.util.Objects;
  * @param blockSize tokens of a block
  */
 public record NatsReplicaConfig(
-        String servers,
+        NatsAccess access,
         String namespace,
         String component,
         String endpoint,
@@ -26,9 +28,9 @@ public record NatsReplicaConfig(
      * @throws IllegalArgumentException naming the one that cannot be
      */
     public NatsReplicaConfig {
+        Objects.requireNonNull(access, "access");
         Objects.requireNonNull(form, "form");
         Objects.requireNonNull(endpoint, "endpoint");
-        check("servers", servers);
         check("namespace", namespace);
         check("component", component);
     }

@@ -1,5 +1,6 @@
 package io.kvasir.nats.replica;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaMessage;
 import io.nats.client.Connection;
@@ -7,7 +8,6 @@ import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
 import io.nats.client.ErrorListener;
 import io.nats.client.Message;
-import io.nats.client.Nats;
 import io.nats.client.Options;
 
 import org.slf4j.Logger;
@@ -28,9 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class NatsReplicaLink implements ReplicaLink {
     private static final Logger LOG = LoggerFactory.getLogger(NatsReplicaLink.class);
-    private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
-    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(2);
-    private static final int FOR_EVER = -1;
+    private static final Duration RETRY_PAUSE = Duration.ofMillis(200);
     private static final int NO_BUFFER = 0;
     private static final int MAX_OUTGOING = 65_536;
     private static final long MAX_PENDING_MESSAGES = 65_536;
@@ -44,36 +42,32 @@ public final class NatsReplicaLink implements ReplicaLink {
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong unread = new AtomicLong();
     private final AtomicBoolean unreadLogged = new AtomicBoolean();
-    private final Options options;
-    private final String servers;
+    private final Options.Builder options;
+    private final NatsAccess access;
     private final Thread connector;
     private volatile java.util.function.Consumer<ReplicaMessage> receiver;
     private volatile Connection connection; // null before the first
     private volatile Dispatcher dispatcher; // null before start and connection
+    private volatile String refusal = "";
     private volatile boolean closed;
 
     /**
      * Prepares a link; {@link #start} connects.
      *
      * @param config where NATS is, and the fleet
+     * @throws IllegalArgumentException if a server's address is none
      */
     public NatsReplicaLink(NatsReplicaConfig config) {
         codec = new ReplicaCodec(config.form(), config.blockSize());
         subjects = new ReplicaSubjects(config.namespace(), config.component(), config.endpoint());
-        servers = config.servers();
+        access = config.access();
         options =
-                Options.builder()
-                        .server(servers)
-                        .connectionName("kvasir-replica-sync")
-                        .connectionTimeout(CONNECT_TIMEOUT)
-                        .maxReconnects(FOR_EVER)
-                        .reconnectWait(RECONNECT_WAIT)
+                access.options("kvasir-replica-sync")
                         .reconnectBufferSize(NO_BUFFER)
                         .maxMessagesInOutgoingQueue(MAX_OUTGOING)
                         .discardMessagesWhenOutgoingQueueFull()
                         .noEcho()
-                        .errorListener(new Errors())
-                        .build();
+                        .errorListener(new Errors());
         connector =
                 Thread.ofPlatform().daemon().name("kvasir-replica-nats").unstarted(this::connect);
     }
@@ -89,12 +83,12 @@ public final class NatsReplicaLink implements ReplicaLink {
         boolean warned = false;
         while (!closed) {
             try {
-                opened(Nats.connect(options));
+                opened(NatsAccess.connect(options));
                 return;
             } catch (IOException e) {
+                refusal = access.address() + " cannot be reached: " + e.getMessage();
                 if (!warned) {
-                    LOG.warn(
-                            "no replica sync yet: {} cannot be reached: {}", servers, e.toString());
+                    LOG.warn("no replica sync yet: {}", refusal);
                 }
                 warned = true;
                 pause();
@@ -106,7 +100,7 @@ public final class NatsReplicaLink implements ReplicaLink {
 
     private static void pause() {
         try {
-            Thread.sleep(RECONNECT_WAIT);
+            Thread.sleep(RETRY_PAUSE);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
         }
@@ -125,11 +119,12 @@ public final class NatsReplicaLink implements ReplicaLink {
         flush(made); // from now on the server knows what is heard here
         dispatcher = hearing;
         connection = made;
+        refusal = "";
     }
 
-    private static void flush(Connection made) throws InterruptedException {
+    private void flush(Connection made) throws InterruptedException {
         try {
-            made.flush(CONNECT_TIMEOUT);
+            made.flush(access.timeout());
         } catch (TimeoutException | IllegalStateException e) {
             LOG.debug("the connection was lost at once", e); // and comes again by itself
         }
@@ -185,6 +180,11 @@ public final class NatsReplicaLink implements ReplicaLink {
     public boolean isConnected() {
         final Connection now = connection;
         return now != null && now.getStatus() == Connection.Status.CONNECTED;
+    }
+
+    /** Why the first connection was not made when it was last tried; empty if that is not so. */
+    public String refusal() {
+        return refusal;
     }
 
     @Override

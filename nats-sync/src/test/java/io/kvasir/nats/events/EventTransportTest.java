@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.NatsServer;
 import io.nats.client.Connection;

@@ -3,6 +3,7 @@ package io.kvasir.nats.events;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.NatsServer;
 import io.nats.client.Connection;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaLinkContract;
 import io.kvasir.router.replica.ReplicaMessage;
@@ -62,7 +63,8 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
     }
 
     private NatsReplicaConfig config(String url, String endpoint) {
-        return new NatsReplicaConfig(url, "test", component, endpoint, WireForm.MSGPACK, 16);
+        return new NatsReplicaConfig(
+                NatsAccess.of(url), "test", component, endpoint, WireForm.MSGPACK, 16);
     }
 
     private NatsReplicaLink started(NatsReplicaLink link, Queue<ReplicaMessage> heard) {

@@ -1,4 +1,4 @@
-package io.kvasir.gateway.discovery;
+package io.kvasir.gateway.upstream;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -13,7 +13,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /** TLS towards a server whose certificate certain authorities have signed. */
-final class Authorities {
+public final class Authorities {
     private Authorities() {}
 
     /**
@@ -23,7 +23,7 @@ final class Authorities {
      * @return null for those
      * @throws IllegalArgumentException naming the file that cannot be read
      */
-    static SSLContext tlsOrNull(Path pem) {
+    public static SSLContext tlsOrNull(Path pem) {
         if (pem == null) {
             return null;
         }

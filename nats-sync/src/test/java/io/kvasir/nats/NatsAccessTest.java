@@ -1,0 +1,71 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.nats.client.support.NatsUri;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+class NatsAccessTest {
+    @TempDir Path folder;
+
+    private static String refusal(Runnable call) {
+        return assertThrows(IllegalArgumentException.class, call::run).getMessage();
+    }
+
+    @Test
+    void whatCannotBeIsNamed() {
+        final NatsAccess access = NatsAccess.of("nats://x");
+        assertTrue(refusal(() -> NatsAccess.of(" ")).contains("no NATS server"));
+        assertTrue(
+                refusal(() -> new NatsAccess("nats://x", null, null, Duration.ofMillis(99)))
+                        .contains("timeout=PT0.099S"));
+        assertTrue(
+                refusal(() -> access.withCredentials(Path.of("no/such.creds")))
+                        .contains("no/such.creds"));
+    }
+
+    @Test
+    void serversAreSplitAtCommas() {
+        assertEquals(
+                List.of("nats://a:1", "tls://b:2"),
+                NatsAccess.of("nats://a:1, tls://b:2")
+                        .options("x")
+                        .build()
+                        .getNatsServerUris()
+                        .stream()
+                        .map(NatsUri::toString)
+                        .toList());
+    }
+
+    @Test
+    void messagesAreWithoutUsersAndPasswords() {
+        final NatsAccess access =
+                NatsAccess.of("tls://user:secret@a:1,token@b,nats://c,user:secret@d:4,tls://u:@e");
+        assertEquals("tls://a:1,b,nats://c,d:4,tls://e", access.address());
+        assertFalse(access.toString().contains("secret"), access.toString());
+    }
+
+    @Test
+    void aKeyStoreThatCannotBeReadIsNamed() throws IOException {
+        final Path missing = folder.resolve("missing.p12");
+        final Path garbage = Files.writeString(folder.resolve("garbage.p12"), "no key store");
+        assertNull(KeyStores.tlsOrNull(null, null, ""));
+        for (Path file : List.of(missing, garbage)) {
+            final String name = file.toString();
+            assertTrue(refusal(() -> KeyStores.tlsOrNull(file, null, "")).contains(name));
+            assertTrue(refusal(() -> KeyStores.tlsOrNull(null, file, "")).contains(name));
+        }
+    }
+}

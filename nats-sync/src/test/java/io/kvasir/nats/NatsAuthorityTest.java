@@ -1,0 +1,247 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import io.kvasir.nats.events.EventSubjects;
+import io.kvasir.nats.events.JetStreamEventSource;
+import io.kvasir.nats.events.JetStreamEventTransport;
+import io.kvasir.nats.events.NatsEventSource;
+import io.kvasir.nats.events.NatsEventTransport;
+import io.kvasir.nats.replica.NatsReplicaConfig;
+import io.kvasir.nats.replica.NatsReplicaLink;
+import io.kvasir.nats.replica.WireForm;
+import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.NatsServer;
+
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.function.BooleanSupplier;
+
+import javax.net.ssl.SSLContext;
+
+/** Real servers that want TLS and to know who comes. */
+@Tag("integration")
+class NatsAuthorityTest {
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration TTL = Duration.ofSeconds(60);
+    private static final long PATIENCE_NS = 60_000_000_000L;
+    private static final EventSubjects NAMES = EventSubjects.kvEvents("ns", "backend", "generate");
+
+    @TempDir static Path folder;
+
+    private static NatsServer withUser; // by password
+    private static NatsServer withBoth; // by JWT, and by the client's certificate
+    private static TestKeys keys;
+    private static TestKeys clientKeys;
+    private static Path credentials;
+
+    @BeforeAll
+    static void startServers() throws Exception {
+        keys = TestKeys.make(folder, "server");
+        clientKeys = TestKeys.make(folder, "client");
+        final TestUser user = new TestUser();
+        credentials = user.credentials(folder.resolve("user.creds"));
+        final String tls =
+                "cert_file: '" + keys.certificate() + "', key_file: '" + keys.key() + "'";
+        withUser =
+                started(
+                        "user",
+                        "tls { "
+                                + tls
+                                + " }\nauthorization { users: [{user: u, password: secret}] }");
+        withBoth =
+                started(
+                        "both",
+                        "tls { "
+                                + tls
+                                + ", verify: true, ca_file: '"
+                                + clientKeys.certificate()
+                                + "' }\n"
+                                + user.settings());
+    }
+
+    private static Path program() {
+        try {
+            return NatsServer.program();
+        } catch (IOException e) {
+            return abort("skipped: no NATS: " + e.getMessage());
+        }
+    }
+
+    private static NatsServer started(String name, String settings)
+            throws IOException, InterruptedException {
+        final Path own = Files.createDirectory(folder.resolve(name));
+        final Path config = Files.writeString(folder.resolve(name + ".conf"), settings);
+        final NatsServer server = NatsServer.in(program(), own, config);
+        server.start();
+        return server;
+    }
+
+    @AfterAll
+    static void stopServers() throws InterruptedException {
+        for (NatsServer each : new NatsServer[] {withUser, withBoth}) {
+            if (each != null) {
+                each.stop();
+            }
+        }
+    }
+
+    private static SSLContext authority() {
+        return KeyStores.tlsOrNull(keys.trustStore(), null, TestKeys.PASSWORD);
+    }
+
+    private static NatsAccess user() {
+        return new NatsAccess("tls://u:secret@" + withUser.address(), null, authority(), TIMEOUT);
+    }
+
+    private static NatsAccess both() {
+        return new NatsAccess(
+                "tls://" + withBoth.address(),
+                credentials,
+                KeyStores.tlsOrNull(keys.trustStore(), clientKeys.keyStore(), TestKeys.PASSWORD),
+                TIMEOUT);
+    }
+
+    private static void await(BooleanSupplier condition, String what) {
+        final long since = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - since > PATIENCE_NS) {
+                fail(what + " did not come");
+            }
+            Thread.onSpinWait();
+        }
+    }
+
+    private static boolean isConnected(EventPlane plane) {
+        return plane.status().unconnected().isEmpty();
+    }
+
+    private static void assertLetsAllIn(NatsAccess access) throws IOException {
+        final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
+        try (NatsEventSource _ = new NatsEventSource(access, NAMES, plane)) {
+            await(() -> isConnected(plane), "connection for events: " + plane.status());
+        }
+        final EventPlane kept = new EventPlane(EventPlane.KNOWN_ONLY);
+        try (JetStreamEventSource _ = new JetStreamEventSource(access, NAMES, null, kept)) {
+            await(() -> isConnected(kept), "connection for a stream of events");
+        }
+        new NatsEventTransport(access, NAMES).close();
+        new JetStreamEventTransport(access, NAMES, false).close();
+        try (NatsReplicaLink link = link(access)) {
+            link.start(_ -> {});
+            await(link::isConnected, "connection for replica sync");
+        }
+        try (NatsStore store = store(access)) {
+            store.put("ns/a", new byte[] {1}, 0);
+            assertNotNull(store.get("ns/a"));
+        }
+        new NatsExchange(new NatsConfig(access, "cards", TTL)).close();
+    }
+
+    private static NatsReplicaLink link(NatsAccess access) {
+        return new NatsReplicaLink(
+                new NatsReplicaConfig(access, "ns", "backend", "", WireForm.MSGPACK, 16));
+    }
+
+    private static NatsStore store(NatsAccess access) {
+        return new NatsStore(access, "workers", TTL);
+    }
+
+    /** Each says where it was refused, and none says the password. */
+    private static void assertRefusesAll(NatsServer server, NatsAccess access, Kind kind)
+            throws IOException {
+        final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
+        try (NatsEventSource _ = new NatsEventSource(access, NAMES, plane)) {
+            await(
+                    () -> !plane.status().unconnected().startsWith("connecting to"),
+                    "refusal of events");
+            assertNames(server, plane.status().unconnected());
+        }
+        assertNames(
+                server,
+                assertThrows(IOException.class, () -> new NatsEventTransport(access, NAMES))
+                        .getMessage());
+        try (NatsStore store = store(access)) {
+            final RegistryException refusal =
+                    assertThrows(RegistryException.class, () -> store.get("ns/a"));
+            assertEquals(kind, refusal.kind());
+            assertNames(server, refusal.getMessage());
+        }
+        assertNames(
+                server,
+                assertThrows(
+                                ExchangeException.class,
+                                () -> new NatsExchange(new NatsConfig(access, "cards", TTL)))
+                        .getMessage());
+        try (NatsReplicaLink link = link(access)) {
+            link.start(_ -> {});
+            await(() -> !link.refusal().isEmpty(), "refusal of replica sync");
+            assertNames(server, link.refusal());
+            assertFalse(link.isConnected());
+        }
+    }
+
+    private static void assertNames(NatsServer server, String message) {
+        assertTrue(message.contains(server.address()), message);
+        assertFalse(message.contains("secret"), message);
+    }
+
+    @Test
+    void aUserWithThePasswordAndTheAuthorityIsLetInForAll() throws IOException {
+        assertLetsAllIn(user());
+    }
+
+    @Test
+    void withoutTheAuthorityNothingConnects() throws IOException {
+        assertRefusesAll(withUser, user().withTls(null), Kind.UNAVAILABLE);
+    }
+
+    @Test
+    void withoutTheUserNothingConnects() throws IOException {
+        final NatsAccess nobody =
+                new NatsAccess("tls://" + withUser.address(), null, authority(), TIMEOUT);
+        assertRefusesAll(withUser, nobody, Kind.DENIED);
+    }
+
+    @Test
+    void credentialsAndTheOwnCertificateAreLetInForAll() throws IOException {
+        assertLetsAllIn(both());
+    }
+
+    @Test
+    void withoutTheCredentialsNothingConnects() throws IOException {
+        assertRefusesAll(withBoth, both().withCredentials(null), Kind.DENIED);
+    }
+
+    @Test
+    void withoutTheOwnCertificateNothingConnects() throws IOException {
+        assertRefusesAll(withBoth, both().withTls(authority()), Kind.UNAVAILABLE);
+    }
+
+    @Test
+    void theSecondServerIsUsedWhereTheFirstIsNotThere() throws IOException {
+        assertLetsAllIn(
+                new NatsAccess(
+                        "tls://127.0.0.1:1,tls://u:secret@" + withUser.address(),
+                        null,
+                        authority(),
+                        TIMEOUT));
+    }
+}

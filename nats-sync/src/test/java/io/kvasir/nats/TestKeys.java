@@ -1,0 +1,92 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+
+/** A key and a certificate that it has signed itself, as key stores and as PEM. */
+final class TestKeys {
+    static final String PASSWORD = "changeit";
+
+    private final Path folder;
+    private final String name;
+
+    private TestKeys(Path folder, String name) {
+        this.folder = folder;
+        this.name = name;
+    }
+
+    /** Makes them for the host 127.0.0.1, in files that begin with a name. */
+    static TestKeys make(Path folder, String name)
+            throws IOException, InterruptedException, GeneralSecurityException {
+        final TestKeys keys = new TestKeys(folder, name);
+        keytool(
+                keys.keyStore(),
+                "-genkeypair",
+                "-keyalg",
+                "EC",
+                "-dname",
+                "CN=" + name,
+                "-ext",
+                "san=ip:127.0.0.1");
+        Files.writeString(keys.certificate(), keytool(keys.keyStore(), "-exportcert", "-rfc"));
+        final KeyStore store =
+                KeyStore.getInstance(keys.keyStore().toFile(), PASSWORD.toCharArray());
+        Files.writeString(
+                keys.key(),
+                "-----BEGIN PRIVATE KEY-----\n"
+                        + Base64.getMimeEncoder()
+                                .encodeToString(
+                                        store.getKey("k", PASSWORD.toCharArray()).getEncoded())
+                        + "\n-----END PRIVATE KEY-----\n");
+        keytool(
+                keys.trustStore(),
+                "-importcert",
+                "-noprompt",
+                "-file",
+                keys.certificate().toString());
+        return keys;
+    }
+
+    private static String keytool(Path store, String... args)
+            throws IOException, InterruptedException {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
+        command.addAll(List.of(args));
+        command.addAll(List.of("-alias", "k", "-keystore", store.toString()));
+        command.addAll(List.of("-storetype", "PKCS12", "-storepass", PASSWORD));
+        final Process process = new ProcessBuilder(command).start();
+        final String out =
+                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
+        assertEquals(0, process.waitFor(), out);
+        return out;
+    }
+
+    /** The key, as PEM. */
+    Path key() {
+        return folder.resolve(name + "-key.pem");
+    }
+
+    /** The certificate, as PEM. */
+    Path certificate() {
+        return folder.resolve(name + "-cert.pem");
+    }
+
+    /** Both, as PKCS #12. */
+    Path keyStore() {
+        return folder.resolve(name + "-keys.p12");
+    }
+
+    /** The certificate alone, as PKCS #12. */
+    Path trustStore() {
+        return folder.resolve(name + "-trust.p12");
+    }
+}
