@@ -36,6 +36,20 @@ public final class Authorities {
     }
 
     private static SSLContext tls(Path pem) throws IOException, GeneralSecurityException {
+        final TrustManagerFactory trust =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(certificates(pem));
+        final SSLContext tls = SSLContext.getInstance("TLS");
+        tls.init(null, trust.getTrustManagers(), null);
+        return tls;
+    }
+
+    /**
+     * The certificates of a PEM file, each to be trusted.
+     *
+     * @throws IOException if it cannot be read or has none
+     */
+    static KeyStore certificates(Path pem) throws IOException, GeneralSecurityException {
         final KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
         try (InputStream in = Files.newInputStream(pem)) {
@@ -47,11 +61,6 @@ public final class Authorities {
         if (store.size() == 0) {
             throw new IOException("it has no certificate");
         }
-        final TrustManagerFactory trust =
-                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        trust.init(store);
-        final SSLContext tls = SSLContext.getInstance("TLS");
-        tls.init(null, trust.getTrustManagers(), null);
-        return tls;
+        return store;
     }
 }

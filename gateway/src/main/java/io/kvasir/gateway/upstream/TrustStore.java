@@ -14,8 +14,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
-import java.security.cert.Certificate;
-import java.security.cert.CertificateFactory;
 
 /** What the certificates of {@code https://} workers are checked against. */
 public final class TrustStore {
@@ -50,20 +48,12 @@ public final class TrustStore {
 
     private static KeyStore load(Path file, Secret passwordOrNull)
             throws IOException, GeneralSecurityException {
+        if (isPem(file)) {
+            return Authorities.certificates(file);
+        }
         final KeyStore store = KeyStore.getInstance("PKCS12");
-        if (!isPem(file)) {
-            try (InputStream in = Files.newInputStream(file)) {
-                store.load(
-                        in, passwordOrNull == null ? null : passwordOrNull.value().toCharArray());
-            }
-        } else {
-            store.load(null, null);
-            try (InputStream in = Files.newInputStream(file)) {
-                for (Certificate each :
-                        CertificateFactory.getInstance("X.509").generateCertificates(in)) {
-                    store.setCertificateEntry("ca-" + store.size(), each);
-                }
-            }
+        try (InputStream in = Files.newInputStream(file)) {
+            store.load(in, passwordOrNull == null ? null : passwordOrNull.value().toCharArray());
         }
         if (store.size() == 0) {
             throw new IOException("it has no certificate");
