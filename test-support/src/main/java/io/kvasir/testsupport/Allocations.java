@@ -28,6 +28,17 @@ public final class Allocations {
         return fewest;
     }
 
+    /**
+     * Runs an action once.
+     *
+     * @return bytes that the calling thread allocated for it; what a code path copies shows here
+     */
+    public static long bytesOf(Runnable action) {
+        final long before = THREADS.getCurrentThreadAllocatedBytes();
+        action.run();
+        return THREADS.getCurrentThreadAllocatedBytes() - before;
+    }
+
     private static void repeat(int calls, Runnable action) {
         for (int i = 0; i < calls; i++) {
             action.run();

@@ -5,7 +5,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Ports for servers that are told theirs, or bind it again. */
+/** Ports for servers that are given theirs, or bind it again. */
 public final class FreePorts {
     private FreePorts() {}
 

@@ -117,6 +117,15 @@ public final class NatsServer extends ServerProcess {
     }
 
     /**
+     * The port of {@link #url}.
+     *
+     * @return the same after another start
+     */
+    public int port() {
+        return Integer.parseInt(port);
+    }
+
+    /**
      * Where clients reach it, without how.
      *
      * @return host and port, the same after another start

@@ -77,6 +77,11 @@ public abstract class ServerProcess implements AutoCloseable {
         BuildFolder.delete(data());
     }
 
+    /** Deletes its folder; not while it runs, and it cannot be started again. */
+    public final void delete() throws IOException {
+        BuildFolder.delete(folder);
+    }
+
     @Override
     public final void close() {
         if (process != null) {
