@@ -1,13 +1,12 @@
 package io.kvasir.core.counters;
 
+import io.kvasir.core.memory.LockFile;
 import io.kvasir.core.memory.OffHeap;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
@@ -40,7 +39,7 @@ public final class CountersFile implements AutoCloseable {
     private static final String NEW_FILE = FILE + ".new";
     private static final String LOCK_FILE = "kvasir.counters.lock";
 
-    private final FileChannel lock;
+    private final LockFile lock;
     private final OffHeap memory;
     private final int counters;
     private final DistinctErrors errors;
@@ -48,7 +47,7 @@ public final class CountersFile implements AutoCloseable {
     private int used; // counters that were allocated at some time
     private boolean closed;
 
-    private CountersFile(FileChannel lock, OffHeap memory, int counters) {
+    private CountersFile(LockFile lock, OffHeap memory, int counters) {
         this.lock = lock;
         this.memory = memory;
         this.counters = counters;
@@ -75,7 +74,7 @@ public final class CountersFile implements AutoCloseable {
         }
         try {
             Files.createDirectories(folder);
-            final FileChannel lock = lock(folder);
+            final LockFile lock = lock(folder);
             try {
                 return new CountersFile(lock, file(folder, counters, errorLength, nowMs), counters);
             } catch (Throwable t) {
@@ -87,31 +86,13 @@ public final class CountersFile implements AutoCloseable {
         }
     }
 
-    private static FileChannel lock(Path folder) throws IOException {
-        final FileChannel channel =
-                FileChannel.open(
-                        folder.resolve(LOCK_FILE),
-                        StandardOpenOption.CREATE,
-                        StandardOpenOption.WRITE);
-        try {
-            final FileLock lock = channel.tryLock();
-            if (lock != null) {
-                return channel;
-            }
-        } catch (OverlappingFileLockException e) {
-            channel.close();
-            throw inUse(folder, e);
-        } catch (Throwable t) {
-            channel.close();
-            throw t;
+    private static LockFile lock(Path folder) throws IOException {
+        final LockFile lock = LockFile.takeOrNull(folder.resolve(LOCK_FILE));
+        if (lock == null) {
+            throw new IllegalStateException(
+                    "another router keeps its counters in " + folder + ": each needs a folder");
         }
-        channel.close();
-        throw inUse(folder, null);
-    }
-
-    private static IllegalStateException inUse(Path folder, Throwable cause) {
-        return new IllegalStateException(
-                "another router keeps its counters in " + folder + ": each needs a folder", cause);
+        return lock;
     }
 
     private static OffHeap file(Path folder, int counters, int errorLength, long nowMs)

@@ -58,6 +58,31 @@ public final class BuddyArena implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public BuddyArena(long bytes) {
+        lines = lines(bytes);
+        memory = OffHeap.allocate((long) lines * LINE_LENGTH);
+        states = OffHeap.orClose(memory, () -> OffHeap.allocate(lines));
+        untouchedBlocks();
+    }
+
+    /**
+     * Uses memory that there is, all of it free; or, after {@link #keep}, as it was.
+     *
+     * @param memory {@link #lines} times {@link #LINE_LENGTH} bytes, closed with this
+     * @param states {@link #lines} bytes, zeroed or as they were; closed with this
+     */
+    public BuddyArena(OffHeap memory, OffHeap states) {
+        this.lines = lines(memory.length());
+        this.memory = memory;
+        this.states = states;
+        untouchedBlocks();
+    }
+
+    /**
+     * Lines of an arena of so many bytes.
+     *
+     * @throws IllegalArgumentException if a limit is broken
+     */
+    public static int lines(long bytes) {
         final long count = bytes / LINE_LENGTH;
         if (count < 2 || count > Integer.MAX_VALUE - 1) {
             throw new IllegalArgumentException(
@@ -68,9 +93,10 @@ public final class BuddyArena implements AutoCloseable {
                             + ".."
                             + (Integer.MAX_VALUE - 1L) * LINE_LENGTH);
         }
-        lines = (int) count;
-        memory = OffHeap.allocate((long) lines * LINE_LENGTH);
-        states = OffHeap.orClose(memory, () -> OffHeap.allocate(lines));
+        return (int) count;
+    }
+
+    private void untouchedBlocks() {
         for (int line = untouched; line < lines; line += 1 << firstOrder(line)) {
             untouchedBlocks[firstOrder(line)]++;
         }
@@ -81,6 +107,18 @@ public final class BuddyArena implements AutoCloseable {
         final int aligned = Math.min(MAX_ORDER, Integer.numberOfTrailingZeros(line));
         final int fits = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(lines - line);
         return Math.min(aligned, fits);
+    }
+
+    /** Names what the arena has beside its memory. */
+    public void keep(KeptWords words) {
+        words.keep(usedLines);
+        untouched = words.keep(untouched);
+        freeOrders = words.keep(freeOrders);
+        for (int order = 0; order <= MAX_ORDER; order++) {
+            firstFree[order] = words.keep(firstFree[order]);
+            freeBlocks[order] = words.keep(freeBlocks[order]);
+            untouchedBlocks[order] = words.keep(untouchedBlocks[order]);
+        }
     }
 
     /** The memory; a line begins at {@link #offset}. */

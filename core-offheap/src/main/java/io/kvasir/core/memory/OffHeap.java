@@ -23,7 +23,7 @@ import java.util.function.Supplier;
  * means plain. Offsets are bytes from the start and must be a multiple of the value's length. Any
  * thread may call; the owner of the memory decides which thread writes what.
  */
-public final class OffHeap implements AutoCloseable {
+public sealed class OffHeap implements AutoCloseable permits LoggedMemory {
     /**
      * Alignment of the first byte: two cache lines, so that adjacent-line prefetch stays inside.
      */
@@ -52,6 +52,7 @@ public final class OffHeap implements AutoCloseable {
     private final MemoryParts parts; // null where the operating system takes pages when touched
     private final long length;
     private final long base;
+    private final long counted; // of the allocated bytes
     private StoreListener listener;
 
     private OffHeap(MemorySegment segment, Runnable release) {
@@ -60,7 +61,21 @@ public final class OffHeap implements AutoCloseable {
         this.parts = null;
         this.length = segment.byteSize();
         this.base = CHECKED ? 0 : segment.address();
+        this.counted = length;
         ALLOCATED.addAndGet(length);
+    }
+
+    /** A part of another memory, which is to be closed instead of this one. */
+    OffHeap(OffHeap whole, long offset, long length) {
+        if (whole.parts != null) {
+            throw new IllegalArgumentException("memory that is taken in parts has none of its own");
+        }
+        this.release = () -> {};
+        this.segment = whole.segment.asSlice(offset, length);
+        this.parts = null;
+        this.length = length;
+        this.counted = 0;
+        this.base = CHECKED ? 0 : segment.address();
     }
 
     private OffHeap(MemoryParts parts, long length, Runnable release) {
@@ -69,6 +84,7 @@ public final class OffHeap implements AutoCloseable {
         this.parts = parts;
         this.length = length;
         this.base = 0;
+        this.counted = length;
         ALLOCATED.addAndGet(length);
     }
 
@@ -139,6 +155,15 @@ public final class OffHeap implements AutoCloseable {
         }
     }
 
+    /**
+     * A view of a part of this memory, which lasts as long as this memory does.
+     *
+     * @throws IndexOutOfBoundsException if it does not lie in this memory
+     */
+    public OffHeap part(long offset, long length) {
+        return new OffHeap(this, offset, length);
+    }
+
     /** Memory of which each part is taken when it is touched first; for checked access only. */
     static OffHeap inParts(long length) {
         final Arena arena = Arena.ofShared();
@@ -198,9 +223,36 @@ public final class OffHeap implements AutoCloseable {
     }
 
     private void store(long offset, int length, long value, boolean release) {
+        remember(offset, length);
+        show(offset, length, value, release);
+    }
+
+    private void show(long offset, int length, long value, boolean release) {
         if (CHECKED && listener != null) {
             listener.store(offset, length, value, release);
         }
+    }
+
+    /**
+     * Bytes are about to be stored over. Does nothing: where there is no {@link LoggedMemory} the
+     * compiler leaves no trace of it.
+     */
+    void remember(long offset, long length) {}
+
+    /**
+     * Writes a long that is in no log. Not virtual, and nothing below it is: {@link #remember} of
+     * another memory calls it in the middle of a store.
+     */
+    final void write(long offset, long value) {
+        show(offset, Long.BYTES, value, false);
+        LONG.set(memory(offset), at(offset), value);
+    }
+
+    /** The same in release mode, and no later store comes before it. */
+    final void writeFenced(long offset, long value) {
+        show(offset, Long.BYTES, value, true);
+        LONG.setRelease(memory(offset), at(offset), value);
+        VarHandle.storeStoreFence();
     }
 
     /** Length in bytes. */
@@ -251,10 +303,22 @@ public final class OffHeap implements AutoCloseable {
         LONG.setRelease(memory(offset), at(offset), value);
     }
 
-    /** Adds to a long atomically, in volatile mode; returns the value before. */
+    /**
+     * Adds to a long atomically, in volatile mode; returns the value before. For memory that
+     * several threads write: it is the one store that a {@link LoggedMemory} cannot undo.
+     */
     public long getAndAddLong(long offset, long delta) {
-        store(offset, Long.BYTES, getLong(offset) + delta, true);
+        show(offset, Long.BYTES, getLong(offset) + delta, true);
         return (long) LONG.getAndAdd(memory(offset), at(offset), delta);
+    }
+
+    /**
+     * Replaces a long if it has a value, atomically, in volatile mode; says whether it had. For
+     * memory that several threads write; likewise no {@link LoggedMemory} can undo it.
+     */
+    public boolean compareAndSetLong(long offset, long expected, long value) {
+        show(offset, Long.BYTES, value, true);
+        return LONG.compareAndSet(memory(offset), at(offset), expected, value);
     }
 
     /** Reads a short. */
@@ -325,8 +389,9 @@ public final class OffHeap implements AutoCloseable {
 
     /** Copies longs from an array. The same offset rules as for one long. */
     public void putLongs(long offset, long[] source, int from, int count) {
+        remember(offset, (long) count * Long.BYTES);
         for (int i = 0; CHECKED && listener != null && i < count; i++) {
-            store(offset + (long) i * Long.BYTES, Long.BYTES, source[from + i], false);
+            show(offset + (long) i * Long.BYTES, Long.BYTES, source[from + i], false);
         }
         for (int done = 0; done < count; ) {
             final long at = offset + (long) done * Long.BYTES;
@@ -339,8 +404,10 @@ public final class OffHeap implements AutoCloseable {
 
     /** Writes zeros; {@code length} is a multiple of 8. */
     public void zero(long offset, long length) {
+        remember(offset, length);
         for (long at = offset; at < offset + length; at += Long.BYTES) {
-            putLong(at, 0);
+            show(at, Long.BYTES, 0, false);
+            LONG.set(memory(at), at(at), 0L);
         }
     }
 
@@ -354,8 +421,9 @@ public final class OffHeap implements AutoCloseable {
 
     /** Copies longs inside this memory, {@code length} bytes; the two ranges do not overlap. */
     public void copy(long from, long to, long length) {
+        remember(to, length);
         for (long i = 0; CHECKED && listener != null && i < length; i += Long.BYTES) {
-            store(to + i, Long.BYTES, getLong(from + i), false);
+            show(to + i, Long.BYTES, getLong(from + i), false);
         }
         for (long done = 0; done < length; ) {
             final long left = contiguous(from + done, length - done);
@@ -430,7 +498,7 @@ public final class OffHeap implements AutoCloseable {
     public void close() {
         if (released.compareAndSet(false, true)) {
             release.run();
-            ALLOCATED.addAndGet(-length);
+            ALLOCATED.addAndGet(-counted);
         }
     }
 }

@@ -67,4 +67,16 @@ class DescriptorsTest {
         assertEquals(held, SlotCellDescriptor.heldBlocksOffset(3, slot));
         assertEquals(48, SlotCellDescriptor.length(3));
     }
+
+    @Test
+    void whatIsKeptOfASlotIsEightLines() {
+        assertEquals(256, IndexCheckpointDescriptor.OWNER_WORDS_OFFSET);
+        assertEquals(320, IndexCheckpointDescriptor.LABEL_LENGTH_OFFSET);
+        assertEquals(328, IndexCheckpointDescriptor.LABEL_OFFSET);
+        assertEquals(184, IndexCheckpointDescriptor.MOST_LABEL);
+        assertEquals(1536, IndexCheckpointDescriptor.slotOffset(3));
+        assertEquals(1536 + 272, IndexCheckpointDescriptor.ownerWordOffset(3, 2));
+        assertEquals(8, IndexCheckpointDescriptor.USED_LINES_OFFSET);
+        assertEquals(16, IndexCheckpointDescriptor.UNTOUCHED_OFFSET);
+    }
 }
