@@ -10,6 +10,7 @@ import static io.kvasir.core.index.EngineHashIndexDescriptor.entryOffset;
 import static io.kvasir.core.index.EngineHashIndexDescriptor.tagOffset;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 
 import java.util.Arrays;
@@ -136,6 +137,18 @@ final class EngineHashIndex {
         this.names = names;
         this.buckets = new SegmentedLines(arena);
         this.overflow = new SegmentedLines(arena);
+    }
+
+    /** Names what there is beside the memory and the key. */
+    void keep(KeptWords words) {
+        bucketCount = words.keep(bucketCount);
+        mask = words.keep(mask);
+        size = words.keep(size);
+        overflowUsed = words.keep(overflowUsed);
+        freshOverflow = words.keep(freshOverflow);
+        freeOverflow = words.keep(freeOverflow);
+        buckets.keep(words);
+        overflow.keep(words);
     }
 
     /** Entries. */

@@ -3,6 +3,7 @@ package io.kvasir.core.index;
 import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 
 /**
  * The engine hashes of one worker slot: which block each stands for, with how many copies, and
@@ -49,6 +50,13 @@ final class EngineHashLookup implements EngineHashIndex.Names {
         for (int i = 0; i < count; i++) {
             names[i] = entries[i] < 0 ? name(entries[i]) : heldRuns.nameAt(names[i]);
         }
+    }
+
+    /** Names what there is beside the memory. */
+    void keep(KeptWords words) {
+        aliases = words.keep(aliases);
+        index.keep(words);
+        records.keep(words);
     }
 
     /** Engine hashes beside the first of a block. */

@@ -7,6 +7,7 @@ import static io.kvasir.core.index.EngineHashRecordDescriptor.POSITION_OFFSET;
 import static io.kvasir.core.index.EngineHashRecordDescriptor.PREVIOUS_OFFSET;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -33,6 +34,15 @@ final class EngineHashRecords {
     EngineHashRecords(BuddyArena arena) {
         this.memory = arena.memory();
         this.lines = new SegmentedLines(arena);
+    }
+
+    /** Names what there is beside the memory. */
+    void keep(KeptWords words) {
+        capacity = words.keep(capacity);
+        fresh = words.keep(fresh);
+        free = words.keep(free);
+        used = words.keep(used);
+        lines.keep(words);
     }
 
     /** Records. */

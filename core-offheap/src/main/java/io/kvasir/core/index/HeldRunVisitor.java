@@ -1,9 +1,9 @@
 package io.kvasir.core.index;
 
-/** Receives blocks that one worker slot holds behind each other. */
+/** Receives consecutive blocks that one worker slot holds. */
 @FunctionalInterface
 public interface HeldRunVisitor {
-    /** Depth of blocks of which the slot does not hold the one before: it is behind a hole. */
+    /** Depth of blocks of which the slot does not hold the one before: they follow a hole. */
     int BEHIND_HOLE = -1;
 
     /**

@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -43,6 +44,15 @@ final class HeldRuns {
         this.arena = arena;
         this.memory = arena.memory();
         this.lines = new SegmentedLines(arena);
+    }
+
+    /** Names what there is beside the memory. */
+    void keep(KeptWords words) {
+        end = words.keep(end);
+        births = words.keep(births);
+        firstFree = words.keep(firstFree);
+        used = words.keep(used);
+        lines.keep(words);
     }
 
     /** Held runs in use. */

@@ -4,6 +4,7 @@ import static io.kvasir.core.index.HeldRunDescriptor.NO_POSITION;
 import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.RadixTree;
 
@@ -40,6 +41,11 @@ final class HolderConsistency {
         this.slots = slots;
         this.holders = new HolderCounts(arena, tree);
         this.joined = new HolderJoin(tree, slots.length);
+    }
+
+    /** Names what there is beside runs, holders and held runs. */
+    void keep(KeptWords words) {
+        words.keep(blocks);
     }
 
     /** Distinct blocks that a slot holds; any thread. */

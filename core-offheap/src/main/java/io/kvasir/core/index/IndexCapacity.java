@@ -28,6 +28,7 @@ final class IndexCapacity {
     private static final int NO_SLOT = -1;
 
     private final PrefixIndexConfig config;
+    private final IndexTables tables;
     private final BuddyArena arena;
     private final HolderConsistency holders;
     private final SlotShares shares;
@@ -41,6 +42,7 @@ final class IndexCapacity {
 
     IndexCapacity(PrefixIndexConfig config, IndexTables tables) {
         this.config = config;
+        this.tables = tables;
         this.arena = tables.arena;
         this.holders = tables.holders;
         this.shares = tables.shares;
@@ -97,6 +99,7 @@ final class IndexCapacity {
     int evict(int slot, int kept, int most) {
         final int largest = shares.largest(slot);
         final int victim = largest == pinned ? slot : largest;
+        tables.touch(victim);
         final int evicted = evictor.evict(victim, victim == slot ? kept : NO_HELD_RUN, most);
         if (evicted > 0) {
             shares.add(victim, -evicted);
@@ -159,7 +162,7 @@ final class IndexCapacity {
         return evictedBlocks.get();
     }
 
-    /** Engine hashes given up for want of memory for a hole; any thread. */
+    /** Engine hashes given up because there was no memory for a hole; any thread. */
     long forgottenBlocks() {
         return forgottenBlocks.get();
     }

@@ -30,6 +30,9 @@ final class IndexTables {
     final SlotShares shares;
     final MissingBlocks missing;
 
+    /** What is saved for the next process; null where nothing is. */
+    final IndexCheckpoint checkpointOrNull;
+
     /**
      * Makes empty tables.
      *
@@ -37,19 +40,46 @@ final class IndexTables {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     IndexTables(PrefixIndexConfig config, MemoryGate gate) {
+        this(config, gate, null);
+    }
+
+    /**
+     * Makes tables in memory that outlives the process; they are as it has them after {@link
+     * IndexCheckpoint#restore}.
+     *
+     * @param gate owns the memory from the first step on; to be closed if one fails
+     * @param memoryOrNull null for memory of this process
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    IndexTables(PrefixIndexConfig config, MemoryGate gate, IndexMemory memoryOrNull) {
         final int slots = config.maxWorkerSlots();
-        arena = gate.own(new BuddyArena(config.budgetBytes()));
-        tree = new RadixTree(arena, slots);
+        if (memoryOrNull == null) {
+            arena = gate.own(new BuddyArena(config.budgetBytes()));
+            tree = new RadixTree(arena, slots);
+        } else {
+            gate.own(memoryOrNull);
+            arena = memoryOrNull.arena();
+            tree = new RadixTree(arena, slots, memoryOrNull.treeSecret(), memoryOrNull.root());
+        }
         heldRuns = new HeldRuns[slots];
         Arrays.setAll(heldRuns, s -> new HeldRuns(arena));
         lookups = new EngineHashLookup[slots];
-        final EngineHashIndex.Key key = newKey();
+        final EngineHashIndex.Key key = memoryOrNull == null ? newKey() : memoryOrNull.key();
         final EngineHashIndex.Batch batch = new EngineHashIndex.Batch();
         Arrays.setAll(lookups, s -> new EngineHashLookup(arena, heldRuns[s], key, batch));
         holders = new HolderConsistency(arena, tree, heldRuns);
         slotCells = new SharedCells(SlotCellDescriptor.length(slots));
         shares = new SlotShares(slots, slotCells);
         missing = new MissingBlocks(slots);
+        checkpointOrNull =
+                memoryOrNull == null ? null : new IndexCheckpoint(memoryOrNull, this, slots);
+    }
+
+    /** A slot is about to be changed. Writer thread. */
+    void touch(int slot) {
+        if (checkpointOrNull != null) {
+            checkpointOrNull.touch(slot);
+        }
     }
 
     private static EngineHashIndex.Key newKey() {

@@ -1,10 +1,11 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.SharedCells;
 
 /**
- * How many blocks of each worker slot events have stored and an index does not hold for want of
- * room: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
+ * How many blocks of each worker slot events have stored and an index does not hold because it is
+ * full: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
  * of a slot are missing, the next engine hashes that it removes and does not hold are taken for
  * theirs. None is missing any more when as many have been removed, or when the slot has removed as
  * many blocks, held or not, as it had announced when it last got a missing one: its engine has
@@ -15,6 +16,13 @@ final class MissingBlocks {
 
     MissingBlocks(int slots) {
         this.cells = new SharedCells(MissingBlocksDescriptor.offset(slots));
+    }
+
+    /** Names what is counted of a slot. */
+    void keep(int slot, KeptWords words) {
+        for (int field = 0; field < MissingBlocksDescriptor.LENGTH; field += Long.BYTES) {
+            words.keep(cells, at(slot, field));
+        }
     }
 
     /**

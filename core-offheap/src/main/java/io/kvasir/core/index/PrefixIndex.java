@@ -46,6 +46,7 @@ public final class PrefixIndex implements AutoCloseable {
     private final StoreOperation store;
     private final RemoveOperation remove;
     private final SlotWalk slotWalk;
+    private final IndexCheckpoint checkpointOrNull; // null where nothing outlives the process
 
     /**
      * Allocates an empty index with a gate of its own.
@@ -63,22 +64,48 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public PrefixIndex(PrefixIndexConfig config, MemoryGate gate) {
+        this(config, gate, null);
+    }
+
+    /**
+     * Makes an index in memory that outlives the process: as an earlier process had committed it,
+     * or empty.
+     *
+     * @param gate keeps the memory while callers are inside; closed if a step fails
+     * @param memoryOrNull the index's from here on, closed with the gate; made for {@code config}.
+     *     Null for memory of this process
+     * @throws OutOfMemoryError if the operating system refuses the memory
+     */
+    public PrefixIndex(PrefixIndexConfig config, MemoryGate gate, IndexMemory memoryOrNull) {
         this.config = config;
         this.gate = gate;
         this.writer = new WriterLane(gate);
         try {
-            this.tables = new IndexTables(config, gate);
+            this.tables = new IndexTables(config, gate, memoryOrNull);
+            this.checkpointOrNull = tables.checkpointOrNull;
             this.tree = tables.tree;
             this.capacity = new IndexCapacity(config, tables);
             this.store = new StoreOperation(tables, capacity);
             this.remove = new RemoveOperation(tables, capacity);
             this.slotWalk = new SlotWalk(tables);
+            for (int s = 0; s < config.maxWorkerSlots(); s++) {
+                eventApplied(s, NO_EVENT);
+            }
+            if (checkpointOrNull != null) {
+                beginKeeping(memoryOrNull.isReopened());
+            }
         } catch (Throwable t) {
             gate.close();
             throw t;
         }
-        for (int s = 0; s < config.maxWorkerSlots(); s++) {
-            eventApplied(s, NO_EVENT);
+    }
+
+    private void beginKeeping(boolean reopened) {
+        if (reopened) {
+            checkpointOrNull.restore();
+            checkpointOrNull.commit();
+        } else {
+            checkpointOrNull.made();
         }
     }
 
@@ -175,7 +202,8 @@ public final class PrefixIndex implements AutoCloseable {
      * Says that from here on all {@link #missingBlocks} of a slot are stored again. Writer thread.
      */
     public void beginRefill(int workerSlot) {
-        tables.missing.beginRefill(check(workerSlot));
+        tables.touch(check(workerSlot));
+        tables.missing.beginRefill(workerSlot);
     }
 
     /**
@@ -183,7 +211,8 @@ public final class PrefixIndex implements AutoCloseable {
      * more, unless there was no room for one since {@link #beginRefill}. Writer thread.
      */
     public void endRefill(int workerSlot) {
-        tables.missing.endRefill(check(workerSlot));
+        tables.touch(check(workerSlot));
+        tables.missing.endRefill(workerSlot);
     }
 
     /**
@@ -244,9 +273,165 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws IndexOutOfBoundsException if the slot is out of range
      */
     public void eventApplied(int workerSlot, long sequence) {
+        tables.touch(check(workerSlot));
         // published after all that the event changed: a reader that acquires the number sees that
         tables.slotCells.putLongRelease(
-                SlotCellDescriptor.appliedSequenceOffset(check(workerSlot)), sequence);
+                SlotCellDescriptor.appliedSequenceOffset(workerSlot), sequence);
+    }
+
+    // -- for the next process ---------------------------------------------------------------
+
+    /** Whether what is committed is there after the end of the process. */
+    public boolean isKept() {
+        return checkpointOrNull != null;
+    }
+
+    /**
+     * Makes all changes so far those that a later process finds; one that ends before this call
+     * leaves none of them. Writer thread, once an event is applied as a whole. Does nothing where
+     * the index {@link #isKept is not kept}.
+     */
+    public void commit() {
+        if (checkpointOrNull == null) {
+            return;
+        }
+        final int lane = writer.enter();
+        try {
+            checkpointOrNull.commit();
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Says that the index may be wrong, after an error in the middle of a change: a later process
+     * begins with an empty one. Writer thread.
+     */
+    public void spoil() {
+        if (checkpointOrNull != null) {
+            final int lane = writer.enter();
+            try {
+                checkpointOrNull.spoil();
+            } finally {
+                writer.exit(lane);
+            }
+        }
+    }
+
+    /**
+     * Keeps a number with the index as a whole, as part of the change under way. Writer thread.
+     * Does nothing where the index is not kept.
+     *
+     * @param word which of {@value IndexCheckpointDescriptor#OWNER_WORDS}
+     * @throws IndexOutOfBoundsException if there is no such word
+     */
+    public void keptIndexWord(int word, long value) {
+        if (checkpointOrNull == null) {
+            return;
+        }
+        final int lane = writer.enter();
+        try {
+            checkpointOrNull.indexWord(word, value);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * A number that is kept with the index as a whole; 0 where none is. Writer thread, or before it
+     * runs.
+     *
+     * @throws IndexOutOfBoundsException if there is no such word
+     */
+    public long keptIndexWord(int word) {
+        if (checkpointOrNull == null) {
+            return 0;
+        }
+        final int lane = writer.enter();
+        try {
+            return checkpointOrNull.indexWord(word);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Keeps a number with a slot, as part of the change under way. Writer thread. Does nothing
+     * where the index is not kept.
+     *
+     * @param word which of {@value IndexCheckpointDescriptor#OWNER_WORDS}
+     * @throws IndexOutOfBoundsException if there is no such slot or word
+     */
+    public void keptWord(int workerSlot, int word, long value) {
+        if (checkpointOrNull == null) {
+            return;
+        }
+        final int lane = writer.enter();
+        try {
+            checkpointOrNull.word(check(workerSlot), word, value);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * A number that is kept with a slot; 0 where none is. Writer thread, or before it runs.
+     *
+     * @throws IndexOutOfBoundsException if there is no such slot or word
+     */
+    public long keptWord(int workerSlot, int word) {
+        if (checkpointOrNull == null) {
+            return 0;
+        }
+        final int lane = writer.enter();
+        try {
+            return checkpointOrNull.word(check(workerSlot), word);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Keeps bytes with a slot by which its tenant is known again, as part of the change under way.
+     * Writer thread.
+     *
+     * @param label empty for none
+     * @return false if they are too long to be kept, or nothing is: there are none then
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public boolean keptLabel(int workerSlot, byte[] label) {
+        if (checkpointOrNull == null) {
+            return false;
+        }
+        final int lane = writer.enter();
+        try {
+            return checkpointOrNull.label(check(workerSlot), label);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * The bytes that are kept with a slot; empty where there are none. Writer thread, or before it
+     * runs.
+     *
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public byte[] keptLabel(int workerSlot) {
+        if (checkpointOrNull == null) {
+            return new byte[0];
+        }
+        final int lane = writer.enter();
+        try {
+            return checkpointOrNull.label(check(workerSlot));
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /** What is saved for the next process; for tests. */
+    IndexCheckpoint checkpoint() {
+        return checkpointOrNull;
     }
 
     /** Shows every held block, in no particular order. Writer thread; for tests and dumps. */

@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 
 /**
@@ -32,6 +33,13 @@ final class SegmentedLines {
     SegmentedLines(BuddyArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
+    }
+
+    /** Names what there is beside the memory. */
+    void keep(KeptWords words) {
+        directory = words.keep(directory);
+        directoryOffset = BuddyArena.offset(directory);
+        lines = words.keep(lines);
     }
 
     /** Lines that there are. */

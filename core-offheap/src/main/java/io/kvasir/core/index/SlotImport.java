@@ -18,6 +18,7 @@ public final class SlotImport {
 
     private final StoreOperation store;
     private final RemoveOperation remove;
+    private final IndexTables tables;
     private final MissingBlocks missing;
     private final SlotShares shares;
     private final EngineHashLookup lookup;
@@ -33,6 +34,7 @@ public final class SlotImport {
     SlotImport(IndexTables tables, StoreOperation store, RemoveOperation remove, int slot) {
         this.store = store;
         this.remove = remove;
+        this.tables = tables;
         this.missing = tables.missing;
         this.shares = tables.shares;
         this.lookup = tables.lookups[slot];
@@ -99,6 +101,7 @@ public final class SlotImport {
      */
     public void end(long missingBlocks, long turnover) {
         while (removeHoles(Integer.MAX_VALUE)) {}
+        tables.touch(slot);
         missing.restore(
                 slot,
                 missingBlocks,

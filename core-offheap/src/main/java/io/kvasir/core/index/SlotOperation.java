@@ -12,6 +12,7 @@ abstract class SlotOperation {
     final HolderConsistency holders;
     final MissingBlocks missing;
     final IndexCapacity capacity;
+    private final IndexTables tables;
     private final SlotShares shares;
     private final HeldRuns[] allHeldRuns;
     private final EngineHashLookup[] allLookups;
@@ -28,6 +29,7 @@ abstract class SlotOperation {
     int heldChange;
 
     SlotOperation(IndexTables tables, IndexCapacity capacity) {
+        this.tables = tables;
         this.tree = tables.tree;
         this.holders = tables.holders;
         this.missing = tables.missing;
@@ -47,6 +49,7 @@ abstract class SlotOperation {
         lookup = allLookups[workerSlot];
         slot = workerSlot;
         heldChange = 0;
+        tables.touch(workerSlot);
     }
 
     /** Publishes how many engine hashes the slot holds. */

@@ -1,5 +1,6 @@
 package io.kvasir.core.index;
 
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.SharedCells;
 import io.kvasir.core.memory.WriterCounter;
 
@@ -34,6 +35,12 @@ final class SlotShares {
         this.next = new int[slotCount];
         this.previous = new int[slotCount];
         Arrays.fill(first, NO_SLOT);
+    }
+
+    /** Names what a slot holds. The lists are made anew from that. */
+    void keep(int slot, KeptWords words) {
+        final long held = held(slot);
+        add(slot, words.keep(held) - held);
     }
 
     /** Engine hashes that all slots hold; any thread. */

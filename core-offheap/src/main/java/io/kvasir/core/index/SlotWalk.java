@@ -57,7 +57,7 @@ final class SlotWalk {
         return shown;
     }
 
-    /** Shows blocks that are held behind each other, the one before the first of them is not. */
+    /** Shows consecutive blocks that are held; the one before the first of them is not. */
     private void showBlocks(
             int slot, int heldRun, int arrayOffset, int count, HeldRunVisitor visitor) {
         final HeldRuns held = heldRuns[slot];

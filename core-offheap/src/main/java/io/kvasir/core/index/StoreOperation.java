@@ -147,11 +147,11 @@ final class StoreOperation extends SlotOperation {
         if (outcomes.length < count) {
             outcomes = new byte[Math.max(count, 2 * outcomes.length)];
         }
-        if (tryStore(parent)) {
+        if (tryStore(parent) || (!conflict && evictAndStore(parent))) {
             return StoreResult.STORED;
         }
         if (!conflict) {
-            return evictAndStore(parent) ? StoreResult.STORED : StoreResult.CAPACITY;
+            return StoreResult.CAPACITY;
         }
         if (contradictsItself()) {
             return StoreResult.INVALID;
@@ -160,7 +160,8 @@ final class StoreOperation extends SlotOperation {
         // without memory for a hole, the parent may have been released with a block before it
         final int left = findParent();
         final boolean hasParent = root || left != NO_POSITION;
-        return hasParent && tryStore(left) ? StoreResult.STORED : StoreResult.CAPACITY;
+        final boolean stored = hasParent && (tryStore(left) || (!conflict && evictAndStore(left)));
+        return stored ? StoreResult.STORED : StoreResult.CAPACITY;
     }
 
     /**
@@ -212,7 +213,10 @@ final class StoreOperation extends SlotOperation {
         return newFits();
     }
 
-    /** Evicts and tries again, where the limits alone did not ask for it: memory was short. */
+    /**
+     * Evicts and tries again, where the limits alone did not ask for it: memory was short. Ends
+     * early on a {@link #conflict}, which no eviction resolves.
+     */
     private boolean evictAndStore(int parent) {
         if (!capacity.evicts()) {
             return false;

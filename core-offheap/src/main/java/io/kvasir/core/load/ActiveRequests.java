@@ -131,6 +131,34 @@ public final class ActiveRequests implements AutoCloseable {
             long prefillTokens,
             int provisionalBlocks,
             long deadlineNs) {
+        return book(
+                number,
+                slot,
+                localHashes,
+                count,
+                unknownBlocks,
+                0,
+                prefillTokens,
+                provisionalBlocks,
+                deadlineNs);
+    }
+
+    /**
+     * Books a request; as above.
+     *
+     * @param unsharedBlocks further blocks that are the request's own, as its engine shares none;
+     *     not counted in {@link #pathlessBookings}
+     */
+    public int book(
+            long number,
+            int slot,
+            long[] localHashes,
+            int count,
+            int unknownBlocks,
+            int unsharedBlocks,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs) {
         final int lane = writer.enter();
         try {
             return bookInside(
@@ -139,6 +167,7 @@ public final class ActiveRequests implements AutoCloseable {
                     localHashes,
                     count,
                     unknownBlocks,
+                    unsharedBlocks,
                     prefillTokens,
                     provisionalBlocks,
                     deadlineNs);
@@ -153,6 +182,7 @@ public final class ActiveRequests implements AutoCloseable {
             long[] localHashes,
             int count,
             int unknownBlocks,
+            int unsharedBlocks,
             long prefillTokens,
             int provisionalBlocks,
             long deadlineNs) {
@@ -176,7 +206,7 @@ public final class ActiveRequests implements AutoCloseable {
             followed = 0;
             used = active.enter(slot, localHashes, followed);
         }
-        final int ownBlocks = count - followed + unknownBlocks;
+        final int ownBlocks = count - followed + unknownBlocks + unsharedBlocks;
         final int request = requests.insert(number, slot, prefillTokens, deadlineNs);
         requests.path(request, active.endArray(), active.endOffset(), ownBlocks);
         final int added = used + ownBlocks;

@@ -79,8 +79,8 @@ public final class PredictedPrefixes implements AutoCloseable {
      * @param localHashes local hash of block {@code i} at index {@code i}; [count], not kept
      * @param count blocks; 0 changes nothing
      * @param nowNs time of the visit, not before that of an earlier one
-     * @return false when it could not be remembered for want of memory, or is longer than {@code
-     *     maxBlocks}
+     * @return false when it could not be remembered because memory is exhausted, or is longer than
+     *     {@code maxBlocks}
      * @throws IndexOutOfBoundsException if the slot or {@code count} is out of range
      */
     public boolean visit(int slot, long[] localHashes, int count, long nowNs) {
@@ -240,7 +240,7 @@ public final class PredictedPrefixes implements AutoCloseable {
         return expired.get();
     }
 
-    /** Visits dropped for want of room; any thread. */
+    /** Visits dropped because the tree is full; any thread. */
     public long pruned() {
         return pruned.get();
     }

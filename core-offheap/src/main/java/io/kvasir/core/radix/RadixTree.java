@@ -1,6 +1,7 @@
 package io.kvasir.core.radix;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.WriterCounter;
 
@@ -60,19 +61,42 @@ public final class RadixTree {
         this(arena, slots, new SecureRandom().nextLong());
     }
 
-    /** As the other, with a secret of the caller's for the tables of children; for tests. */
-    RadixTree(BuddyArena arena, int slots, long secret) {
+    /**
+     * Makes an empty tree.
+     *
+     * @param secret for the tables of children, of which clients must know nothing
+     * @throws IllegalArgumentException if the arena has no room for the root
+     */
+    public RadixTree(BuddyArena arena, int slots, long secret) {
+        this(arena, slots, secret, NO_RUN);
+    }
+
+    /**
+     * Goes on with a tree that an earlier process has left in the arena, to be followed by {@link
+     * #keep}.
+     *
+     * @param secret the same
+     * @param root the {@link #root} that it had; {@link #NO_RUN} to make an empty tree
+     */
+    public RadixTree(BuddyArena arena, int slots, long secret, int root) {
         this.arena = arena;
         this.memory = arena.memory();
         this.versions = new RunVersions(memory);
         this.holders = new RunHolders(arena, versions, slots);
         this.children = new RunChildren(arena, versions, secret);
-        this.root = newRun();
-        if (root == NO_RUN) {
+        this.root = root == NO_RUN ? newRun() : root;
+        if (this.root == NO_RUN) {
             throw new IllegalArgumentException(
                     "arena is too small for a tree: bytes=" + arena.bytes());
         }
-        this.reader = new RadixMatcher(memory, root, slots, children.secret());
+        this.reader = new RadixMatcher(memory, this.root, slots, children.secret());
+    }
+
+    /** Names what the tree has beside its memory, but for the secret and the root. */
+    public void keep(KeptWords words) {
+        freeRun = words.keep(freeRun);
+        words.keep(runs);
+        words.keep(blocks);
     }
 
     /** The run of length 0 that every path starts at. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Shares;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -23,12 +24,12 @@ import java.util.concurrent.Future;
  * so a reader can tell a block that the slot never held. The last slot holds two prompts all the
  * time.
  *
- * <p>{@code -Dkvasir.soak.seconds=N} is the time for all cases together, 2 by default.
+ * <p>{@code -Dkvasir.soak=N} makes each case so many times as long.
  */
 class PrefixIndexDeepSoakTest {
-    private static final double SECONDS =
-            Double.parseDouble(System.getProperty("kvasir.soak.seconds", "2"));
-    private static final int CASES = 4;
+    private static final long FACTOR = Long.getLong("kvasir.soak", 1);
+    private static final long OPERATIONS = 2_000 * FACTOR; // of a round, at least
+    private static final long MATCHES = 3_000 * FACTOR;
     private static final int ROUNDS = 2;
     private static final int PINNED_PROMPTS = 2;
 
@@ -45,10 +46,9 @@ class PrefixIndexDeepSoakTest {
             churn.pin();
             final Reader reader = new Reader(index, churn.prompts);
             for (int round = 0; round < ROUNDS; round++) {
-                final long deadline =
-                        System.nanoTime() + (long) (SECONDS / CASES / ROUNDS * 1_000_000_000L);
-                final Future<?> writing = threads.submit(() -> churn.run(deadline));
-                final Future<?> reading = threads.submit(() -> reader.run(deadline));
+                final Shares shares = new Shares(2);
+                final Future<?> writing = threads.submit(() -> churn.run(shares.of(OPERATIONS)));
+                final Future<?> reading = threads.submit(() -> reader.run(shares.of(MATCHES)));
                 writing.get();
                 reading.get();
                 threads.submit(() -> reader.compareExactly(churn)).get();
@@ -64,7 +64,6 @@ class PrefixIndexDeepSoakTest {
                     reader.hidden,
                     reader.pinned,
                     index.tree().runs());
-            assertTrue(reader.matches > 100 && churn.operations > 100);
         }
     }
 
@@ -175,24 +174,30 @@ class PrefixIndexDeepSoakTest {
             assertEquals(0, refused);
         }
 
-        void run(long deadline) {
-            while (System.nanoTime() < deadline) {
-                final int slot = random.nextInt(Math.max(1, prompts.slots - 1));
-                final int[] parts = prompts.parts(random.nextInt(prompts.count()));
-                switch (random.nextInt(8)) {
-                    case 0, 1, 2, 3 -> storePrompt(slot, parts);
-                    case 4 -> removeSome(slot, parts[random.nextInt(parts.length)]);
-                    case 5, 6 -> removeEnd(slot, parts);
-                    default -> {
-                        if (random.nextInt(20) == 0) {
-                            index.clear(slot);
-                            for (BitSet part : held[slot]) {
-                                part.clear();
-                            }
+        void run(Shares.Share share) {
+            try (share) {
+                while (share.goesOn()) {
+                    change();
+                    operations++;
+                }
+            }
+        }
+
+        private void change() {
+            final int slot = random.nextInt(Math.max(1, prompts.slots - 1));
+            final int[] parts = prompts.parts(random.nextInt(prompts.count()));
+            switch (random.nextInt(8)) {
+                case 0, 1, 2, 3 -> storePrompt(slot, parts);
+                case 4 -> removeSome(slot, parts[random.nextInt(parts.length)]);
+                case 5, 6 -> removeEnd(slot, parts);
+                default -> {
+                    if (random.nextInt(20) == 0) {
+                        index.clear(slot);
+                        for (BitSet part : held[slot]) {
+                            part.clear();
                         }
                     }
                 }
-                operations++;
             }
         }
 
@@ -314,21 +319,27 @@ class PrefixIndexDeepSoakTest {
             }
         }
 
-        void run(long deadline) {
-            while (System.nanoTime() < deadline) {
-                prompt = (prompt + 1) % prompts.count();
-                match();
-                for (int i = 0; i < scores.matchedSlots(); i++) {
-                    final int slot = scores.slotAt(i);
-                    final int limit = prompts.limitOfPrompt(slot, prompt);
-                    assertTrue(
-                            scores.depth(slot) <= limit,
-                            () -> "slot=" + slot + ", limit=" + limit + ", found=" + scores);
+        void run(Shares.Share share) {
+            try (share) {
+                while (share.goesOn()) {
+                    read();
                 }
-                if (prompt < PINNED_PROMPTS) {
-                    pinned += locals[prompt].length;
-                    hidden += locals[prompt].length - scores.depth(prompts.slots - 1);
-                }
+            }
+        }
+
+        private void read() {
+            prompt = (prompt + 1) % prompts.count();
+            match();
+            for (int i = 0; i < scores.matchedSlots(); i++) {
+                final int slot = scores.slotAt(i);
+                final int limit = prompts.limitOfPrompt(slot, prompt);
+                assertTrue(
+                        scores.depth(slot) <= limit,
+                        () -> "slot=" + slot + ", limit=" + limit + ", found=" + scores);
+            }
+            if (prompt < PINNED_PROMPTS) {
+                pinned += locals[prompt].length;
+                hidden += locals[prompt].length - scores.depth(prompts.slots - 1);
             }
         }
 

@@ -382,6 +382,67 @@ class PrefixIndexEvictionTest {
     }
 
     @Test
+    void aPromptThatABranchWentOnFromIsNotTheOldest() {
+        try (PrefixIndex index = new PrefixIndex(evicting(2, 1_000, 16))) {
+            final long[] shared = prompt(3);
+            final long[] branch = prompt(1);
+            store(index, 1, shared);
+            goOn(index, 1, shared[2], prompt(1)); // is appended to the shared run
+            goOn(index, 1, shared[2], branch); // gets a run of its own
+            final long[] first = prompt(4);
+            final long[] other = prompt(3);
+            store(index, 0, first);
+            store(index, 0, shared);
+            store(index, 0, other);
+            store(index, 0, prompt(1));
+            store(index, 0, prompt(1)); // one too many: all are looked at, and the first goes
+            goOn(index, 0, shared[2], branch);
+            assertEquals(2, depth(index, first));
+            index.remove(0, branch, 1, CopyRule.PHYSICAL);
+            index.remove(0, first, 2, CopyRule.PHYSICAL);
+            store(index, 0, prompt(4)); // one too many again
+            assertEquals(3, depth(index, shared));
+            assertEquals(2, depth(index, other));
+            IndexInvariants.check(index);
+        }
+    }
+
+    /**
+     * Where memory is fragmented a store may evict first and come upon an engine hash in use then.
+     * A few are refused, as the evictions of one store are bounded.
+     */
+    @Test
+    void aStoreThatNamesABlockAnewIsDoneWhereMemoryIsShort() {
+        final long seed = Seeds.next("PrefixIndexEvictionTest names");
+        final SplittableRandom random = new SplittableRandom(seed);
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(3, NO_LIMIT, NO_LIMIT, 64 << 10, CapacityRule.EVICT);
+        try (PrefixIndex index = new PrefixIndex(config)) {
+            final long[][] trunks = {prompt(30), prompt(30), prompt(30)};
+            int refused = 0;
+            for (int i = 0; i < 8_000; i++) {
+                final int slot = random.nextInt(3);
+                final long[] old = prompt(1 + random.nextInt(9));
+                assertEquals(StoreResult.STORED, store(index, slot, old));
+                final int same = random.nextInt(31);
+                final long[] prompt =
+                        Arrays.copyOf(trunks[random.nextInt(3)], same + 1 + random.nextInt(40));
+                for (int b = same; b < prompt.length; b++) {
+                    prompt[b] = fresh.nextLong();
+                }
+                final long[] names = prompt.clone();
+                names[names.length - 1] = old[old.length - 1];
+                final StoreResult result =
+                        index.store(slot, true, 0, names, prompt, prompt.length, true);
+                refused += result == StoreResult.STORED ? 0 : 1;
+            }
+            IndexInvariants.check(index);
+            assertTrue(refused <= 5, refused + " of 8000 were refused");
+            assertTrue(index.conflictingStores() > 4_000, "the engine hashes were not in use");
+        }
+    }
+
+    @Test
     void whatGoesOnFromAMissingBlockAndItsRemovalAreNoUnknownOnes() {
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(2, 8, 8))) {
             store(index, 0, prompt(8));
@@ -412,6 +473,19 @@ class PrefixIndexEvictionTest {
         final long[] hashes = new long[blocks];
         Arrays.setAll(hashes, i -> fresh.nextLong());
         return hashes;
+    }
+
+    /** Blocks of a prompt that slot 0 holds. */
+    private static int depth(PrefixIndex index, long[] prompt) {
+        final OverlapScores scores = new OverlapScores(2);
+        index.match(prompt, prompt.length, scores);
+        return scores.depth(0);
+    }
+
+    private static void goOn(PrefixIndex index, int slot, long parent, long[] blocks) {
+        assertEquals(
+                StoreResult.STORED,
+                index.store(slot, false, parent, blocks, blocks, blocks.length, true));
     }
 
     private static StoreResult store(PrefixIndex index, int slot, long[] prompt) {

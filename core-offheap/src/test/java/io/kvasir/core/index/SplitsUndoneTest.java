@@ -1,8 +1,10 @@
 package io.kvasir.core.index;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
@@ -142,6 +144,59 @@ class SplitsUndoneTest {
         assertEquals(512, found.depth(4));
         assertEquals(200, found.depth(31));
         assertEquals(0, found.depth(30));
+    }
+
+    @Test
+    void anArrayThatFewHoldAgainHasNoCounts() {
+        for (int slot = 0; slot < 12; slot++) {
+            store(slot, 512);
+        }
+        final int run = index.tree().child(index.tree().root(), prompt[0]);
+        assertNotEquals(BuddyArena.NO_LINE, index.tree().holderLine(run));
+        for (int slot = 1; slot < 12; slot++) {
+            drop(slot, 0, 512);
+        }
+        assertEquals(BuddyArena.NO_LINE, index.tree().holderLine(run));
+    }
+
+    @Test
+    void anArrayThatBecomesOneRunAgainHasNoCountsWhereFewAreLeft() {
+        for (int slot = 0; slot < 12; slot++) {
+            store(slot, 512);
+        }
+        branch(0, 200);
+        for (int slot = 1; slot < 12; slot++) {
+            drop(slot, 0, 512);
+        }
+        final int run = index.tree().child(index.tree().root(), prompt[0]);
+        assertNotEquals(BuddyArena.NO_LINE, index.tree().holderLine(run), "two runs");
+        removeBranch(0, 200);
+        assertEquals(1, index.tree().runs());
+        assertEquals(BuddyArena.NO_LINE, index.tree().holderLine(run));
+    }
+
+    /** Not joined while too many hold the two parts, and then by what happens to the lower one. */
+    @Test
+    void aPartIsJoinedWithTheOneAboveWhenItsHoldersHaveBecomeFew() {
+        for (int slot = 10; slot < 14; slot++) {
+            store(slot, 512);
+        }
+        store(0, 200);
+        branch(0, 200);
+        for (int slot = 10; slot < 14; slot++) {
+            drop(slot, 0, 200);
+        }
+        for (int slot = 1; slot < 6; slot++) {
+            store(slot, 200);
+        }
+        removeBranch(0, 200);
+        assertEquals(2, index.tree().runs());
+        for (int slot = 10; slot < 13; slot++) {
+            drop(slot, 200, 512);
+        }
+        assertEquals(2, index.tree().runs(), "until blocks of the lower part go");
+        drop(13, 511, 512);
+        assertEquals(1, index.tree().runs());
     }
 
     @Test

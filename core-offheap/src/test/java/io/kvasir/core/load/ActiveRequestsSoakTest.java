@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Shares;
 
 import org.junit.jupiter.api.Test;
 
@@ -24,7 +25,8 @@ class ActiveRequestsSoakTest {
     private static final int DEPTH = 40;
     private static final int COMMON = 8;
     private static final long TICK_NS = 1 << 20;
-    private static final long SOAK_NS = 800_000_000;
+    private static final long BOOKINGS = 40_000; // at least
+    private static final long MATCHES = 40_000;
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final ActiveRequests table =
@@ -36,11 +38,11 @@ class ActiveRequestsSoakTest {
         try (board;
                 table;
                 ExecutorService threads = Executors.newFixedThreadPool(2)) {
-            final long deadline = System.nanoTime() + SOAK_NS;
-            final Future<?> writing = threads.submit(() -> write(random, deadline));
-            final Future<Long> reading = threads.submit(() -> read(deadline));
+            final Shares shares = new Shares(2);
+            final Future<?> writing = threads.submit(() -> write(random, shares.of(BOOKINGS)));
+            final Future<?> reading = threads.submit(() -> read(shares.of(MATCHES)));
             writing.get();
-            assertTrue(reading.get() > 1_000);
+            reading.get();
             assertEquals(0, table.corrections());
             for (int slot = 0; slot < SLOTS; slot++) {
                 table.workerGone(slot);
@@ -52,21 +54,23 @@ class ActiveRequestsSoakTest {
         }
     }
 
-    private void write(Random random, long deadline) {
-        final long[] prompt = new long[DEPTH];
-        long id = 0;
-        while (System.nanoTime() < deadline) {
-            final int number = random.nextInt(PROMPTS);
-            final int slot = number % SLOTS;
-            fill(prompt, number);
-            board.addProvisional(slot, 10, 7);
-            final int count = 1 + random.nextInt(limit(number));
-            table.book(number(++id), slot, prompt, count, 0, 10, 7, id * TICK_NS);
-            table.prefillComplete(number(id - random.nextInt(10)));
-            table.outputBlocks(number(id - random.nextInt(10)), 1);
-            table.free(number(id - random.nextInt(40)));
-            table.expire((id - 50) * TICK_NS, ended -> {});
-            table.reconcile(0, 1);
+    private void write(Random random, Shares.Share share) {
+        try (share) {
+            final long[] prompt = new long[DEPTH];
+            long id = 0;
+            while (share.goesOn()) {
+                final int number = random.nextInt(PROMPTS);
+                final int slot = number % SLOTS;
+                fill(prompt, number);
+                board.addProvisional(slot, 10, 7);
+                final int count = 1 + random.nextInt(limit(number));
+                table.book(number(++id), slot, prompt, count, 0, 10, 7, id * TICK_NS);
+                table.prefillComplete(number(id - random.nextInt(10)));
+                table.outputBlocks(number(id - random.nextInt(10)), 1);
+                table.free(number(id - random.nextInt(40)));
+                table.expire((id - 50) * TICK_NS, ended -> {});
+                table.reconcile(0, 1);
+            }
         }
     }
 
@@ -75,23 +79,25 @@ class ActiveRequestsSoakTest {
         return (id / 64 + 1) << Integer.SIZE | id % 64;
     }
 
-    private long read(long deadline) {
-        final long[] prompt = new long[DEPTH];
-        final OverlapScores scores = new OverlapScores(SLOTS);
-        long matches = 0;
-        while (System.nanoTime() < deadline) {
-            final int number = (int) (matches++ % PROMPTS);
-            fill(prompt, number);
-            table.matchActive(prompt, DEPTH, scores);
-            for (int slot = 0; slot < SLOTS; slot++) {
-                final int own = slot == number % SLOTS ? limit(number) : 0;
-                assertTrue(
-                        scores.depth(slot) <= Math.max(own, COMMON), () -> number + ": " + scores);
+    private void read(Shares.Share share) {
+        try (share) {
+            final long[] prompt = new long[DEPTH];
+            final OverlapScores scores = new OverlapScores(SLOTS);
+            long matches = 0;
+            while (share.goesOn()) {
+                final int number = (int) (matches++ % PROMPTS);
+                fill(prompt, number);
+                table.matchActive(prompt, DEPTH, scores);
+                for (int slot = 0; slot < SLOTS; slot++) {
+                    final int own = slot == number % SLOTS ? limit(number) : 0;
+                    assertTrue(
+                            scores.depth(slot) <= Math.max(own, COMMON),
+                            () -> number + ": " + scores);
+                }
+                board.addProvisional(number % SLOTS, 9, 5);
+                board.takeBackProvisional(number % SLOTS, 9, 5);
             }
-            board.addProvisional(number % SLOTS, 9, 5);
-            board.takeBackProvisional(number % SLOTS, 9, 5);
         }
-        return matches;
     }
 
     @Test
