@@ -1,0 +1,284 @@
+#include "publisher.h"
+
+#include "batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <zmq.h>
+
+enum { DEFAULT_MESSAGES = 10000, DEFAULT_UNSENT = 100000, REPLAY_AHEAD = 64, MOST_REQUEST_BYTES = 1 << 16 };
+static const uint64_t DEFAULT_BYTES = UINT64_C(256) << 20;
+static const double MS_PER_SECOND = 1e3;
+
+/* A message has 32-bit sizes, and readers refuse far less. */
+static const size_t MOST_BLOCKS = (size_t)1 << 24;
+
+void kv_put_number(unsigned char out[8], uint64_t value) {
+  for (int i = 0; i < 8; i++) {
+    out[i] = (unsigned char)(value >> (56 - 8 * i));
+  }
+}
+
+uint64_t kv_read_number(const unsigned char in[8]) {
+  uint64_t value = 0;
+  for (int i = 0; i < 8; i++) {
+    value = value << 8 | in[i];
+  }
+  return value;
+}
+
+int kvasir_kv_abi(void) { return KVASIR_KV_ABI; }
+
+const char *kvasir_kv_status_text(int status) {
+  switch (status) {
+    case KVASIR_KV_OK:
+      return "done";
+    case KVASIR_KV_INVALID:
+      return "an argument is invalid";
+    case KVASIR_KV_MEMORY:
+      return "there is no memory";
+    case KVASIR_KV_ADDRESS:
+      return "an address cannot be bound: it is malformed, taken, or of no interface of this host";
+    case KVASIR_KV_SOCKET:
+      return "libzmq failed";
+    default:
+      return "no status of this library";
+  }
+}
+
+static int64_t system_clock(void *unused) {
+  struct timespec now;
+  (void)unused;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void *socket_of(void *context, int type, int unsent) {
+  const int no_linger = 0;
+  void *socket = zmq_socket(context, type);
+  if (socket != NULL) {
+    zmq_setsockopt(socket, ZMQ_LINGER, &no_linger, sizeof no_linger);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &unsent, sizeof unsent);
+  }
+  return socket;
+}
+
+static int start_replays(kvasir_kv_publisher *p, const char *endpoint) {
+  const int mandatory = 1;
+  const int64_t most = MOST_REQUEST_BYTES;
+  char name[64];
+  snprintf(name, sizeof name, "inproc://kvasir-kv-%p", (void *)p);
+  p->replays = socket_of(p->context, ZMQ_ROUTER, REPLAY_AHEAD);
+  p->stop = socket_of(p->context, ZMQ_PAIR, 1);
+  p->stopped = socket_of(p->context, ZMQ_PAIR, 1);
+  if (p->replays == NULL || p->stop == NULL || p->stopped == NULL) {
+    return KVASIR_KV_MEMORY;
+  }
+  zmq_setsockopt(p->replays, ZMQ_ROUTER_MANDATORY, &mandatory, sizeof mandatory);
+  zmq_setsockopt(p->replays, ZMQ_MAXMSGSIZE, &most, sizeof most);
+  size_t bytes = sizeof p->replay_endpoint;
+  if (zmq_bind(p->replays, endpoint) != 0
+      || zmq_getsockopt(p->replays, ZMQ_LAST_ENDPOINT, p->replay_endpoint, &bytes) != 0) {
+    return KVASIR_KV_ADDRESS;
+  }
+  if (zmq_bind(p->stop, name) != 0 || zmq_connect(p->stopped, name) != 0) {
+    return KVASIR_KV_SOCKET;
+  }
+  if (pthread_create(&p->thread, NULL, kv_serve_replays, p) != 0) {
+    return KVASIR_KV_MEMORY;
+  }
+  p->has_thread = 1;
+  return KVASIR_KV_OK;
+}
+
+static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
+  const char *topic = c->topic == NULL ? "" : c->topic;
+  p->rank = c->dp_rank;
+  p->block_size = c->block_size;
+  p->clock = c->clock == NULL ? system_clock : c->clock;
+  p->clock_context = c->clock_context;
+  p->topic_bytes = strlen(topic);
+  p->topic = malloc(p->topic_bytes + 1);
+  if (p->topic == NULL
+      || !kv_replay_init(&p->buffer, c->replay_messages == 0 ? DEFAULT_MESSAGES : c->replay_messages,
+                         c->replay_bytes == 0 ? DEFAULT_BYTES : c->replay_bytes)) {
+    return KVASIR_KV_MEMORY;
+  }
+  memcpy(p->topic, topic, p->topic_bytes + 1);
+  p->context = zmq_ctx_new();
+  if (p->context == NULL) {
+    return KVASIR_KV_MEMORY;
+  }
+  const uint32_t unsent = c->unsent_messages == 0 ? DEFAULT_UNSENT : c->unsent_messages;
+  p->events = socket_of(p->context, ZMQ_PUB, unsent > INT32_MAX ? INT32_MAX : (int)unsent);
+  if (p->events == NULL) {
+    return KVASIR_KV_MEMORY;
+  }
+  if (zmq_bind(p->events, c->endpoint) != 0) {
+    return KVASIR_KV_ADDRESS;
+  }
+  return c->replay_endpoint == NULL ? KVASIR_KV_OK : start_replays(p, c->replay_endpoint);
+}
+
+int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publisher) {
+  kvasir_kv_config c = {0};
+  if (publisher == NULL) {
+    return KVASIR_KV_INVALID;
+  }
+  *publisher = NULL;
+  if (config == NULL || config->struct_bytes < offsetof(kvasir_kv_config, block_size) + sizeof c.block_size) {
+    return KVASIR_KV_INVALID;
+  }
+  memcpy(&c, config, config->struct_bytes < sizeof c ? config->struct_bytes : sizeof c);
+  if (c.endpoint == NULL || c.block_size == 0) {
+    return KVASIR_KV_INVALID;
+  }
+  kvasir_kv_publisher *p = calloc(1, sizeof *p);
+  if (p == NULL) {
+    return KVASIR_KV_MEMORY;
+  }
+  if (pthread_mutex_init(&p->lock, NULL) != 0) {
+    free(p);
+    return KVASIR_KV_MEMORY;
+  }
+  const int status = start(p, &c);
+  if (status != KVASIR_KV_OK) {
+    kvasir_kv_close(&p);
+    return status;
+  }
+  *publisher = p;
+  return KVASIR_KV_OK;
+}
+
+static void close_socket(void *socket) {
+  if (socket != NULL) {
+    zmq_close(socket);
+  }
+}
+
+void kvasir_kv_close(kvasir_kv_publisher **publisher) {
+  if (publisher == NULL || *publisher == NULL) {
+    return;
+  }
+  kvasir_kv_publisher *p = *publisher;
+  *publisher = NULL;
+  if (p->has_thread) {
+    zmq_send(p->stop, "", 0, 0);
+    pthread_join(p->thread, NULL);
+  }
+  close_socket(p->replays);
+  close_socket(p->stopped);
+  close_socket(p->stop);
+  close_socket(p->events);
+  if (p->context != NULL) {
+    zmq_ctx_term(p->context);
+  }
+  kv_replay_free(&p->buffer);
+  pthread_mutex_destroy(&p->lock);
+  free(p->topic);
+  free(p);
+}
+
+int kvasir_kv_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes) {
+  pthread_mutex_lock(&publisher->lock);
+  const int read = buffer != NULL && zmq_getsockopt(publisher->events, ZMQ_LAST_ENDPOINT, buffer, &bytes) == 0;
+  pthread_mutex_unlock(&publisher->lock);
+  return read ? KVASIR_KV_OK : KVASIR_KV_INVALID;
+}
+
+int kvasir_kv_replay_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes) {
+  const size_t length = strlen(publisher->replay_endpoint); /* written before the publisher was handed out */
+  if (length == 0 || buffer == NULL || length >= bytes) {
+    return KVASIR_KV_INVALID;
+  }
+  memcpy(buffer, publisher->replay_endpoint, length + 1);
+  return KVASIR_KV_OK;
+}
+
+static double now(const kvasir_kv_publisher *p) { return (double)p->clock(p->clock_context) / MS_PER_SECOND; }
+
+/* Sends a batch and keeps it; frees it where that fails. The lock is held. */
+static int publish(kvasir_kv_publisher *p, kv_bytes batch, uint64_t *number) {
+  unsigned char head[8];
+  if (batch.failed) {
+    return KVASIR_KV_MEMORY;
+  }
+  kv_put_number(head, p->buffer.next);
+  if (zmq_send(p->events, p->topic, p->topic_bytes, ZMQ_SNDMORE) < 0
+      || zmq_send(p->events, head, sizeof head, ZMQ_SNDMORE) < 0
+      || zmq_send(p->events, batch.data, batch.length, 0) < 0) {
+    free(batch.data);
+    return KVASIR_KV_SOCKET;
+  }
+  if (number != NULL) {
+    *number = p->buffer.next;
+  }
+  unsigned char *fitted = realloc(batch.data, batch.length); /* most tokens are shorter than allowed for */
+  kv_replay_add(&p->buffer, fitted == NULL ? batch.data : fitted, batch.length);
+  return KVASIR_KV_OK;
+}
+
+/* Leading blocks that are whole. */
+static size_t whole_blocks(const kvasir_kv_publisher *p, const uint32_t *num_block_tokens, size_t blocks) {
+  size_t whole = 0;
+  if (num_block_tokens == NULL) {
+    return blocks;
+  }
+  while (whole < blocks && num_block_tokens[whole] == p->block_size) {
+    whole++;
+  }
+  return whole;
+}
+
+int kvasir_kv_stored(kvasir_kv_publisher *publisher, const uint32_t *token_ids, size_t token_count,
+                     const uint32_t *num_block_tokens, const uint64_t *block_hashes, size_t block_count,
+                     const uint64_t *parent_hash, uint64_t lora_id, const char *lora_name, uint64_t *number) {
+  const char *name = lora_name == NULL || lora_name[0] == 0 ? NULL : lora_name;
+  if (publisher == NULL || token_ids == NULL || block_hashes == NULL || block_count == 0
+      || block_count > MOST_BLOCKS || (lora_id != 0 && name == NULL)) {
+    return KVASIR_KV_INVALID;
+  }
+  const size_t whole = whole_blocks(publisher, num_block_tokens, block_count);
+  const size_t size = publisher->block_size;
+  if (token_count / size < whole || (num_block_tokens == NULL && token_count != whole * size)) {
+    return KVASIR_KV_INVALID;
+  }
+  if (whole == 0) {
+    return KVASIR_KV_OK;
+  }
+  const kv_store store = {.tokens = token_ids,
+                          .hashes = block_hashes,
+                          .parent = parent_hash,
+                          .lora_name = name,
+                          .lora_id = lora_id,
+                          .blocks = whole,
+                          .block_size = publisher->block_size};
+  pthread_mutex_lock(&publisher->lock);
+  const int status = publish(publisher, kv_batch_stored(now(publisher), publisher->rank, &store), number);
+  pthread_mutex_unlock(&publisher->lock);
+  return status;
+}
+
+int kvasir_kv_removed(kvasir_kv_publisher *publisher, const uint64_t *block_hashes, size_t block_count,
+                      uint64_t *number) {
+  if (publisher == NULL || block_hashes == NULL || block_count == 0 || block_count > MOST_BLOCKS) {
+    return KVASIR_KV_INVALID;
+  }
+  pthread_mutex_lock(&publisher->lock);
+  const int status =
+      publish(publisher, kv_batch_removed(now(publisher), publisher->rank, block_hashes, block_count), number);
+  pthread_mutex_unlock(&publisher->lock);
+  return status;
+}
+
+int kvasir_kv_cleared(kvasir_kv_publisher *publisher, uint64_t *number) {
+  if (publisher == NULL) {
+    return KVASIR_KV_INVALID;
+  }
+  pthread_mutex_lock(&publisher->lock);
+  const int status = publish(publisher, kv_batch_cleared(now(publisher), publisher->rank), number);
+  pthread_mutex_unlock(&publisher->lock);
+  return status;
+}
