@@ -14,8 +14,9 @@ import java.util.Objects;
  * gap. Local hashes are made of the tokens, public ones.
  *
  * <p>An event that could not be published has used its number up: readers see a gap and know that
- * something is missing. Messages hold at most {@value #MESSAGE_EVENTS} events and {@value
- * #MESSAGE_BLOCKS} blocks; longer stores and removals become several events.
+ * something is missing, or ask the {@link LocalIndexer} for it where there is one. Messages hold at
+ * most {@value #MESSAGE_EVENTS} events and {@value #MESSAGE_BLOCKS} blocks; longer stores and
+ * removals become several events.
  *
  * <p>Readers count a removal as the end of all copies of a block: an engine that holds several
  * announces the last one's removal only.
@@ -30,6 +31,7 @@ public final class KvEventPublisher implements AutoCloseable {
     private final int dpRank;
     private final int blockSize;
     private final RouterEventTransport transport;
+    private final LocalIndexer indexerOrNull; // null where nothing is remembered
     private final KvBatch message = new KvBatch();
     private long[] engineHashes = new long[0];
     private long[] localHashes = new long[0];
@@ -46,6 +48,26 @@ public final class KvEventPublisher implements AutoCloseable {
      */
     public KvEventPublisher(
             long workerId, int dpRank, int blockSize, RouterEventTransport transport) {
+        this(workerId, dpRank, blockSize, transport, null);
+    }
+
+    /**
+     * Creates a publisher whose events are remembered for readers that miss some.
+     *
+     * @param blockSize tokens per block
+     * @param transport carries the events; closed with this publisher
+     * @param indexer remembers them, of this publisher alone
+     */
+    public KvEventPublisher(int blockSize, RouterEventTransport transport, LocalIndexer indexer) {
+        this(indexer.workerId(), indexer.dpRank(), blockSize, transport, indexer);
+    }
+
+    private KvEventPublisher(
+            long workerId,
+            int dpRank,
+            int blockSize,
+            RouterEventTransport transport,
+            LocalIndexer indexerOrNull) {
         if (dpRank < 0 || blockSize <= 0) {
             throw new IllegalArgumentException(
                     "dpRank="
@@ -58,6 +80,7 @@ public final class KvEventPublisher implements AutoCloseable {
         this.dpRank = dpRank;
         this.blockSize = blockSize;
         this.transport = Objects.requireNonNull(transport);
+        this.indexerOrNull = indexerOrNull;
     }
 
     /** The worker, 64 unsigned bits. */
@@ -85,7 +108,7 @@ public final class KvEventPublisher implements AutoCloseable {
      *
      * @param tokenIds tokens of all blocks, in order
      * @param numBlockTokens tokens of each block; null if all are whole. A block that is not whole
-     *     ends the store: it and those behind it are not announced
+     *     ends the store: it and those after it are not announced
      * @param blockHashes the engine's own hash of each block
      * @param loraId number of the adapter, 0 for none
      * @param loraName name of the adapter, null or empty for none: it is what the hashes contain
@@ -222,6 +245,9 @@ public final class KvEventPublisher implements AutoCloseable {
 
     /** Uses a number up without an event: readers see that something is missing. */
     public synchronized void skipEvent() {
+        if (indexerOrNull != null) {
+            indexerOrNull.skip(nextEventId);
+        }
         nextEventId++;
     }
 
@@ -276,6 +302,9 @@ public final class KvEventPublisher implements AutoCloseable {
         if (message.operations() > 0) {
             final long first = nextEventId;
             nextEventId += message.operations();
+            if (indexerOrNull != null) {
+                indexerOrNull.record(first, message); // first: a reader of an event may ask for it
+            }
             transport.publish(workerId, dpRank, first, message);
             begin();
         }

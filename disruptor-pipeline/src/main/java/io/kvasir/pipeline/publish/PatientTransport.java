@@ -53,6 +53,11 @@ final class PatientTransport implements RouterEventTransport {
         }
     }
 
+    @Override
+    public long publisherId() {
+        return transport.publisherId();
+    }
+
     long failures() {
         return failures.get();
     }

@@ -15,8 +15,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Between a stream that reads an engine and a publisher: takes batches without waiting, and has a
- * thread of its own that publishes them to a transport that does not give up. Offers come from one
- * thread at a time.
+ * thread of its own that publishes them to a transport that does not give up. What it publishes
+ * begins with a clear, so that nothing is believed any more that a relay before it has published.
+ * Offers come from one thread at a time.
  */
 final class RelayQueue implements KvEventSink, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(RelayQueue.class);
@@ -56,6 +57,7 @@ final class RelayQueue implements KvEventSink, AutoCloseable {
 
     private void run() {
         try {
+            published.getAndAdd(publisher.publishAllCleared());
             while (!closed) {
                 final Entry entry = queue.take();
                 if (entry.gap) {

@@ -4,7 +4,7 @@ import io.kvasir.pipeline.wire.KvBatch;
 
 import java.io.IOException;
 
-/** Carries router events to those who read them. Any thread may call; calls are ordered. */
+/** Carries router events to their readers. Any thread may call; calls are ordered. */
 public interface RouterEventTransport extends AutoCloseable {
     /**
      * Publishes consecutive events, in order.
@@ -16,6 +16,11 @@ public interface RouterEventTransport extends AutoCloseable {
      * @throws IOException if they are not published, or only some of them
      */
     void publish(long workerId, int dpRank, long firstEventId, KvBatch events) throws IOException;
+
+    /** The random number by which its messages name their publisher; 0 where they name none. */
+    default long publisherId() {
+        return 0;
+    }
 
     /** Ends the transport; what it has taken is sent if that takes no long time. Idempotent. */
     @Override

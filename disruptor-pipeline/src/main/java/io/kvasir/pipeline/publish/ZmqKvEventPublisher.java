@@ -7,10 +7,14 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.source.ZmqConfig;
 
+import java.util.function.Function;
+
 /**
  * Relays the events of an engine: reads its batches over ZMQ, asks for what is missing, and
- * publishes router events. A batch that is lost for good, between engine and relay, uses up a
- * number of the router events, so that their readers know; a restart of the engine is a clear.
+ * publishes router events, the first of which is a clear: what the index has of the worker from a
+ * relay before this one ends, also where the engine announces nothing. A batch that is lost for
+ * good, between engine and relay, uses up a number of the router events, so that their readers
+ * know; a restart of the engine is a clear.
  *
  * <p>Engines announce each physical copy of a block; of router events a removal ends all copies, so
  * the relay counts them and passes the last removal on.
@@ -36,11 +40,40 @@ public final class ZmqKvEventPublisher implements AutoCloseable {
      */
     public ZmqKvEventPublisher(
             SourceConfig engine, ZmqConfig zmq, long workerId, RouterEventTransport events) {
-        this.transport = new PatientTransport(events);
-        this.queue =
-                new RelayQueue(
+        this(
+                engine,
+                zmq,
+                events,
+                transport ->
                         new KvEventPublisher(
                                 workerId, engine.dpRank(), engine.blockSize(), transport));
+    }
+
+    /**
+     * The same for a relay whose events are remembered for readers that miss some.
+     *
+     * @param engine where the engine publishes, and its replay socket
+     * @param zmq limits of the connection
+     * @param events carries them; closed with this relay
+     * @param indexer remembers them, of this relay alone; its worker is the one in router events
+     * @throws IllegalArgumentException if an address is none
+     */
+    public ZmqKvEventPublisher(
+            SourceConfig engine, ZmqConfig zmq, RouterEventTransport events, LocalIndexer indexer) {
+        this(
+                engine,
+                zmq,
+                events,
+                transport -> new KvEventPublisher(engine.blockSize(), transport, indexer));
+    }
+
+    private ZmqKvEventPublisher(
+            SourceConfig engine,
+            ZmqConfig zmq,
+            RouterEventTransport events,
+            Function<RouterEventTransport, KvEventPublisher> publisher) {
+        this.transport = new PatientTransport(events);
+        this.queue = new RelayQueue(publisher.apply(transport));
         this.sources = new EventSources(zmq);
         try {
             this.source = sources.openZmq(engine.withHashSeed(BlockHasher.BASE_SEED), queue);

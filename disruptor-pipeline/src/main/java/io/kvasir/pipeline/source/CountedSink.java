@@ -7,12 +7,12 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The sink of one stream, with the number of batches that it took. Offers are guarded by the
- * stream's lock; any thread reads the count.
+ * stream's lock; any thread reads the counts.
  */
 final class CountedSink implements KvEventSink {
     private final KvEventSink sink;
     private final AtomicLong offered = new AtomicLong();
-    private long refused;
+    private final AtomicLong refused = new AtomicLong();
 
     CountedSink(KvEventSink sink) {
         this.sink = sink;
@@ -27,7 +27,7 @@ final class CountedSink implements KvEventSink {
             return true;
         }
         offered.getAndDecrement();
-        refused++;
+        refused.getAndIncrement();
         return false;
     }
 
@@ -38,7 +38,7 @@ final class CountedSink implements KvEventSink {
 
     /** Batches that found no room. */
     long refused() {
-        return refused;
+        return refused.get();
     }
 
     @Override

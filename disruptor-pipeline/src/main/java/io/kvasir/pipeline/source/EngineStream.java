@@ -26,6 +26,9 @@ import java.util.function.LongSupplier;
  * <td>RESYNC</td><td>the missing one; else a gap</td></tr>
  * <tr><td>a gap, replay</td><td>replay, beginning with the last message itself, whose bytes must be
  * the same</td><td>RESYNC</td><td>the end of the replay</td></tr>
+ * <tr><td>a gap, or nothing yet, of an event plane with local indexers</td><td>the worker's is asked
+ * for events or a dump; later messages wait; the dump takes the place of what is known when all of
+ * it is there</td><td>RESYNC, LOADING</td><td>the end of the answer; none: next row</td></tr>
  * <tr><td>a gap, no replay, or not all of it</td><td>applied; what is known is kept; with a replay
  * endpoint everything is asked for again and again, ever more rarely</td><td>DEGRADED</td><td>a
  * replay from the engine's first message, its clear or its restart</td></tr>
@@ -159,6 +162,21 @@ public final class EngineStream implements EventSource {
         return config;
     }
 
+    /**
+     * Says that old messages can be asked for at the local indexer of the worker. Before the first
+     * message.
+     *
+     * @param heldOfAll counts the messages that wait for answers in all streams of the plane
+     */
+    synchronized void queryable(HeldBytes heldOfAll) {
+        parts.queryable(heldOfAll);
+    }
+
+    /** Whether old messages are wanted now. */
+    synchronized boolean wantsReplay() {
+        return !status.isClosed() && !replay.isIdle();
+    }
+
     /** Whether live messages have to wait for a replay that is wanted. */
     synchronized boolean holdsLive() {
         return replay.holdsLive();
@@ -204,11 +222,28 @@ public final class EngineStream implements EventSource {
      * @param length its bytes
      * @throws IndexOutOfBoundsException if the range does not lie in {@code payload}
      */
-    public synchronized void onMessage(long sequence, byte[] payload, int offset, int length) {
+    public void onMessage(long sequence, byte[] payload, int offset, int length) {
+        onMessage(sequence, 0, payload, offset, length);
+    }
+
+    /**
+     * Takes a live message out of a stream that many share.
+     *
+     * @param sequence the engine's number of it
+     * @param inStream its number in that stream, above those of this engine's messages before it; 0
+     *     where there is no such stream
+     * @param payload holds the event batch; not kept
+     * @param offset its first byte
+     * @param length its bytes
+     * @throws IndexOutOfBoundsException if the range does not lie in {@code payload}
+     */
+    synchronized void onMessage(
+            long sequence, long inStream, byte[] payload, int offset, int length) {
         Objects.checkFromIndexSize(offset, length, payload.length);
         if (status.isClosed()) {
             return;
         }
+        parts.at(inStream);
         status.counts.messages++;
         housekeeping();
         if (isUsable(sequence, payload, offset, length)) {
@@ -268,7 +303,7 @@ public final class EngineStream implements EventSource {
             freshness.doubt(RECONNECTED);
         }
         everConnected = true;
-        if (config.isReplayable()) {
+        if (parts.isReplayable()) {
             if (tracker.last() < 0) {
                 replay.load();
             } else {
@@ -321,6 +356,9 @@ public final class EngineStream implements EventSource {
         if (!status.isClosed() && tracker.last() >= 0) {
             freshness.doubt(why);
             status.problem(why);
+            if (parts.isQueryable() && replay.isIdle()) {
+                replay.verify(true);
+            }
             status.publish();
         }
     }
@@ -356,7 +394,7 @@ public final class EngineStream implements EventSource {
      * have missed the newest ones without noticing.
      */
     public synchronized void checkTail() {
-        if (!status.isClosed() && config.isReplayable() && replay.isIdle()) {
+        if (!status.isClosed() && parts.isReplayable() && replay.isIdle()) {
             replay.missing(tracker.last());
             status.publish();
         }
@@ -368,6 +406,9 @@ public final class EngineStream implements EventSource {
      */
     public synchronized long replayFrom() {
         refills.replayAsked();
+        if (parts.isQueryable() && replay.is(ReplayRequest.Wanted.VERIFY)) {
+            return tracker.last() + 1; // a local indexer says itself which life it is of
+        }
         return replay.from(tracker.last());
     }
 
@@ -389,6 +430,44 @@ public final class EngineStream implements EventSource {
         final ReplayStep step = replays.replayed(sequence, payload);
         status.publish();
         return step;
+    }
+
+    /**
+     * Says that a local indexer begins to answer.
+     *
+     * @param same whether it is the one of the life that the worker was known in; if not the slot
+     *     is cleared and everything is wanted
+     * @param how in words, what shows that it is another one
+     */
+    synchronized void answerBegins(boolean same, String how) {
+        if (!status.isClosed() && !replay.isIdle()) {
+            replays.answerBegins(same, how);
+            status.publish();
+        }
+    }
+
+    /** Whether a message with this number can be next in an answer. */
+    synchronized boolean goesOnAt(long number) {
+        return refills.isAsked() || number <= 1 || parts.tracker.last() >= number - 1;
+    }
+
+    /** Begins a dump of what the worker holds, to be filled by the caller. */
+    PlaneDump newDump(long lastNumber, long lostNumber) {
+        return new PlaneDump(config.slot(), lastNumber, lostNumber, parts.counters);
+    }
+
+    /**
+     * Takes all that the worker holds in place of messages that were asked for.
+     *
+     * @return false if it is of no use, or there was no room for it
+     */
+    synchronized boolean onDump(PlaneDump dump) {
+        if (status.isClosed() || replay.isIdle()) {
+            return true;
+        }
+        final boolean taken = replays.dumped(dump);
+        status.publish();
+        return taken;
     }
 
     /** Says that the engine has sent everything it was asked for. */
@@ -491,10 +570,37 @@ public final class EngineStream implements EventSource {
     }
 
     /**
-     * Whether all that the stream has handed on is applied; nothing is left to be of a closed one.
+     * Whether all that the stream has taken is applied, messages that wait for the ones before them
+     * too; nothing is left to be of a closed one.
      */
-    boolean isApplied() {
-        return status.state() == IndexState.GONE || status.isApplied();
+    synchronized boolean isApplied() {
+        return status.isClosed()
+                || (parts.early.isEmpty() && parts.held.isEmpty() && status.isApplied());
+    }
+
+    /** Operations that the index was changed by. */
+    long appliedOperations() {
+        return parts.counters.applied.get();
+    }
+
+    /** Messages that found no room, and stores that the index refused. */
+    long refusedEvents() {
+        return status.refusedBatches() + parts.counters.refusedStores();
+    }
+
+    /** Messages handed on and not applied yet. */
+    long behind() {
+        return status.behind();
+    }
+
+    /** Number of the last message that was handed on, −1 before the first. */
+    synchronized long lastNumber() {
+        return parts.tracker.last();
+    }
+
+    /** Batches that found no room. */
+    long refusedBatches() {
+        return status.refusedBatches();
     }
 
     @Override
@@ -514,6 +620,7 @@ public final class EngineStream implements EventSource {
         }
         synchronized (this) {
             status.closed();
+            parts.held.clear();
             status.publish();
         }
     }

@@ -8,11 +8,12 @@ import org.agrona.collections.Long2ObjectHashMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.util.HashSet;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * Takes the messages of one subscription to an event plane, in which many publishers speak of many
@@ -23,13 +24,22 @@ import java.util.function.Consumer;
  * messages, so that a message lost at the end of a worker's events is noticed when the publisher
  * speaks of another. Where messages are missing, the streams of that publisher are stale until
  * their next event, whose number says whether any was theirs. When another publisher takes a worker
- * over and does not go on with its numbers, the worker has begun a new life.
+ * over and does not go on with its numbers, the worker has begun a new life. Up to {@value
+ * PlanePublishers#MOST_LATE} events of the publisher before it are taken for late ones and left
+ * out; more of them mean that it has the worker again.
  *
  * <p>Events of workers without a stream are counted, and offered to the {@link Registrar} each
- * time.
+ * time. A transport that keeps messages says so ({@link #keepsMessages}) and passes each with its
+ * number ({@link #onKept}). When a worker gets a stream that has spoken before, such a transport is
+ * asked to begin again ({@link #beginsAgainAfter}); what a stream has had is not passed to it
+ * twice.
+ *
+ * <p>Where the transport has a way to the local indexers of workers ({@link #recoverOver}), streams
+ * ask them for what they miss, and everything when they are new; else what is missed is lost.
  *
  * <p>Any thread may call any method; a lock orders them. Messages must come in the order in which
  * they were received, so one thread should deliver them. It waits while the index's ring is full.
+ * {@link #status} takes no lock.
  */
 public final class EventPlane {
     /** Is asked for the stream of a worker that speaks and has none. */
@@ -45,50 +55,63 @@ public final class EventPlane {
         EngineStream unknown(long workerId, int dpRank);
     }
 
+    /**
+     * Takes how far the kept messages are in the index, so that it is found again with the index
+     * after a restart. Called with the plane's lock held: must not wait.
+     */
+    @FunctionalInterface
+    public interface PositionKeeper {
+        /**
+         * Takes a position; one that is lower than that before it takes what was said back.
+         *
+         * @param position up to it each worker that has a stream, or is {@link #expect expected},
+         *     has all that came for it
+         */
+        void keep(PlanePosition position);
+    }
+
     /** Registers nothing: only workers that are known beforehand are followed. */
     public static final Registrar KNOWN_ONLY = (workerId, dpRank) -> null;
+
+    /** Answer of {@link #beginsAgainAfter} where nothing is wanted. */
+    public static final long NOT_AGAIN = -1;
+
+    /** In place of a publisher that is not known. */
+    public static final long NO_PUBLISHER = 0;
 
     private static final Logger LOG = LoggerFactory.getLogger(EventPlane.class);
     private static final int LINES = 10;
     private static final long LINES_PERIOD_NS = TimeUnit.SECONDS.toNanos(10);
-    private static final long NONE = -1;
-
-    /** The stream of one worker and rank, and who publishes its events. */
-    private static final class Feed {
-        private final EngineStream stream;
-        private Publisher publisher; // null before the first envelope
-        private long lastEventId = NONE;
-
-        private Feed(EngineStream stream) {
-            this.stream = stream;
-        }
-    }
-
-    /** One publisher of envelopes that feeds a stream. */
-    private static final class Publisher {
-        private final long id;
-        private final Set<Feed> feeds = new HashSet<>(2);
-        private long nextSequence;
-
-        private Publisher(long id) {
-            this.id = id;
-        }
-    }
+    private static final long NONE = PlaneFeed.NONE;
+    private static final String KEPT_OR_RECOVERED =
+            "an event plane has messages that its transport keeps, or asks local indexers, not"
+                    + " both";
+    private static final long NOT_KEPT = PlaneFeed.NOT_KEPT;
 
     private final Registrar registrar;
     private final RouterMessage message = new RouterMessage();
-    private final Long2ObjectHashMap<Int2ObjectHashMap<Feed>> workers = new Long2ObjectHashMap<>();
-    private final Long2ObjectHashMap<Publisher> publishers = new Long2ObjectHashMap<>();
+    private final Long2ObjectHashMap<Int2ObjectHashMap<PlaneFeed>> workers =
+            new Long2ObjectHashMap<>();
     private final LogLimit lines = new LogLimit(LINES, LINES_PERIOD_NS);
-    private int streams;
-    private String unconnected = "";
-    private long messages;
-    private long events;
-    private long unknownEvents;
-    private long unreadable;
-    private long gaps;
-    private long missedMessages;
-    private long publisherChanges;
+    private final HeardWorkers heard = new HeardWorkers();
+    private final List<PlaneFeed> unsettled = new ArrayList<>();
+    private final EventPlaneCounters counters = new EventPlaneCounters();
+    private final PlaneProgress progress = new PlaneProgress();
+    private final PlanePublishers publishers;
+    private final PositionKeeper keeper;
+    private final PlanePosition keptBeforeOrNull;
+    private final LongSupplier nanoClock;
+    private PlaneRecovery recovery; // null where nothing can be asked for
+    private volatile List<EngineStream> streams = List.of(); // written under the lock
+    private volatile String unconnected = ""; // likewise
+    private volatile boolean keeping;
+    private long againAfter = NOT_AGAIN; // what is to be passed again begins behind this message
+    private long unreadUpTo; // messages up to it were not passed here: nothing is known of them
+    private long store; // in which kept messages have their numbers; 0 where that was not said
+    private boolean missed; // some messages, of whatever worker
+    private long highestKept;
+    private long taken; // messages so far
+    private volatile PlanePosition positionOrNull; // what was kept last; written under the lock
 
     /**
      * Creates a plane without streams.
@@ -96,7 +119,95 @@ public final class EventPlane {
      * @param registrar asked about unknown workers
      */
     public EventPlane(Registrar registrar) {
+        this(registrar, _ -> {}, null);
+    }
+
+    /**
+     * The same for an index that outlives the process.
+     *
+     * @param registrar asked about unknown workers
+     * @param keeper takes how far the index is
+     * @param keptBeforeOrNull how far an earlier process was; null where nothing is left of it
+     */
+    public EventPlane(Registrar registrar, PositionKeeper keeper, PlanePosition keptBeforeOrNull) {
+        this(registrar, keeper, keptBeforeOrNull, System::nanoTime);
+    }
+
+    EventPlane(Registrar registrar, LongSupplier nanoClock) {
+        this(registrar, _ -> {}, null, nanoClock);
+    }
+
+    private EventPlane(
+            Registrar registrar,
+            PositionKeeper keeper,
+            PlanePosition keptBeforeOrNull,
+            LongSupplier nanoClock) {
         this.registrar = Objects.requireNonNull(registrar);
+        this.keeper = Objects.requireNonNull(keeper);
+        this.keptBeforeOrNull = keptBeforeOrNull;
+        this.positionOrNull = keptBeforeOrNull;
+        this.nanoClock = nanoClock;
+        this.publishers = new PlanePublishers(counters, lines, nanoClock);
+    }
+
+    /**
+     * How far an earlier process was: a transport that keeps its messages in the same store goes on
+     * behind that one ({@link #onResumed}).
+     *
+     * @return null where nothing is left of one
+     */
+    public PlanePosition keptBeforeOrNull() {
+        return keptBeforeOrNull;
+    }
+
+    /**
+     * How far the index is, as it was kept last; takes no lock.
+     *
+     * @return null before the first {@link #keep}, where nothing was left of an earlier process
+     */
+    public PlanePosition positionOrNull() {
+        return positionOrNull;
+    }
+
+    /**
+     * Says that an earlier process has left the blocks of a worker, which is expected to be
+     * registered: what is left out of its events keeps the position back. Takes no lock.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     */
+    public void expect(long workerId, int dpRank) {
+        progress.expect(workerId, dpRank);
+    }
+
+    /** Takes {@link #expect} back, once what was left of the worker is given up. Takes no lock. */
+    public void expectNoMore(long workerId, int dpRank) {
+        progress.expectNoMore(workerId, dpRank);
+    }
+
+    /**
+     * Has streams that miss something, and new ones, ask the local indexers of their workers.
+     * Before the transport is connected, and once. Not for a transport that keeps messages: it has
+     * itself what a stream misses, and an answer would overtake messages that its position is to be
+     * moved past.
+     *
+     * @param transport carries the queries
+     * @throws IllegalStateException if the plane's transport keeps messages, or has been given a
+     *     way to local indexers before
+     */
+    public void recoverOver(RecoveryTransport transport) {
+        recoverOver(transport, RecoveryLimits.DEFAULT);
+    }
+
+    synchronized void recoverOver(RecoveryTransport transport, RecoveryLimits limits) {
+        if (recovery != null) {
+            throw new IllegalStateException("the event plane asks local indexers already");
+        }
+        if (keeping) {
+            throw new IllegalStateException(KEPT_OR_RECOVERED);
+        }
+        recovery = new PlaneRecovery(transport, limits, nanoClock, counters, publishers::adopt);
+        forEachFeed(recovery::add);
     }
 
     /**
@@ -108,14 +219,32 @@ public final class EventPlane {
      * @throws IllegalArgumentException if the worker and rank have a stream that is not closed, or
      *     the stream takes other messages
      */
-    public synchronized void register(long workerId, int dpRank, EngineStream stream) {
+    public void register(long workerId, int dpRank, EngineStream stream) {
+        register(workerId, dpRank, stream, null);
+    }
+
+    /**
+     * The same for a stream whose slot was restored.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     * @param stream of {@link MessageForm#ROUTER_EVENT}; not closed by this class
+     * @param seenOrNull kept messages up to this one hold nothing for the stream that it has not.
+     *     Means nothing where the transport keeps its messages in another store by now
+     * @throws IllegalArgumentException if the worker and rank have a stream that is not closed, or
+     *     the stream takes other messages
+     */
+    public synchronized void register(
+            long workerId, int dpRank, EngineStream stream, PlanePosition seenOrNull) {
+        final long seen =
+                seenOrNull == null || seenOrNull.store() != store ? NOT_KEPT : seenOrNull.upTo();
         if (stream.config().form() != MessageForm.ROUTER_EVENT) {
             throw new IllegalArgumentException(
                     stream.config().label() + " takes messages of another form than router events");
         }
-        final Int2ObjectHashMap<Feed> ranks =
+        final Int2ObjectHashMap<PlaneFeed> ranks =
                 workers.computeIfAbsent(workerId, id -> new Int2ObjectHashMap<>());
-        final Feed before = ranks.get(dpRank);
+        final PlaneFeed before = ranks.get(dpRank);
         if (before != null && before.stream.state() != IndexState.GONE) {
             throw new IllegalArgumentException(
                     "worker "
@@ -123,14 +252,49 @@ public final class EventPlane {
                             + " of the event plane has a stream already");
         }
         if (before != null) {
-            detach(before);
-            streams--;
+            drop(before);
         }
-        ranks.put(dpRank, new Feed(stream));
-        streams++;
+        final PlaneFeed feed = new PlaneFeed(workerId, dpRank, stream);
+        feed.lastKept = seen;
+        feed.restoredKept = seen;
+        feed.restoredEvent = stream.lastNumber();
+        if (keeping && (seen < unreadUpTo || heard.contains(workerId, dpRank))) {
+            feed.waits = true;
+            againAfter = againAfter == NOT_AGAIN ? seen : Math.min(againAfter, seen);
+        }
+        heard.forget(workerId, dpRank);
+        progress.registered(workerId, dpRank, feed.waits, seen);
+        if (feed.waits) {
+            takeBack(seen);
+        }
+        ranks.put(dpRank, feed);
+        final List<EngineStream> more = new ArrayList<>(streams);
+        more.add(stream);
+        streams = List.copyOf(more);
+        stream.endpoint("worker " + text(workerId, dpRank) + " of the event plane");
+        if (recovery != null) {
+            recovery.add(feed);
+        }
         if (!unconnected.isEmpty()) {
             stream.onConnectFailed(unconnected);
+        } else if (seen != NOT_KEPT && !feed.waits && !missed) {
+            stream.onCaughtUp(); // all that came after the snapshot has been passed on
+        } else if (recovery != null) {
+            stream.onConnected();
         }
+    }
+
+    /** Until all has come again, the position is not what a stream has that has just come. */
+    private void takeBack(long seen) {
+        final PlanePosition kept = positionOrNull;
+        if (kept != null && kept.upTo() > seen) {
+            keep(new PlanePosition(kept.store(), seen));
+        }
+    }
+
+    private void keep(PlanePosition position) {
+        positionOrNull = position;
+        keeper.keep(position);
     }
 
     /**
@@ -140,23 +304,29 @@ public final class EventPlane {
      * @param dpRank its rank
      */
     public synchronized void remove(long workerId, int dpRank) {
-        final Int2ObjectHashMap<Feed> ranks = workers.get(workerId);
-        final Feed feed = ranks == null ? null : ranks.remove(dpRank);
+        final Int2ObjectHashMap<PlaneFeed> ranks = workers.get(workerId);
+        final PlaneFeed feed = ranks == null ? null : ranks.remove(dpRank);
         if (feed != null) {
-            detach(feed);
-            streams--;
+            drop(feed);
+            if (feed.lastEventId != NONE || feed.lastKept != NOT_KEPT || feed.waits) {
+                heard.add(workerId, dpRank);
+            }
             if (ranks.isEmpty()) {
                 workers.remove(workerId);
             }
         }
     }
 
-    private void detach(Feed feed) {
-        final Publisher publisher = feed.publisher;
-        if (publisher != null && publisher.feeds.remove(feed) && publisher.feeds.isEmpty()) {
-            publishers.remove(publisher.id);
+    private void drop(PlaneFeed feed) {
+        publishers.detach(feed);
+        if (recovery != null) {
+            recovery.remove(feed);
         }
-        feed.publisher = null;
+        counters.ended(feed.stream);
+        progress.removed(feed.stream);
+        final List<EngineStream> fewer = new ArrayList<>(streams);
+        fewer.remove(feed.stream);
+        streams = List.copyOf(fewer);
     }
 
     /**
@@ -168,96 +338,118 @@ public final class EventPlane {
      * @throws IndexOutOfBoundsException if the range does not lie in {@code bytes}
      */
     public synchronized void onMessage(byte[] bytes, int offset, int length) {
-        messages++;
+        take(bytes, offset, length, NOT_KEPT, NO_PUBLISHER);
+    }
+
+    /**
+     * Takes a message that the transport keeps and may pass again, with all that came after it.
+     *
+     * @param bytes holds the message; not kept
+     * @param offset its first byte
+     * @param length its bytes
+     * @param number the transport's number of it, above 0 and greater than those before it unless
+     *     the transport has begun again
+     * @param publisherId who published it, where the transport tells; {@value #NO_PUBLISHER} where
+     *     it does not
+     * @throws IndexOutOfBoundsException if the range does not lie in {@code bytes}
+     */
+    public synchronized void onKept(
+            byte[] bytes, int offset, int length, long number, long publisherId) {
+        progress.at(number);
+        take(bytes, offset, length, number, publisherId);
+        highestKept = Math.max(highestKept, number);
+    }
+
+    private void take(byte[] bytes, int offset, int length, long number, long publisherId) {
+        final boolean first = number == NOT_KEPT || number > highestKept;
+        counters.received(first);
+        taken++;
         if (!message.wrap(bytes, offset, length)) {
             unreadable(length + " bytes are no message of an event plane");
             return;
         }
         if (message.isEnveloped()) {
-            followPublisher();
+            publishers.follow(message);
         }
         while (message.next()) {
             if (message.isAddressed()) {
-                deliver(bytes);
+                deliver(bytes, number, publisherId, first);
             } else {
                 unreadable("an event does not say which worker, rank and number it has");
             }
         }
         if (message.isTruncated()) {
             unreadable("a message ends in the middle of an event");
-            final Publisher publisher = publisher();
-            if (publisher != null) {
-                missed(publisher, "the end of a message of the event plane is missing");
-            }
+            publishers.missed(message, "the end of a message of the event plane is missing");
         }
     }
 
-    private Publisher publisher() {
-        return message.isEnveloped() ? publishers.get(message.publisherId()) : null;
-    }
-
     private void unreadable(String what) {
-        unreadable++;
+        counters.unreadable();
         if (mayLog()) {
             LOG.warn("event plane: {}; it is dropped", what);
         }
     }
 
     private boolean mayLog() {
-        return lines.take(System.nanoTime()) >= 0;
+        return lines.take(nanoClock.getAsLong()) >= 0;
     }
 
-    private void followPublisher() {
-        final Publisher publisher = publisher();
-        if (publisher == null) {
-            return; // it gets one with the first event for a stream
-        }
-        final long sequence = message.sequence();
-        if (sequence > publisher.nextSequence) {
-            final long missing = sequence - publisher.nextSequence;
-            gaps++;
-            missedMessages += missing;
-            final String why =
-                    missing
-                            + " messages of publisher "
-                            + Long.toHexString(publisher.id)
-                            + " are missing before its message "
-                            + sequence;
-            if (mayLog()) {
-                LOG.warn("event plane: {}", why);
-            }
-            missed(publisher, why);
-        }
-        publisher.nextSequence = Math.max(publisher.nextSequence, sequence + 1);
-    }
-
-    private static void missed(Publisher publisher, String why) {
-        publisher.feeds.forEach(feed -> feed.stream.onMissed(why));
-    }
-
-    private void deliver(byte[] bytes) {
-        final Feed feed = feed(message.workerId(), message.dpRank());
+    private void deliver(byte[] bytes, long number, long publisherId, boolean first) {
+        final PlaneFeed feed = feed(message.workerId(), message.dpRank());
         if (feed == null) {
-            unknownEvents++;
-            if (mayLog()) {
-                LOG.warn(
-                        "event plane: worker {} is not registered; its events are left out",
-                        text(message.workerId(), message.dpRank()));
+            if (first) {
+                leftOut();
+            }
+            if (number != NOT_KEPT) {
+                progress.leftOut(message.workerId(), message.dpRank());
             }
             return;
         }
-        if (message.isEnveloped()) {
-            attach(feed);
+        if (number != NOT_KEPT) {
+            final boolean passedBefore = number <= feed.lastKept && feed.lastTaken != taken;
+            if (feed.waits || (passedBefore && !isRestOfRestored(feed, number))) {
+                return; // it comes again, or has come
+            }
+            feed.restoredKept = NOT_KEPT;
+            feed.lastKept = number;
+            feed.lastTaken = taken;
         }
-        events++;
+        if (!publishers.hear(feed, message, publisherId)) {
+            counters.late();
+            return;
+        }
+        counters.passed();
+        if (recovery != null) {
+            recovery.heard(feed);
+        }
+        if (!feed.unsettled) {
+            feed.unsettled = true;
+            unsettled.add(feed);
+        }
         feed.stream.onMessage(
-                message.eventId(), bytes, message.eventOffset(), message.eventLength());
+                message.eventId(), number, bytes, message.eventOffset(), message.eventLength());
         feed.lastEventId = message.eventId();
     }
 
-    private Feed feed(long workerId, int dpRank) {
-        final Int2ObjectHashMap<Feed> ranks = workers.get(workerId);
-        final Feed known = ranks == null ? null : ranks.get(dpRank);
+    private void leftOut() {
+        counters.unknownEvent();
+        heard.leftOut(message.workerId(), message.dpRank());
+        if (mayLog()) {
+            LOG.warn(
+                    "event plane: worker {} is not registered; its events are left out",
+                    text(message.workerId(), message.dpRank()));
+        }
+    }
+
+    /** Whether the event of now is behind those that a snapshot has of the same message. */
+    private boolean isRestOfRestored(PlaneFeed feed, long number) {
+        return number == feed.restoredKept && message.eventId() > feed.restoredEvent;
+    }
+
+    private PlaneFeed feed(long workerId, int dpRank) {
+        final Int2ObjectHashMap<PlaneFeed> ranks = workers.get(workerId);
+        final PlaneFeed known = ranks == null ? null : ranks.get(dpRank);
         if (known != null && known.stream.state() != IndexState.GONE) {
             return known;
         }
@@ -267,33 +459,6 @@ public final class EventPlane {
         }
         register(workerId, dpRank, stream);
         return workers.get(workerId).get(dpRank);
-    }
-
-    /** Follows who publishes a worker's events. */
-    private void attach(Feed feed) {
-        if (feed.publisher != null && feed.publisher.id == message.publisherId()) {
-            return;
-        }
-        if (feed.publisher != null) {
-            publisherChanges++;
-            final String how =
-                    "publisher "
-                            + Long.toHexString(message.publisherId())
-                            + " took it over from "
-                            + Long.toHexString(feed.publisher.id);
-            detach(feed);
-            if (message.eventId() != feed.lastEventId + 1) {
-                feed.stream.onRestart(how);
-            }
-        }
-        Publisher publisher = publishers.get(message.publisherId());
-        if (publisher == null) {
-            publisher = new Publisher(message.publisherId());
-            publisher.nextSequence = message.sequence() + 1;
-            publishers.put(publisher.id, publisher);
-        }
-        publisher.feeds.add(feed);
-        feed.publisher = publisher;
     }
 
     private static String text(long workerId, int dpRank) {
@@ -322,6 +487,9 @@ public final class EventPlane {
      */
     public synchronized void onDisconnected(String why) {
         unconnected = Objects.requireNonNull(why);
+        if (recovery != null) {
+            recovery.cancelAll();
+        }
         forEachStream(stream -> stream.onDisconnected(why));
     }
 
@@ -331,51 +499,208 @@ public final class EventPlane {
      * @param why in words
      */
     public synchronized void onMissed(String why) {
+        missed = true;
         forEachStream(stream -> stream.onMissed(why));
+    }
+
+    /**
+     * Says that the transport keeps messages and can pass them again from the first one; before
+     * {@link #onKept}.
+     *
+     * @throws IllegalStateException if streams ask local indexers ({@link #recoverOver})
+     */
+    public synchronized void keepsMessages() {
+        if (recovery != null) {
+            throw new IllegalStateException(KEPT_OR_RECOVERED);
+        }
+        keeping = true;
+    }
+
+    /** Whether the transport keeps messages; takes no lock. */
+    public boolean isKeeping() {
+        return keeping;
+    }
+
+    /**
+     * Whether a worker was registered that has spoken before, so that the transport should pass
+     * again what it keeps.
+     */
+    public synchronized boolean isAgainWanted() {
+        return againAfter != NOT_AGAIN;
+    }
+
+    /**
+     * Says that the transport begins again, if that is wanted: what comes from now on is what it
+     * keeps behind the message that this gives.
+     *
+     * @return number of a message, 0 for before the first; {@value #NOT_AGAIN} if nothing is wanted
+     */
+    public synchronized long beginsAgainAfter() {
+        final long after = againAfter;
+        if (after != NOT_AGAIN) {
+            againAfter = NOT_AGAIN;
+            unreadUpTo = Math.min(unreadUpTo, after);
+            progress.again(after);
+            forEachFeed(feed -> feed.waits = false);
+        }
+        return after;
+    }
+
+    /**
+     * Says that the numbers of kept messages begin anew, because their store was made anew; what
+     * was passed before is in the index.
+     *
+     * @param made the store now
+     */
+    public synchronized void onRenumbered(long made) {
+        store = made;
+        highestKept = 0;
+        unreadUpTo = 0;
+        againAfter = NOT_AGAIN; // all that there is comes now
+        progress.renumbered();
+        forEachFeed(feed -> feed.waits = false);
+        forEachFeed(feed -> feed.lastKept = 0);
+    }
+
+    /**
+     * Says that the kept messages begin behind this one, because the streams were restored that
+     * far.
+     *
+     * @param position of a message
+     */
+    public synchronized void onRestored(PlanePosition position) {
+        store = position.store();
+        progress.startAfter(position.upTo());
+    }
+
+    /**
+     * Says that the kept messages begin behind this one, where an earlier process was. Workers that
+     * have not been restored as far may have spoken before.
+     *
+     * @param position of a message
+     */
+    public synchronized void onResumed(PlanePosition position) {
+        unreadUpTo = position.upTo();
+        onRestored(position);
+    }
+
+    /**
+     * Has the keeper take how far the index is now, if that has changed; after {@link #onResumed},
+     * {@link #onRestored} or {@link #onRenumbered}.
+     */
+    public synchronized void keep() {
+        final PlanePosition now = new PlanePosition(store, progress.followedUpTo());
+        if (!now.equals(positionOrNull)) {
+            keep(now);
+        }
+    }
+
+    /** Looks whether all kept messages that were passed on so far are in the index. */
+    public synchronized void settle() {
+        if (isApplied()) {
+            progress.settled();
+        }
+    }
+
+    /**
+     * Up to which kept message the index has all that the transport has. Workers that have no
+     * stream here, and messages that the index could not take, keep it back.
+     *
+     * @param first number of the oldest message that the transport still has
+     * @return number of a message, at least {@code first - 1}
+     */
+    public synchronized long vouchesUpTo(long first) {
+        return progress.vouchesUpTo(first, streams);
+    }
+
+    /**
+     * Says how many messages wait in the transport.
+     *
+     * @param count as far as it knows
+     */
+    public void onWaiting(long count) {
+        counters.waiting(count);
     }
 
     /** Counts a message that the transport could not pass on, such as one with missing frames. */
     synchronized void dropped(DropReason reason, String what) {
-        messages++;
+        counters.received(true);
         unreadable(reason.label() + ": " + what);
     }
 
     /** Does what is due in all streams; the owner calls it some times per second. */
     public synchronized void tick() {
         forEachStream(EngineStream::tick);
+        if (recovery != null && unconnected.isEmpty()) {
+            recovery.tick();
+        }
+    }
+
+    /**
+     * Takes a message of a local indexer's answer.
+     *
+     * @param queryId of the query, see {@link RecoveryTransport#ask}
+     * @param message not kept
+     */
+    public synchronized void onAnswer(long queryId, byte[] message) {
+        if (recovery != null) {
+            recovery.onAnswer(queryId, message);
+        }
+    }
+
+    /**
+     * Says that nothing takes the query: there is no local indexer for the worker.
+     *
+     * @param queryId of the query
+     */
+    public synchronized void onNoAnswerer(long queryId) {
+        if (recovery != null) {
+            recovery.onNoAnswerer(queryId);
+        }
+    }
+
+    /** Counts the live messages that wait for answers; after {@link #recoverOver}. */
+    synchronized HeldBytes waitingForAnswers() {
+        return recovery.held();
     }
 
     /** Whether all that was passed on so far is in the index. */
     public synchronized boolean isApplied() {
-        for (Int2ObjectHashMap<Feed> ranks : workers.values()) {
-            for (Feed feed : ranks.values()) {
-                if (!feed.stream.isApplied()) {
-                    return false;
-                }
+        while (!unsettled.isEmpty()) {
+            final PlaneFeed last = unsettled.getLast();
+            if (!last.stream.isApplied()) {
+                return false;
             }
+            last.unsettled = false;
+            unsettled.removeLast();
         }
         return true;
     }
 
     private void forEachStream(Consumer<EngineStream> action) {
-        for (Int2ObjectHashMap<Feed> ranks : workers.values()) {
-            for (Feed feed : ranks.values()) {
-                action.accept(feed.stream);
+        streams.forEach(action);
+    }
+
+    private void forEachFeed(Consumer<PlaneFeed> action) {
+        for (Int2ObjectHashMap<PlaneFeed> ranks : workers.values()) {
+            for (PlaneFeed feed : ranks.values()) {
+                action.accept(feed);
             }
         }
     }
 
-    /** Counters, as of now. */
-    public synchronized EventPlaneStatus status() {
-        return new EventPlaneStatus(
-                messages,
-                events,
-                unknownEvents,
-                unreadable,
-                gaps,
-                missedMessages,
-                publisherChanges,
-                streams,
-                unconnected);
+    /** Counters, as of now; waits for nothing. */
+    public EventPlaneStatus status() {
+        return counters.status(streams, unconnected);
+    }
+
+    /**
+     * Workers whose events were left out because they have no stream, those with the most events
+     * first.
+     *
+     * @return at most {@value HeardWorkers#MOST}
+     */
+    public synchronized List<UnknownWorker> unknownWorkers() {
+        return heard.unknown();
     }
 }

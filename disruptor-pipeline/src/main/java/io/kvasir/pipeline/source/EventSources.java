@@ -54,8 +54,21 @@ public final class EventSources implements AutoCloseable {
 
     /** Opens a stream that the caller feeds. */
     public synchronized EngineStream openDirect(SourceConfig source, KvEventSink sink) {
+        return openDirect(source, sink, null);
+    }
+
+    /**
+     * The same for a slot that was restored.
+     *
+     * @param startOrNull where the stream goes on; null for one that begins with an empty slot
+     */
+    public synchronized EngineStream openDirect(
+            SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
         forgetClosedSources();
         final EngineStream opened = new EngineStream(source, sink, staleLines);
+        if (startOrNull != null) {
+            opened.startAfter(startOrNull);
+        }
         sources.add(opened);
         return opened;
     }

@@ -10,9 +10,13 @@ public enum MessageForm {
     ENGINE_BATCH(0),
     /**
      * Single events of an event plane, numbered one by one from 1, or sometimes from 0. They carry
-     * public hashes, so they fit an index with the public seed only. Nothing can send them again.
+     * public hashes, so they fit an index with the public seed only. At most a local indexer of the
+     * worker can send them again.
      */
     ROUTER_EVENT(1);
+
+    private static final int MOST_HELD = 1_024;
+    private static final long MOST_HELD_BYTES = 16L << 20;
 
     private final long firstNumber;
 
@@ -23,6 +27,14 @@ public enum MessageForm {
     /** Highest number that the first message of an engine's life may have. */
     long firstNumber() {
         return firstNumber;
+    }
+
+    /**
+     * What waits for a replay: an engine's replay ends with the newest message, an answer of a
+     * local indexer may have been made before the last ones.
+     */
+    LiveBuffer newLiveBuffer() {
+        return new LiveBuffer(this == ENGINE_BATCH ? 1 : MOST_HELD, MOST_HELD_BYTES);
     }
 
     MessageDecoder newDecoder(SourceConfig config) {

@@ -31,7 +31,7 @@ final class MessageSequencer {
     private final StreamStatus status;
     private final StreamOutput output;
     private final RefillCoordinator refills;
-    private final HeldMessage held = new HeldMessage(); // the newest live one during a replay
+    private final LiveBuffer held;
     private final HeldMessage early;
     private long earlySinceNs;
 
@@ -45,6 +45,7 @@ final class MessageSequencer {
         this.tracker = parts.tracker;
         this.replay = parts.replay;
         this.freshness = parts.freshness;
+        this.held = parts.held;
         this.early = parts.early;
         this.status = status;
         this.output = output;
@@ -91,7 +92,7 @@ final class MessageSequencer {
             }
             return true;
         }
-        if (config.isReplayable() || verdict == SequenceTracker.Verdict.RESTART) {
+        if (parts.isReplayable() || verdict == SequenceTracker.Verdict.RESTART) {
             return true; // the replay says it, or the message has
         }
         if (next) {
@@ -115,14 +116,14 @@ final class MessageSequencer {
 
     private void late(long sequence) {
         status.counts.late++;
-        if (config.isReplayable() && !replay.holdsLive()) {
+        if (parts.isReplayable() && !replay.holdsLive()) {
             replay.verify(true); // the answer shows whether the engine has begun anew
         }
         LOG.debug("{}: message {} came after {}", config.label(), sequence, tracker.last());
     }
 
     private void next(long sequence, byte[] payload, int offset, int length) {
-        if (replay.holdsLive()) {
+        if (replay.holdsLive() && !parts.checksOnly()) {
             held.hold(sequence, payload, offset, length);
             return;
         }
@@ -134,7 +135,10 @@ final class MessageSequencer {
 
     private void ahead(long sequence, byte[] payload, int offset, int length) {
         if (!early.isEmpty()) {
+            final long position = parts.position();
+            parts.at(Math.max(0, position - 1)); // the message of now comes after the early one
             takeEarly();
+            parts.at(position);
         }
         if (replay.holdsLive()) {
             held.hold(sequence, payload, offset, length);
@@ -142,6 +146,7 @@ final class MessageSequencer {
             apply(sequence, payload, offset, length);
         } else if (tracker.last() >= 0 && sequence == tracker.last() + 2) {
             early.hold(sequence, payload, offset, length);
+            parts.holdsEarly();
             earlySinceNs = parts.nanoClock.getAsLong();
         } else {
             gap(sequence, payload, offset, length);
@@ -182,15 +187,21 @@ final class MessageSequencer {
         if (!first) {
             status.counts.gaps++;
         }
-        if (config.isReplayable()) {
+        final boolean begins = isFirst(sequence) && mayBeginWithOne();
+        if (parts.isReplayable() && !(begins && parts.isQueryable())) {
             held.hold(sequence, payload, offset, length);
             replay.missing(last);
             return;
         }
-        if (!(first && sequence == 1 && mayBeginWithOne())) {
+        if (!begins) {
             output.lose(last + 1, sequence - 1, whyNotAgain());
         }
         apply(sequence, payload, offset, length);
+    }
+
+    /** Whether nothing is known and the message has number 1. */
+    private boolean isFirst(long sequence) {
+        return sequence == 1 && tracker.last() < 0;
     }
 
     /** Publishers that connect to us have sent us everything; some of them count from 1. */
@@ -209,7 +220,7 @@ final class MessageSequencer {
             return;
         }
         status.counts.gaps++;
-        if (config.isReplayable()) {
+        if (parts.isReplayable()) {
             held.hold(sequence, payload, offset, length);
             replay.missing(tracker.last());
         } else {
@@ -217,20 +228,72 @@ final class MessageSequencer {
         }
     }
 
-    /** Number of the newest live message that waits for a replay, −1 if none does. */
-    long heldNumber() {
-        return held.number();
+    /**
+     * Uses the live messages that have waited for a replay.
+     *
+     * @param whyMissing why there is nothing before one of them where something is missing
+     * @param askAgain whether to ask for that first, if it can be asked for
+     */
+    void applyHeld(String whyMissing, boolean askAgain) {
+        while (!held.isEmpty() && replay.isIdle()) {
+            final long last = tracker.last();
+            final long sequence = held.firstNumber();
+            if (sequence > last + 1 && !(isFirst(sequence) && parts.isQueryable())) {
+                if (askAgain && parts.isQueryable()) {
+                    replay.missing(last);
+                    return;
+                }
+                output.lose(last + 1, sequence - 1, whyMissing);
+            }
+            if (sequence <= last || offerHeld(sequence)) {
+                held.dropFirst();
+            }
+        }
     }
 
-    /** Uses the live message that has waited for a replay. */
-    void applyHeld() {
-        final long sequence = held.number();
-        if (sequence > tracker.last()) {
-            final int length = held.length();
-            apply(sequence, held.take(), 0, length); // which may hold it again
-        } else {
-            held.drop();
+    /** Offers the first one that waits; false if it goes on waiting, for a replay. */
+    private boolean offerHeld(long sequence) {
+        final byte[] payload = held.first();
+        if (output.offer(sequence, payload, 0, payload.length)) {
+            return true;
         }
+        status.counts.gaps++;
+        replay.missing(tracker.last());
+        return false;
+    }
+
+    /** The early message waits with those that wait for a replay. */
+    private void holdEarly() {
+        if (!early.isEmpty()) {
+            final long sequence = early.number();
+            final int length = early.length();
+            held.hold(sequence, early.take(), 0, length);
+        }
+    }
+
+    /**
+     * Puts a dump in the place of what the slot has. What the slot has serves until then: all of
+     * the dump is here.
+     *
+     * @return false if there was no room for all of it: then everything is wanted again
+     */
+    boolean replace(PlaneDump dump) {
+        holdEarly();
+        refills.drop();
+        status.unloaded();
+        status.complete();
+        tracker.rewind();
+        if (!output.replace(dump.batches())) {
+            output.clear();
+            replay.load();
+            return false;
+        }
+        tracker.skipTo(dump.lastNumber());
+        if (dump.lostNumber() > 0) {
+            status.lost(
+                    "its publisher lost events of the engine before message " + dump.lostNumber());
+        }
+        return true;
     }
 
     /** The engine has begun anew: the slot is emptied, nothing is known of its messages. */
@@ -241,7 +304,7 @@ final class MessageSequencer {
         status.problem(what);
         LOG.info("{}: {}; its blocks are cleared", config.label(), what);
         tracker.forget();
-        held.drop();
+        held.clear();
         early.drop();
         replay.nothing();
         status.unloaded();
@@ -254,7 +317,7 @@ final class MessageSequencer {
 
     /** Empties the slot and wants everything from message 0. */
     void reload() {
-        if (!early.isEmpty() && !config.isReplayable()) {
+        if (!early.isEmpty() && !parts.isReplayable()) {
             takeEarly();
         }
         early.drop();
@@ -264,7 +327,7 @@ final class MessageSequencer {
         status.unloaded();
         status.complete();
         output.clear();
-        if (config.isReplayable()) {
+        if (parts.isReplayable()) {
             replay.load();
         } else {
             tracker.skipTo(last);

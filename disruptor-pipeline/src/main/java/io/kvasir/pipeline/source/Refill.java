@@ -68,6 +68,12 @@ final class Refill implements EngineCache.Visitor {
         return true;
     }
 
+    /** Begins with all that the engine holds. */
+    void dumped(PlaneDump dump) {
+        dump.batches().forEach(cache::apply);
+        last = dump.lastNumber();
+    }
+
     /**
      * Follows a live message.
      *

@@ -96,6 +96,23 @@ final class RefillCoordinator {
         return ReplayStep.CONTINUE;
     }
 
+    /** Takes all that the engine holds in place of replayed messages; false if it is of no use. */
+    boolean dumped(PlaneDump dump) {
+        if (!replay.is(Wanted.REFILL) || refill == null || refill.last() > dump.lastNumber()) {
+            refill = null;
+            endReplay();
+            return false;
+        }
+        refill.dumped(dump);
+        if (refill.blocks() - SLACK > sink.mostBlocks()) {
+            refill = null;
+            endReplay();
+        } else {
+            replayEnded();
+        }
+        return true;
+    }
+
     void replayEnded() {
         asked = false;
         if (replay.is(Wanted.REFILL)) {

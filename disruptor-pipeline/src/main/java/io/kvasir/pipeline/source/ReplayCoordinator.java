@@ -10,8 +10,10 @@ import io.kvasir.pipeline.wire.MessageDecoder;
  * right is asked for again: the <em>heal timer</em>. Guarded by the stream's lock.
  */
 final class ReplayCoordinator {
+    private static final String HEAL_FAILED = "they came while older messages were asked for";
+    private static final String NOT_CONTAINED = "the engine's replay did not contain them";
+
     private final StreamParts parts;
-    private final SourceConfig config;
     private final SequenceTracker tracker;
     private final ReplayRequest replay;
     private final RetryTimer retry;
@@ -19,6 +21,7 @@ final class ReplayCoordinator {
     private final StreamOutput output;
     private final MessageSequencer sequencer;
     private final RefillCoordinator refills;
+    private long lastBefore; // the answer under way
 
     ReplayCoordinator(
             StreamParts parts,
@@ -27,7 +30,6 @@ final class ReplayCoordinator {
             MessageSequencer sequencer,
             RefillCoordinator refills) {
         this.parts = parts;
-        this.config = parts.config;
         this.tracker = parts.tracker;
         this.replay = parts.replay;
         this.retry = parts.retry;
@@ -95,7 +97,7 @@ final class ReplayCoordinator {
     private void healFailed() {
         replay.nothing();
         retry.start(parts.nanoClock.getAsLong());
-        sequencer.applyHeld();
+        sequencer.applyHeld(HEAL_FAILED, false);
     }
 
     /** The engine has sent everything that it was asked for. */
@@ -107,8 +109,10 @@ final class ReplayCoordinator {
             loadNewLife("it knows of no message " + tracker.last());
         } else if (replay.is(Wanted.HEAL)) {
             healFailed(); // nothing is there
+        } else if (parts.isQueryable()) {
+            answered();
         } else {
-            finish("the engine's replay did not contain them");
+            finish(NOT_CONTAINED, false);
         }
     }
 
@@ -118,12 +122,13 @@ final class ReplayCoordinator {
      * @param detail why; may be empty
      */
     void failed(String detail) {
+        if (parts.checksOnly()) {
+            replay.nothing(); // nothing shows that anything is missing
+            return;
+        }
         status.counts.replayFailures++;
         final String why =
-                "replay endpoint "
-                        + config.replayEndpoint()
-                        + " does not answer"
-                        + (detail.isEmpty() ? "" : ": " + detail);
+                parts.replayName() + " does not answer" + (detail.isEmpty() ? "" : ": " + detail);
         status.problem(why);
         if (refills.isAsked()) {
             refills.replayFailed();
@@ -131,35 +136,87 @@ final class ReplayCoordinator {
         }
         if (replay.is(Wanted.HEAL)) {
             replay.nothing();
-            sequencer.applyHeld();
+            sequencer.applyHeld(why, false);
+        } else if (parts.isQueryable() && tracker.last() < 0 && parts.held.isEmpty()) {
+            replay.nothing(); // the first event may be the worker's first one
         } else {
             final boolean nothingLoaded = tracker.last() < 0;
-            finish(why);
-            if (nothingLoaded && status.loss() == null) {
+            finish(why, false);
+            if (nothingLoaded && status.loss() == null && !parts.isQueryable()) {
                 status.lostWithWarning(why + ": messages may be missing");
             }
         }
         retry.start(parts.nanoClock.getAsLong());
     }
 
-    private void finish(String whyMissing) {
+    private void finish(String whyMissing, boolean askAgain) {
         replay.nothing();
         status.loaded();
-        final long last = tracker.last();
-        if (sequencer.heldNumber() > last + 1) {
-            output.lose(last + 1, sequencer.heldNumber() - 1, whyMissing);
+        sequencer.applyHeld(whyMissing, askAgain);
+        if (parts.isQueryable() && replay.isIdle() && tracker.isBehind()) {
+            output.lose(tracker.last() + 1, tracker.highest(), whyMissing);
         }
-        sequencer.applyHeld();
+    }
+
+    /**
+     * A local indexer begins to answer: the worker's life is the one that its events are of.
+     *
+     * @param same false if it is another one: then the slot is cleared, and everything is wanted
+     * @param how in words, what shows that it is another one
+     */
+    void answerBegins(boolean same, String how) {
+        lastBefore = tracker.last();
+        if (!same) {
+            sequencer.restarted(how);
+            replay.load();
+            lastBefore = tracker.last();
+        } else if (replay.is(Wanted.VERIFY)) {
+            replay.verified();
+            parts.freshness.believe();
+        }
+    }
+
+    /** Takes all that the engine holds in place of messages; false if it is of no use. */
+    boolean dumped(PlaneDump dump) {
+        if (refills.isAsked()) {
+            return refills.dumped(dump);
+        }
+        final boolean overtaken = dump.lastNumber() < tracker.last();
+        final boolean heals = replay.is(Wanted.HEAL);
+        if (overtaken && !heals && !parts.checksOnly()) {
+            return false; // what the slot has since is not there
+        }
+        if ((heals || !overtaken) && !sequencer.replace(dump)) {
+            return false; // there was no room
+        }
+        status.counts.replays++;
+        parts.freshness.believe();
+        if (tracker.isBehind() && (heals || tracker.last() > lastBefore)) {
+            replay.missing(
+                    tracker.last()); // the events after a dump are remembered as long as it is
+        } else {
+            answered();
+        }
+        return true;
+    }
+
+    /** All of an answer of a local indexer has come. */
+    private void answered() {
+        tracker.settle();
+        finish("the worker's local indexer did not have them", tracker.last() > lastBefore);
     }
 
     /** Asks again for a view that is not right, when it is time. */
     void mend(long nowNs) {
-        if (!config.isReplayable() || !replay.isIdle()) {
+        if (!parts.isReplayable() || !replay.isIdle()) {
             return;
         }
         final boolean doubted = parts.freshness.isDoubted();
         final boolean wrong =
-                doubted || status.loss() != null || !parts.counters.impairment().isEmpty();
+                doubted
+                        || isUnloaded()
+                        || status.loss() != null
+                        || !parts.counters.impairment().isEmpty();
         if (wrong || (parts.counters.missing() > 0 && !refills.isUnderWay())) {
             if (!retry.isRunning()) {
                 retry.start(nowNs);
@@ -173,8 +230,15 @@ final class ReplayCoordinator {
         }
     }
 
+    /** Whether a local indexer was asked for everything, and did not answer. */
+    private boolean isUnloaded() {
+        return parts.isQueryable() && !status.isLoaded() && parts.freshness.isConnected();
+    }
+
     private void ask(boolean doubted, boolean wrong) {
-        if (doubted) {
+        if (isUnloaded()) {
+            replay.load();
+        } else if (doubted) {
             replay.verify(true);
         } else if (wrong) {
             replay.heal();

@@ -39,7 +39,9 @@ final class SequenceTracker {
     private final boolean[] sawFirst;
     private final long[] firstContents; // of the messages up to firstNumber
     private long last = NONE;
+    private long highest = NONE; // that was handed on in this life
     private long highestLive = NONE;
+    private long settled = NONE; // up to it all numbers are of this life, whatever their content
     private long runNext = NONE;
     private int run;
 
@@ -67,6 +69,10 @@ final class SequenceTracker {
 
     /** Says what a live message is, and remembers it. */
     Verdict judge(long number, long content) {
+        if (number <= settled) {
+            highestLive = Math.max(highestLive, number);
+            return Verdict.DUPLICATE;
+        }
         if (number > highestLive) {
             highestLive = number;
             run = 0;
@@ -112,7 +118,7 @@ final class SequenceTracker {
 
     /** Goes on to a message that was handed on. */
     void advance(long number, long content) {
-        last = number;
+        skipTo(number);
         remember(number, content);
         if (number <= firstNumber) {
             sawFirst[(int) number] = true;
@@ -124,6 +130,11 @@ final class SequenceTracker {
     void startAfter(long number, long content) {
         advance(number, content);
         highestLive = number; // a lower number has fallen back
+    }
+
+    /** Says that all messages up to the last one are known to be of this life of the engine. */
+    void settle() {
+        settled = Math.max(settled, last);
     }
 
     private void remember(long number, long content) {
@@ -139,12 +150,25 @@ final class SequenceTracker {
     /** Goes on after a number, where everything before it is given up. */
     void skipTo(long number) {
         last = number;
+        highest = Math.max(highest, number);
+    }
+
+    /** Highest number that was handed on, or given up, in this life of the engine; −1 for none. */
+    long highest() {
+        return highest;
+    }
+
+    /** Whether the view was begun again, and has not come as far again. */
+    boolean isBehind() {
+        return last < highest;
     }
 
     /** Forgets all messages: the engine has restarted. */
     void forget() {
         last = NONE;
+        highest = NONE;
         highestLive = NONE;
+        settled = NONE;
         run = 0;
         runNext = NONE;
         Arrays.fill(sawFirst, false);

@@ -49,6 +49,14 @@ final class StreamCounters implements ApplyListener {
                 : "the index is full: " + blocks + " blocks were evicted or refused" + KNOBS;
     }
 
+    /** Stores that the index did not take, for whatever reason. */
+    long refusedStores() {
+        return unknownParents.get()
+                + capacityRefusals.get()
+                + missingParents.get()
+                + invalidStores.get();
+    }
+
     /** Whether blocks of this stream were removed since the index had no room for others. */
     boolean hasRoomAgain() {
         return blocksRemoved.get() > removedWhenFull;

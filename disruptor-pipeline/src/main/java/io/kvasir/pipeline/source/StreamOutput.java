@@ -7,6 +7,8 @@ import io.kvasir.pipeline.wire.MessageDecoder;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.List;
+
 /**
  * The way from a message whose turn it is to the sink: each is decoded into one batch, led by a
  * clear where one is due, and offered. Follows the number of the last message that was taken.
@@ -49,6 +51,8 @@ final class StreamOutput {
         final long content = parts.tracker.contentOf(payload, offset, length);
         final boolean goesOn = status.loss() == null && follows(sequence);
         batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks());
+        decoder.learned(batch);
+        batch.at(parts.handedOn());
         if (!sink.offer(batch)) {
             status.problem(RING_FULL);
             return false;
@@ -164,6 +168,23 @@ final class StreamOutput {
             batch.addCleared();
             clearPending = !sink.offer(batch);
         }
+    }
+
+    /**
+     * Offers a view that takes the place of the one before; false if the sink had no room for all
+     * of it, then what it has is a part of it.
+     *
+     * @param batches led by a clear
+     */
+    boolean replace(List<KvBatch> batches) {
+        for (KvBatch part : batches) {
+            if (!sink.offer(part)) {
+                status.problem(RING_FULL);
+                return false;
+            }
+            clearPending = false;
+        }
+        return true;
     }
 
     /** Whether the index has room for what it refused of this stream. */

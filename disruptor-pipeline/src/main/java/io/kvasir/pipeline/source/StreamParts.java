@@ -23,6 +23,13 @@ final class StreamParts {
     /** A message that waits for the one before it. */
     final HeldMessage early = new HeldMessage();
 
+    /** Live messages that wait for a replay. */
+    final LiveBuffer held;
+
+    private boolean queryable; // a local indexer of the worker may be asked
+    private long position; // of the last live message in a stream that many share
+    private long earlyPosition; // of the message that waits
+
     StreamParts(SourceConfig config, LongSupplier nanoClock) {
         this.config = config;
         this.nanoClock = nanoClock;
@@ -31,5 +38,65 @@ final class StreamParts {
         this.rank = new RankFilter(config, decoder);
         this.removals = new RemovalRuleDetector(config.removals());
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
+        this.held = config.form().newLiveBuffer();
+    }
+
+    /**
+     * Old messages can be asked for at the worker's local indexer.
+     *
+     * @param heldOfAll counts the messages that wait for answers in all streams of the plane
+     */
+    void queryable(HeldBytes heldOfAll) {
+        queryable = true;
+        held.countIn(heldOfAll);
+    }
+
+    /** Whether old messages can be asked for there. */
+    boolean isQueryable() {
+        return queryable;
+    }
+
+    /** Whether old messages can be asked for. */
+    boolean isReplayable() {
+        return queryable || config.isReplayable();
+    }
+
+    /**
+     * Whether a local indexer is asked only whether something is missing: nothing shows it, and the
+     * worker is in the life that is known. Live messages go on meanwhile.
+     */
+    boolean checksOnly() {
+        return queryable
+                && replay.is(ReplayRequest.Wanted.VERIFY)
+                && held.isEmpty()
+                && !tracker.isBehind()
+                && !freshness.isDoubted();
+    }
+
+    /** What is asked for old messages. */
+    String replayName() {
+        return queryable
+                ? "the worker's local indexer"
+                : "replay endpoint " + config.replayEndpoint();
+    }
+
+    /** A live message has this number in a stream that many share; 0 where there is none. */
+    void at(long inStream) {
+        position = inStream;
+    }
+
+    /** Number of the last live message in that stream. */
+    long position() {
+        return position;
+    }
+
+    /** The live message waits for the one before it. */
+    void holdsEarly() {
+        earlyPosition = position;
+    }
+
+    /** Up to where all messages in that stream have been handed on, the one of now included. */
+    long handedOn() {
+        return early.isEmpty() ? position : Math.min(position, Math.max(0, earlyPosition - 1));
     }
 }

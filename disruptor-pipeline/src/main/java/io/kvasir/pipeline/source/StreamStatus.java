@@ -159,7 +159,7 @@ final class StreamStatus {
         if (parts.replay.is(Wanted.LOAD) || (parts.tracker.last() < 0 && !loaded)) {
             return IndexState.LOADING;
         }
-        if (parts.replay.is(Wanted.VERIFY) || !parts.early.isEmpty()) {
+        if ((parts.replay.is(Wanted.VERIFY) && !parts.checksOnly()) || !parts.early.isEmpty()) {
             return IndexState.RESYNC;
         }
         return incomplete ? IndexState.DEGRADED : IndexState.EXACT;
@@ -192,6 +192,16 @@ final class StreamStatus {
     /** Whether all that was offered is applied. Any thread. */
     boolean isApplied() {
         return counters.batches.get() == sink.offered();
+    }
+
+    /** Batches handed on and not applied yet. Any thread. */
+    long behind() {
+        return Math.max(0, sink.offered() - counters.batches.get());
+    }
+
+    /** Batches that the sink had no room for. Any thread. */
+    long refusedBatches() {
+        return sink.refused();
     }
 
     /** See {@link EventSource#ready}. Any thread. */
@@ -249,7 +259,7 @@ final class StreamStatus {
                 counts.disconnects,
                 counts.connectFailures,
                 sink.refused(),
-                Math.max(0, sink.offered() - counters.batches.get()),
+                behind(),
                 counters.failures.get(),
                 parts.decoder.drops().nonZero(),
                 config.blockSize(),

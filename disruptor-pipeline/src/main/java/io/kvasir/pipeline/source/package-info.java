@@ -9,7 +9,9 @@
  *
  * <p>A stream's messages are an engine's own batches, or single events of an event plane ({@link
  * io.kvasir.pipeline.source.MessageForm}). {@link io.kvasir.pipeline.source.EventPlane} takes the
- * messages of many workers from one subscription and feeds the streams of all of them.
+ * messages of many workers from one subscription and feeds the streams of all of them. Where there
+ * are local indexers, {@code PlaneRecovery} has them send what a stream misses: a <em>range</em> of
+ * events, which is a replay, or a <em>dump</em> of all blocks.
  *
  * <p>The steps of a stream know each other in one direction, from left to right:
  *

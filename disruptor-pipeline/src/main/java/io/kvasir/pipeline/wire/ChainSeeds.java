@@ -78,6 +78,11 @@ final class ChainSeeds {
         youngSize++;
     }
 
+    /** Whether nothing is remembered. */
+    boolean isEmpty() {
+        return youngSize == 0 && oldKeys.length == 0;
+    }
+
     /** All that is remembered: engine hash and seed in turn, the older ones first. */
     long[] toArray() {
         final long[] pairs = new long[2 * (oldKeys.length + youngKeys.length)];

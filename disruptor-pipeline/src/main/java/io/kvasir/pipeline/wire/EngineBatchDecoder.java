@@ -114,6 +114,11 @@ public final class EngineBatchDecoder implements MessageDecoder {
     }
 
     @Override
+    public void learned(KvBatch batch) {
+        batch.learned(placement.mainGroup(), learnedEagle, !chainSeeds.isEmpty());
+    }
+
+    @Override
     public DecoderMemory memory() {
         return new DecoderMemory(placement.mainGroup(), learnedEagle, chainSeeds.toArray());
     }

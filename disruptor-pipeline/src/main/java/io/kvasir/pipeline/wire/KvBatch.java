@@ -65,6 +65,10 @@ public final class KvBatch {
     private boolean ofMessage;
     private long content;
     private boolean complete;
+    private boolean learnedEagle;
+    private boolean salted;
+    private long mainGroup;
+    private long position;
     private ApplyListener listener = ApplyListener.NONE;
     private int operations;
     private int length;
@@ -108,6 +112,10 @@ public final class KvBatch {
         ofMessage = false;
         content = 0;
         complete = false;
+        learnedEagle = false;
+        salted = false;
+        mainGroup = DecoderMemory.NONE.mainGroup();
+        position = 0;
         operations = 0;
         length = 0;
     }
@@ -124,6 +132,21 @@ public final class KvBatch {
         complete = viewComplete;
     }
 
+    /**
+     * Says how far a stream that many share has been read.
+     *
+     * @param inStream number up to which all messages of the slot's worker are in this batch and
+     *     those before it; 0 where there is no such stream
+     */
+    public void at(long inStream) {
+        position = inStream;
+    }
+
+    /** How far a stream that many share has been read for it; 0 where there is none. */
+    public long position() {
+        return position;
+    }
+
     /** Whether the batch is all of the message of its number. */
     public boolean isOfMessage() {
         return ofMessage;
@@ -137,6 +160,34 @@ public final class KvBatch {
     /** Whether nothing that was announced up to that message is missing. */
     public boolean isComplete() {
         return complete;
+    }
+
+    /**
+     * Says what the decoder knows after the message, beside the blocks; see {@link DecoderMemory}.
+     *
+     * @param group cache group that counts, −1 as long as none has announced itself
+     * @param forEagle whether blocks are hashed for EAGLE
+     * @param withSeeds whether it knows seeds of salted chains
+     */
+    public void learned(long group, boolean forEagle, boolean withSeeds) {
+        mainGroup = group;
+        learnedEagle = forEagle;
+        salted = withSeeds;
+    }
+
+    /** Cache group that counts after the message; −1 as long as none has announced itself. */
+    public long mainGroup() {
+        return mainGroup;
+    }
+
+    /** Whether the decoder knows after the message that blocks are hashed for EAGLE. */
+    public boolean learnedEagle() {
+        return learnedEagle;
+    }
+
+    /** Whether the decoder knows seeds of salted chains after the message. */
+    public boolean isSalted() {
+        return salted;
     }
 
     /** Says that blocks of the batch are hashed for EAGLE: each with the token after it. */
@@ -263,6 +314,10 @@ public final class KvBatch {
         ofMessage = other.ofMessage;
         content = other.content;
         complete = other.complete;
+        learnedEagle = other.learnedEagle;
+        salted = other.salted;
+        mainGroup = other.mainGroup;
+        position = other.position;
         operations = other.operations;
         length = other.length;
     }

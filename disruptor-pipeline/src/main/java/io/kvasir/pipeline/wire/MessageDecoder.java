@@ -71,6 +71,9 @@ public interface MessageDecoder {
     /** Forgets what was learned from earlier events: the engine has restarted. */
     void forget();
 
+    /** Says what of its {@link #memory} is no list. On the decoding thread. */
+    void learned(KvBatch batch);
+
     /** What was learned from earlier events and later ones need. On the decoding thread. */
     DecoderMemory memory();
 

@@ -97,7 +97,8 @@ final class MsgpackWriter {
         return raw(data);
     }
 
-    private MsgpackWriter raw(byte[] data) {
+    /** Bytes that are msgpack already. */
+    MsgpackWriter raw(byte[] data) {
         reserve(data.length);
         System.arraycopy(data, 0, bytes, length, data.length);
         length += data.length;

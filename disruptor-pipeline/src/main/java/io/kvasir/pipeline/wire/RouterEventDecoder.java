@@ -296,6 +296,11 @@ public final class RouterEventDecoder implements MessageDecoder {
     }
 
     @Override
+    public void learned(KvBatch batch) {
+        // nothing is learned from events
+    }
+
+    @Override
     public DecoderMemory memory() {
         return DecoderMemory.NONE;
     }

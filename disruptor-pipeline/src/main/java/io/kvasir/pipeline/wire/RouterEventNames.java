@@ -1,6 +1,9 @@
 package io.kvasir.pipeline.wire;
 
-/** The words of router events and their envelopes, as they stand in messages. */
+/**
+ * The words of router events, their envelopes, and the queries for old ones, as they stand in
+ * messages.
+ */
 final class RouterEventNames {
     static final byte[] WORKER_ID = EventFields.ascii("worker_id");
     static final byte[] STORAGE_TIER = EventFields.ascii("storage_tier");
@@ -30,6 +33,14 @@ final class RouterEventNames {
     static final byte[] PUBLISHED_AT = EventFields.ascii("published_at");
     static final byte[] TOPIC = EventFields.ascii("topic");
     static final byte[] PAYLOAD = EventFields.ascii("payload");
+    static final byte[] START_EVENT_ID = EventFields.ascii("start_event_id");
+    static final byte[] END_EVENT_ID = EventFields.ascii("end_event_id");
+    static final byte[] LAST_EVENT_ID = EventFields.ascii("last_event_id");
+    static final byte[] LOST_EVENT_ID = EventFields.ascii("lost_event_id");
+    static final byte[] KIND = EventFields.ascii("kind");
+    static final byte[] PART = EventFields.ascii("part");
+    static final byte[] PARTS = EventFields.ascii("parts");
+    static final byte[] ERROR = EventFields.ascii("error");
 
     private RouterEventNames() {}
 }

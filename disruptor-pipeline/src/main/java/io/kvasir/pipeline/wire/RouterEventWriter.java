@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.wire;
 
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 
 /**
  * Writes the operations of a {@link KvBatch} as router events, byte for byte as other publishers of
@@ -29,16 +30,52 @@ public final class RouterEventWriter {
         out.array(batch.operations());
         long eventId = firstEventId;
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
-            out.map(4).text(RouterEventNames.WORKER_ID).unsigned(workerId);
-            out.text(RouterEventNames.STORAGE_TIER).text(RouterEventNames.DEVICE);
-            out.text(RouterEventNames.RESIDENCY_DOMAIN).text(RouterEventNames.WORKER);
-            out.text(RouterEventNames.EVENT).map(3);
-            out.text(RouterEventNames.EVENT_ID).unsigned(eventId++);
-            out.text(RouterEventNames.DATA);
-            data(out, batch, at);
-            out.text(RouterEventNames.DP_RANK).unsigned(dpRank);
+            event(out, workerId, dpRank, eventId++, batch, at);
         }
         return out.toArray();
+    }
+
+    /**
+     * One operation as an element of such a list.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     * @param eventId number of the operation
+     * @param batch holds the operation
+     * @param at its cursor
+     * @throws IllegalArgumentException if the operation has no form as a router event
+     */
+    public static byte[] event(long workerId, int dpRank, long eventId, KvBatch batch, int at) {
+        final MsgpackWriter out = new MsgpackWriter(BYTES_PER_EVENT);
+        event(out, workerId, dpRank, eventId, batch, at);
+        return out.toArray();
+    }
+
+    /**
+     * The payload of an envelope: a list of events.
+     *
+     * @param events each from {@link #event}
+     */
+    public static byte[] payload(List<byte[]> events) {
+        int bytes = BYTES_PER_EVENT;
+        for (byte[] event : events) {
+            bytes += event.length;
+        }
+        final MsgpackWriter out = new MsgpackWriter(bytes).array(events.size());
+        events.forEach(out::raw);
+        return out.toArray();
+    }
+
+    private static void event(
+            MsgpackWriter out, long workerId, int dpRank, long eventId, KvBatch batch, int at) {
+        out.map(4).text(RouterEventNames.WORKER_ID).unsigned(workerId);
+        out.text(RouterEventNames.STORAGE_TIER).text(RouterEventNames.DEVICE);
+        out.text(RouterEventNames.RESIDENCY_DOMAIN).text(RouterEventNames.WORKER);
+        out.text(RouterEventNames.EVENT).map(3);
+        out.text(RouterEventNames.EVENT_ID).unsigned(eventId);
+        out.text(RouterEventNames.DATA);
+        data(out, batch, at);
+        out.text(RouterEventNames.DP_RANK).unsigned(dpRank);
     }
 
     private static void data(MsgpackWriter out, KvBatch batch, int at) {

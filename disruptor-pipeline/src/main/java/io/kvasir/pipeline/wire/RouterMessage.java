@@ -90,7 +90,29 @@ public final class RouterMessage {
         if (!envelope.ok() || !enveloped || payload < 0) {
             return false;
         }
-        events.wrap(bytes, payload, payloadLength);
+        return openEvents(payload, payloadLength);
+    }
+
+    /**
+     * Points the view at the payload of an envelope, which names no publisher then.
+     *
+     * @param payload holds it; kept until the next call, not copied
+     * @param offset its first byte
+     * @param length its bytes
+     * @return false if it is no list of events
+     * @throws IndexOutOfBoundsException if the range does not lie in {@code payload}
+     */
+    public boolean wrapPayload(byte[] payload, int offset, int length) {
+        bytes = payload;
+        truncated = false;
+        enveloped = false;
+        jsonLength = 0;
+        left = 0;
+        return openEvents(offset, length);
+    }
+
+    private boolean openEvents(int offset, int length) {
+        events.wrap(bytes, offset, length);
         if (events.peek() == MsgpackReader.Kind.MAP) {
             left = 1;
             return true;

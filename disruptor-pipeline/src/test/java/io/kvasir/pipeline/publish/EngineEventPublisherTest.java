@@ -48,6 +48,13 @@ class EngineEventPublisherTest {
         context.close();
     }
 
+    /** JeroMQ 0.6 now and then begins no handshake, and tries again after this time (30 s). */
+    private ZMQ.Socket socket(SocketType type) {
+        final ZMQ.Socket socket = context.createSocket(type);
+        socket.setHandshakeIvl(500);
+        return socket;
+    }
+
     private static byte[] hex(String text) {
         return HexFormat.of().parseHex(text);
     }
@@ -72,7 +79,7 @@ class EngineEventPublisherTest {
     }
 
     private ZMQ.Socket subscriber(String topic) {
-        final ZMQ.Socket socket = context.createSocket(SocketType.SUB);
+        final ZMQ.Socket socket = socket(SocketType.SUB);
         socket.setReceiveTimeOut(PATIENCE_MS);
         socket.subscribe(topic.getBytes(StandardCharsets.UTF_8));
         socket.connect(publisher.endpoint());
@@ -130,14 +137,14 @@ class EngineEventPublisherTest {
         for (int i = 0; i < messages; i++) {
             publisher.publishRemoved(i);
         }
-        final ZMQ.Socket socket = context.createSocket(SocketType.REQ);
+        final ZMQ.Socket socket = socket(SocketType.REQ);
         socket.setReceiveTimeOut(PATIENCE_MS);
         socket.connect(publisher.replayEndpoint());
         socket.send(ZmqPublisher.number(10));
         // a requester reads one answer; a dealer all of them
         assertEquals(10, number(receive(socket).get(1)));
 
-        final ZMQ.Socket dealer = context.createSocket(SocketType.DEALER);
+        final ZMQ.Socket dealer = socket(SocketType.DEALER);
         dealer.setReceiveTimeOut(PATIENCE_MS);
         dealer.connect(publisher.replayEndpoint());
         dealer.sendMore(new byte[0]);

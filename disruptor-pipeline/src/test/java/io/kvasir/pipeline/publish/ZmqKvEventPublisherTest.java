@@ -22,6 +22,7 @@ import java.util.function.BooleanSupplier;
 
 class ZmqKvEventPublisherTest {
     private static final int[] TOKENS = {1, 2, 3, 4, 5, 6, 7, 8};
+    private static final String CLEARED = "7/0 1 cleared"; // what was published before has ended
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private final RecordedTransport transport = new RecordedTransport();
@@ -68,9 +69,9 @@ class ZmqKvEventPublisherTest {
         engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
         engine.publishRemoved(102);
         engine.publishAllCleared();
-        awaitLines("7/0 1 stored root [101, 102]", "7/0 2 removed [102]", "7/0 3 cleared");
+        awaitLines(CLEARED, "7/0 2 stored root [101, 102]", "7/0 3 removed [102]", "7/0 4 cleared");
         await(() -> relay.status().state() == IndexState.EXACT);
-        assertEquals(3, relay.publishedEvents());
+        assertEquals(4, relay.publishedEvents());
     }
 
     @Test
@@ -81,22 +82,27 @@ class ZmqKvEventPublisherTest {
         engine.publishRemoved(101, 102);
         engine.publishRemoved(101);
         awaitLines(
-                "7/0 1 stored root [101, 102]",
+                CLEARED,
                 "7/0 2 stored root [101, 102]",
-                "7/0 3 removed [102]",
-                "7/0 4 removed [101]");
+                "7/0 3 stored root [101, 102]",
+                "7/0 4 removed [102]",
+                "7/0 5 removed [101]");
     }
 
     @Test
     void aRestartOfTheEngineIsAClear() {
         engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
-        awaitLines("7/0 1 stored root [101, 102]");
+        awaitLines(CLEARED, "7/0 2 stored root [101, 102]");
         final String endpoint = engine.endpoint();
         final String replay = engine.replayEndpoint();
         engine.close();
         engine = engine(endpoint, replay);
         engine.publishStored(TOKENS, new long[] {201, 202}, null, null);
-        awaitLines("7/0 1 stored root [101, 102]", "7/0 2 cleared", "7/0 3 stored root [201, 202]");
+        awaitLines(
+                CLEARED,
+                "7/0 2 stored root [101, 102]",
+                "7/0 3 cleared",
+                "7/0 4 stored root [201, 202]");
     }
 
     @Test
@@ -104,18 +110,24 @@ class ZmqKvEventPublisherTest {
         transport.failNext(2);
         engine.publishRemoved(1);
         engine.publishRemoved(2);
-        awaitLines("7/0 1 removed [1]", "7/0 2 removed [2]");
+        awaitLines(CLEARED, "7/0 2 removed [1]", "7/0 3 removed [2]");
         assertEquals(2, relay.failedTries());
         assertEquals("", relay.problem());
     }
 
     @Test
     void messagesThatAreLostBeforeTheRelayAreAGapForReaders() {
+        awaitLines(CLEARED); // of the relay of all tests
         final RelayQueue queue = new RelayQueue(new KvEventPublisher(8, 0, 4, transport));
         queue.offer(message(0));
         queue.offer(message(1));
         queue.offer(message(5));
-        awaitLines("8/0 1 removed [0]", "8/0 2 removed [1]", "8/0 4 removed [5]");
+        awaitLines(
+                CLEARED,
+                "8/0 1 cleared",
+                "8/0 2 removed [0]",
+                "8/0 3 removed [1]",
+                "8/0 5 removed [5]");
         queue.close();
         assertFalse(queue.offer(message(6)));
     }

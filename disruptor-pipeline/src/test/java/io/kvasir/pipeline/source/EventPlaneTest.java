@@ -10,6 +10,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.DecoderMemory;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 
@@ -27,6 +28,7 @@ import java.util.concurrent.TimeUnit;
 class EventPlaneTest {
     private static final long WORKER = -7; // as 64 unsigned bits
     private static final int BLOCK = 4;
+    private static final long STORE = 99;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
     private final IndexApplier applier = new IndexApplier(index);
@@ -52,6 +54,10 @@ class EventPlaneTest {
                 SourceConfig.ofRouterEvents(name, slot, BLOCK).withDpRank(rank),
                 batch -> !full && applier.offer(batch),
                 () -> nowNs);
+    }
+
+    private static PlanePosition at(long number) {
+        return new PlanePosition(STORE, number);
     }
 
     private static KvBatch store(long... names) {
@@ -82,6 +88,157 @@ class EventPlaneTest {
     private void publishJson(long worker, int rank, long id, KvBatch batch) {
         final byte[] bytes = RouterEventWriter.json(worker, rank, id, batch, batch.first());
         plane.onMessage(bytes, 0, bytes.length);
+    }
+
+    private void keep(long number, long publisher, long worker, long id, KvBatch batch) {
+        final byte[] bytes = RouterEventWriter.json(worker, 0, id, batch, batch.first());
+        plane.onKept(bytes, 0, bytes.length, number, publisher);
+    }
+
+    @Test
+    void aWorkerThatHasSpokenBeforeItIsRegisteredHasTheTransportBeginAgain() {
+        plane.keepsMessages();
+        keep(1, 0, WORKER, 1, store(1));
+        keep(2, 0, 8, 1, store(2));
+        keep(3, 0, 8, 2, store(3));
+        assertFalse(plane.isAgainWanted());
+        assertEquals(List.of(new UnknownWorker(8, 0, 2)), plane.unknownWorkers());
+        final EngineStream late = stream("late", 2, 0);
+        plane.register(8, 0, late);
+        assertTrue(plane.isAgainWanted());
+        assertEquals(List.of(), plane.unknownWorkers());
+        keep(4, 0, 8, 3, store(4)); // before it begins again: comes once more, and in order
+        assertEquals(List.of(1_001L), held());
+        assertEquals(0, plane.beginsAgainAfter());
+        assertEquals(EventPlane.NOT_AGAIN, plane.beginsAgainAfter());
+        keep(1, 0, WORKER, 1, store(1));
+        keep(2, 0, 8, 1, store(2));
+        keep(3, 0, 8, 2, store(3));
+        keep(4, 0, 8, 3, store(4));
+        keep(5, 0, WORKER, 2, store(5));
+        assertEquals(List.of(1_001L, 1_005L, 2_002L, 2_003L, 2_004L), held());
+        assertEquals(IndexState.EXACT, late.state());
+        assertEquals(2, stream.status().messages(), "nothing comes to it twice");
+        final EventPlaneStatus status = plane.status();
+        assertEquals(9, status.messages());
+        assertEquals(4, status.redelivered());
+        assertEquals(2, status.unknownEvents());
+        assertEquals(5, status.events());
+        assertEquals(5, status.applied());
+        assertEquals(0, status.behind());
+    }
+
+    @Test
+    void aWorkerThatHasNotSpokenWantsNothingAgain() {
+        plane.keepsMessages();
+        keep(1, 0, WORKER, 1, store(1));
+        plane.register(8, 0, stream("silent", 2, 0));
+        assertFalse(plane.isAgainWanted());
+        plane.remove(WORKER, 0);
+        plane.register(WORKER, 0, stream("its next description", 3, 0));
+        assertTrue(plane.isAgainWanted(), "its slot is empty, and it has spoken");
+    }
+
+    @Test
+    void aTransportThatKeepsNothingIsNotAskedToBeginAgain() {
+        publishJson(8, 0, 1, store(1));
+        plane.register(8, 0, stream("late", 2, 0));
+        assertFalse(plane.isAgainWanted());
+        publishJson(8, 0, 2, store(2));
+        assertEquals(List.of(2_002L), held());
+    }
+
+    @Test
+    void keptMessagesWhoseNumbersBeginAnewAreTakenAgain() {
+        plane.keepsMessages();
+        keep(7, 0, WORKER, 1, store(1));
+        plane.onRenumbered(STORE);
+        keep(1, 0, WORKER, 2, store(2));
+        assertEquals(List.of(1_001L, 1_002L), held());
+        assertEquals(0, plane.status().redelivered());
+    }
+
+    @Test
+    void aNewPublisherOfKeptMessagesIsANewLifeEvenIfItBeginsWithTheSameEvents() {
+        keep(1, 5, WORKER, 1, store(1));
+        keep(2, 5, WORKER, 2, store(2));
+        keep(3, 6, WORKER, 1, store(1));
+        assertEquals(List.of(1_001L), held());
+        assertEquals(1, stream.status().restarts());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aLateEventOfAnEndedLifeChangesNothing() {
+        keep(1, 5, WORKER, 1, store(1));
+        keep(2, 6, WORKER, 1, store(2));
+        keep(3, 5, WORKER, 2, store(3)); // sent before its publisher was killed
+        keep(4, 6, WORKER, 2, store(4));
+        assertEquals(List.of(1_002L, 1_004L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(1, plane.status().late());
+        assertEquals(1, plane.status().publisherChanges());
+    }
+
+    @Test
+    void aPublisherThatGoesOnSpeakingHasItsWorkerAgain() {
+        keep(1, 5, WORKER, 1, store(1));
+        keep(2, 6, WORKER, 1, store(2)); // one too many, which ends soon
+        for (int i = 2; i <= 18; i++) {
+            keep(1 + i, 5, WORKER, i, store(i));
+        }
+        assertEquals(List.of(1_018L), held());
+        assertEquals(IndexState.DEGRADED, stream.state(), "what it said meanwhile is not known");
+        assertEquals(16, plane.status().late());
+        assertEquals(2, plane.status().publisherChanges());
+    }
+
+    @Test
+    void withoutAPublisherTheSameFirstEventsAreTakenForTheOnesBefore() {
+        keep(1, EventPlane.NO_PUBLISHER, WORKER, 1, store(1));
+        keep(2, EventPlane.NO_PUBLISHER, WORKER, 2, store(2));
+        keep(3, EventPlane.NO_PUBLISHER, WORKER, 1, store(1));
+        assertEquals(List.of(1_001L, 1_002L), held(), "block 2 is believed, and is not there");
+    }
+
+    @Test
+    void moreUnknownWorkersThanAreKeptApartMayBeAnyWorker() {
+        plane.keepsMessages();
+        for (int worker = 0; worker < 2 * HeardWorkers.MOST; worker++) {
+            keep(1 + worker, 0, 100 + worker, 1, store(1));
+        }
+        assertEquals(HeardWorkers.MOST, plane.unknownWorkers().size());
+        assertEquals(2 * HeardWorkers.MOST, plane.status().unknownEvents());
+        plane.register(8, 0, stream("never heard of", 2, 0));
+        assertTrue(plane.isAgainWanted());
+    }
+
+    @Test
+    void anEventThatWaitsForTheOneBeforeItIsNotAppliedYet() {
+        keep(1, 0, WORKER, 1, store(1));
+        assertTrue(plane.isApplied());
+        keep(2, 0, WORKER, 3, store(3));
+        assertFalse(plane.isApplied(), "an acknowledgement now would be for nothing");
+        keep(3, 0, WORKER, 2, store(2));
+        assertTrue(plane.isApplied());
+    }
+
+    @Test
+    void aStatusDoesNotWaitForRoomInTheRing() throws InterruptedException {
+        full = true;
+        final Thread transport =
+                Thread.ofPlatform().start(() -> publishJson(WORKER, 0, 1, store(1)));
+        final long since = System.nanoTime();
+        while (plane.status().messages() == 0) {
+            assertTrue(System.nanoTime() - since < TimeUnit.MINUTES.toNanos(1));
+            Thread.onSpinWait();
+        }
+        plane.onWaiting(17);
+        assertEquals(17, plane.status().waiting(), "read while the event waits");
+        assertTrue(transport.isAlive());
+        full = false;
+        transport.join();
+        assertEquals(List.of(1_001L), held());
     }
 
     private List<Long> held() {
@@ -391,5 +548,193 @@ class EventPlaneTest {
         assertEquals(2 * workers, plane.status().events());
         assertEquals(0, plane.status().gaps());
         assertEquals(workers + 1, plane.status().streams());
+    }
+
+    private void keep(long number, long worker, long id) {
+        final KvBatch batch = store(id);
+        final byte[] bytes = RouterEventWriter.json(worker, 0, id, batch, batch.first());
+        plane.onKept(bytes, 0, bytes.length, number, EventPlane.NO_PUBLISHER);
+        plane.settle();
+    }
+
+    @Test
+    void aStreamThatWasRestoredGetsWhatCameAfterItsSnapshotAlone() {
+        plane.keepsMessages();
+        plane.onRestored(at(9));
+        final EngineStream restored = restored("restored", 8, 2); // as of event 3, message 11
+        keep(10, 8, 2);
+        keep(11, 8, 3);
+        keep(12, 8, 4);
+        keep(13, WORKER, 1);
+        assertEquals(1, restored.status().messages());
+        assertEquals(4, restored.status().lastSequence());
+        assertEquals(1, stream.status().messages());
+    }
+
+    @Test
+    void whatIsInTheIndexIsVouchedFor() {
+        plane.keepsMessages();
+        plane.onRestored(at(4));
+        assertEquals(4, plane.vouchesUpTo(1));
+        keep(5, WORKER, 1);
+        keep(6, WORKER, 2);
+        assertEquals(6, plane.vouchesUpTo(1));
+        final KvBatch batch = store(4);
+        final byte[] early = RouterEventWriter.json(WORKER, 0, 4, batch, batch.first());
+        plane.onKept(early, 0, early.length, 7, EventPlane.NO_PUBLISHER);
+        plane.settle();
+        assertEquals(6, plane.vouchesUpTo(1), "it waits for the one before it");
+        keep(8, WORKER, 3);
+        assertEquals(8, plane.vouchesUpTo(1));
+    }
+
+    @Test
+    void whatWasLeftOutIsVouchedForOnceItHasComeAgain() {
+        plane.keepsMessages();
+        keep(1, WORKER, 1);
+        keep(2, 8, 1);
+        keep(3, WORKER, 2);
+        assertEquals(1, plane.vouchesUpTo(1));
+        plane.register(8, 0, stream("late", 2, 0));
+        assertTrue(plane.isAgainWanted());
+        keep(4, 8, 2);
+        assertEquals(1, plane.vouchesUpTo(1), "it gets nothing before all comes again");
+        assertEquals(0, plane.beginsAgainAfter());
+        assertEquals(0, plane.vouchesUpTo(1));
+        keep(1, WORKER, 1);
+        keep(2, 8, 1);
+        keep(3, WORKER, 2);
+        keep(4, 8, 2);
+        assertEquals(4, plane.vouchesUpTo(1));
+    }
+
+    @Test
+    void whatTheTransportHasNoMoreKeepsNothingBack() {
+        plane.keepsMessages();
+        keep(1, WORKER, 1);
+        keep(2, 8, 1);
+        keep(3, 8, 2);
+        keep(4, WORKER, 2);
+        assertEquals(2, plane.vouchesUpTo(3), "the second of the unknown worker is still there");
+        assertEquals(4, plane.vouchesUpTo(4));
+        keep(5, 8, 3);
+        assertEquals(4, plane.vouchesUpTo(4));
+    }
+
+    @Test
+    void moreUnknownWorkersThanAreKeptApartKeepBackAllTheSame() {
+        plane.keepsMessages();
+        keep(1, WORKER, 1);
+        for (int i = 0; i < 2_000; i++) {
+            keep(2 + i, 1_000 + i, 1);
+        }
+        assertEquals(1, plane.vouchesUpTo(1));
+        assertEquals(1_999, plane.vouchesUpTo(2_000));
+        assertEquals(2_001, plane.vouchesUpTo(2_002));
+    }
+
+    @Test
+    void aStreamMadeAnewIsReadFromItsFirstNumber() {
+        plane.keepsMessages();
+        plane.onRestored(at(100));
+        keep(101, WORKER, 1);
+        keep(102, 8, 1);
+        plane.onRenumbered(STORE);
+        assertEquals(0, plane.vouchesUpTo(1));
+        keep(1, WORKER, 2);
+        assertEquals(1, plane.vouchesUpTo(1));
+        assertEquals(2, stream.status().lastSequence());
+    }
+
+    @Test
+    void aBatchSaysUpToWhichMessageAllOfItsWorkerAreInIt() {
+        final List<String> batches = new ArrayList<>();
+        final EngineStream shared =
+                new EngineStream(
+                        SourceConfig.ofRouterEvents("w", 1, BLOCK),
+                        batch -> batches.add(batch.sequence() + "@" + batch.position()),
+                        () -> nowNs);
+        pass(shared, 1, 10);
+        pass(shared, 3, 11); // overtook the next one
+        pass(shared, 2, 12);
+        pass(shared, 4, 20);
+        pass(shared, 6, 21); // waits for number 5, which never comes
+        pass(shared, 8, 30); // waits in its turn
+        nowNs += TimeUnit.SECONDS.toNanos(1);
+        shared.tick();
+        assertEquals(List.of("1@10", "2@10", "3@12", "4@20", "6@29", "8@30"), batches);
+    }
+
+    private static void pass(EngineStream to, long id, long number) {
+        final KvBatch batch = store(id);
+        final byte[] bytes = RouterEventWriter.json(WORKER, 0, id, batch, batch.first());
+        to.onMessage(id, number, bytes, 0, bytes.length);
+    }
+
+    /** A stream whose slot was restored as of event 3, and message 11 of the transport. */
+    private EngineStream restored(String name, long worker, int slot) {
+        final EngineStream restored = stream(name, slot, 0);
+        restored.startAfter(
+                new StreamStart(
+                        3,
+                        1,
+                        true,
+                        0,
+                        new StreamMemory(RemovalRule.LAST_COPY, DecoderMemory.NONE)));
+        assertEquals(IndexState.STALE, restored.state());
+        plane.register(worker, 0, restored, at(11));
+        return restored;
+    }
+
+    @Test
+    void aStreamThatIsRestoredIsBelievedWhenAllHasComeThatCameAfterItsSnapshot() {
+        plane.keepsMessages();
+        plane.onDisconnected("not yet");
+        plane.onRestored(at(11));
+        final EngineStream before = restored("before", 8, 2);
+        assertEquals(IndexState.STALE, before.state());
+        keep(12, WORKER, 1);
+        plane.onCaughtUp();
+        assertEquals(IndexState.EXACT, before.state());
+        assertEquals(IndexState.EXACT, restored("after", 9, 3).state());
+    }
+
+    @Test
+    void aStreamThatIsRestoredIsNotBelievedWhereMessagesAreMissing() {
+        plane.keepsMessages();
+        plane.onRestored(at(11));
+        plane.onCaughtUp();
+        plane.onMissed("12 to 20 are not kept any more");
+        assertEquals(IndexState.STALE, restored("after", 9, 3).state());
+    }
+
+    @Test
+    void aSnapshotFromTheMiddleOfAMessageIsGoneOnWithByTheRestOfIt() {
+        plane.keepsMessages();
+        plane.onRestored(at(10));
+        final EngineStream middle = restored("middle", 8, 2); // as of event 3, message 11
+        keepMany(11, 8, 1, 5);
+        assertEquals(5, middle.status().lastSequence());
+        assertEquals(2, middle.status().messages(), "4 and 5 alone");
+        keepMany(11, 8, 1, 5); // all is read again
+        keepMany(12, 8, 6, 7);
+        assertEquals(4, middle.status().messages());
+        assertEquals(0, middle.status().restarts());
+        assertEquals(0, middle.status().gaps());
+    }
+
+    private void keepMany(long number, long worker, long firstId, long lastId) {
+        final KvBatch batch = empty();
+        for (long id = firstId; id <= lastId; id++) {
+            batch.addStored(true, 0, new long[] {id}, new long[] {id * 1_000}, 1);
+        }
+        final byte[] bytes =
+                RouterEventWriter.envelope(
+                        5,
+                        number,
+                        0,
+                        "kv-events",
+                        RouterEventWriter.payload(worker, 0, firstId, batch));
+        plane.onKept(bytes, 0, bytes.length, number, EventPlane.NO_PUBLISHER);
     }
 }

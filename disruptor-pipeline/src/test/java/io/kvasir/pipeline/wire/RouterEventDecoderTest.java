@@ -290,7 +290,7 @@ class RouterEventDecoderTest {
                                     bytes, message.eventOffset(), message.eventLength(), out);
                         }
                     };
-            assertEquals(0, Allocations.bytesPerRound(2_000, round));
+            assertEquals(0, Allocations.bytesPerRound(300, round));
             assertEquals(message.isEnveloped() ? 2 : 1, out.operations());
         }
     }
