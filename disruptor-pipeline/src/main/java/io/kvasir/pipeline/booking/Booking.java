@@ -58,6 +58,7 @@ final class Booking {
     int hashCount;
     int firstChunk;
     int unknownBlocks; // blocks of the prompt without a hash
+    int unsharedBlocks; // blocks of the prompt that count as its own, whatever their hashes
     int provisionalBlocks;
     long prefillTokens;
     long deadlineNs;

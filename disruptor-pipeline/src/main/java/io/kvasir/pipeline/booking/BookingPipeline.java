@@ -27,12 +27,6 @@ public final class BookingPipeline implements AutoCloseable {
     /** The number of no booking. */
     public static final long NONE = 0;
 
-    /** Words of records on their way to other routers: 1 to 32 MiB, 64 words a request. */
-    private static final int MIN_OUTBOX_WORDS = 1 << 17;
-
-    private static final int MAX_OUTBOX_WORDS = 1 << 22;
-    private static final long OUTBOX_WORDS_PER_REQUEST = 64;
-
     private final BookingPipelineConfig config;
     private final ActiveRequests table;
     private final boolean predicts;
@@ -108,7 +102,7 @@ public final class BookingPipeline implements AutoCloseable {
             final ReplicaOutbox outbox =
                     config.replicaRequests() == 0
                             ? null
-                            : new ReplicaOutbox(outboxWords(config.maxRequests()));
+                            : ReplicaOutbox.forRequests(config.maxRequests());
             this.writer =
                     new BookingWriter(
                             table, routed, bookings, pool, config, outbox, thread, errors);
@@ -131,15 +125,6 @@ public final class BookingPipeline implements AutoCloseable {
             thread.abandon();
             throw t;
         }
-    }
-
-    private static int outboxWords(int maxRequests) {
-        return (int)
-                Long.highestOneBit(
-                        Math.clamp(
-                                OUTBOX_WORDS_PER_REQUEST * maxRequests,
-                                MIN_OUTBOX_WORDS,
-                                MAX_OUTBOX_WORDS));
     }
 
     private static WriterThread newWriterThread(ActiveRequests table, PredictedPrefixes routed) {
@@ -201,6 +186,34 @@ public final class BookingPipeline implements AutoCloseable {
             int provisionalBlocks,
             long deadlineNs,
             boolean predicted) {
+        return book(
+                slot,
+                slotGeneration,
+                localHashes,
+                count,
+                prefillTokens,
+                provisionalBlocks,
+                deadlineNs,
+                predicted,
+                true);
+    }
+
+    /**
+     * Books a request; as above.
+     *
+     * @param shared whether blocks that other requests of the slot use count once; if not, those of
+     *     this one are its own
+     */
+    public long book(
+            int slot,
+            int slotGeneration,
+            long[] localHashes,
+            int count,
+            long prefillTokens,
+            int provisionalBlocks,
+            long deadlineNs,
+            boolean predicted,
+            boolean shared) {
         Objects.checkIndex(slot, table.config().maxWorkerSlots());
         Objects.checkFromIndexSize(0, count, localHashes.length);
         final int index = ring.isClosed() ? -1 : bookings.take();
@@ -209,7 +222,7 @@ public final class BookingPipeline implements AutoCloseable {
             return NONE;
         }
         final boolean counts = config.countsBlocks();
-        final boolean isSeen = count > 0 && (counts || (predicted && predicts));
+        final boolean isSeen = count > 0 && ((counts && shared) || (predicted && predicts));
         final int chunk = isSeen ? pool.take(localHashes, count) : HashPool.NONE;
         final int provisional = counts ? provisionalBlocks : 0;
         final Booking booking = bookings.at(index);
@@ -217,7 +230,8 @@ public final class BookingPipeline implements AutoCloseable {
         booking.slotGeneration = slotGeneration;
         booking.firstChunk = chunk;
         booking.hashCount = chunk == HashPool.NONE ? 0 : count;
-        booking.unknownBlocks = counts && chunk == HashPool.NONE ? count : 0;
+        booking.unknownBlocks = counts && shared && chunk == HashPool.NONE ? count : 0;
+        booking.unsharedBlocks = counts && !shared ? count : 0;
         booking.prefillTokens = prefillTokens;
         booking.provisionalBlocks = provisional;
         booking.deadlineNs = deadlineNs;

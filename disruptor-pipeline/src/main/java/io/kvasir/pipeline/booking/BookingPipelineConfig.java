@@ -89,7 +89,7 @@ public record BookingPipelineConfig(
     }
 
     /**
-     * Requests that the table of active requests has room for: {@link #entries}, and behind them
+     * Requests that the table of active requests has room for: {@link #entries}, and after them
      * those of other routers.
      */
     public int tableEntries() {

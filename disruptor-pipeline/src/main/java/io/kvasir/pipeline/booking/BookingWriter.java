@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
 /**
@@ -55,6 +56,7 @@ final class BookingWriter
     private final HashPool pool;
     private final boolean countsBlocks;
     private final LongConsumer endBooked;
+    private final Consumer<Throwable> stepFailed;
     private final WriterThread thread;
     private final ErrorHandler errors;
     private final int[] slotGenerations; // workers removed so far, per slot
@@ -80,6 +82,7 @@ final class BookingWriter
         this.pool = pool;
         this.countsBlocks = config.countsBlocks();
         this.endBooked = this::endBooked;
+        this.stepFailed = error -> failed("a step of another router", 0, error);
         this.thread = thread;
         this.errors = errors;
         this.slotGenerations = new int[table.config().maxWorkerSlots()];
@@ -137,6 +140,7 @@ final class BookingWriter
         final int count = booking.hashCount;
         final int chunk = booking.firstChunk;
         final int unknownBlocks = booking.unknownBlocks;
+        final int unsharedBlocks = booking.unsharedBlocks;
         final int provisionalBlocks = booking.provisionalBlocks;
         final long prefillTokens = booking.prefillTokens;
         final long deadlineNs = booking.deadlineNs;
@@ -161,8 +165,10 @@ final class BookingWriter
                 number(index, word),
                 slot,
                 hashes,
-                countsBlocks ? count : 0, // else the hashes are for the prediction alone
+                // else the hashes are for the prediction alone
+                countsBlocks && unsharedBlocks == 0 ? count : 0,
                 unknownBlocks,
+                unsharedBlocks,
                 prefillTokens,
                 provisionalBlocks,
                 deadlineNs);
@@ -172,8 +178,8 @@ final class BookingWriter
                     slot,
                     slotGeneration,
                     hashes,
-                    count,
-                    unknownBlocks,
+                    unsharedBlocks == 0 ? count : 0,
+                    unknownBlocks + unsharedBlocks,
                     prefillTokens);
         }
         advanceBy(index, booking, word);
@@ -232,19 +238,8 @@ final class BookingWriter
     }
 
     private void replicaSteps() {
-        // cleared (volatile) before the queue is read, as for the ends of workers
-        replica.queued.set(false);
         replica.predictionTime(elapsedNs);
-        for (ReplicaWriter.Step step = replica.steps.poll();
-                step != null;
-                step = replica.steps.poll()) {
-            replica.stepsQueued.getAndDecrement();
-            try {
-                step.apply(replica);
-            } catch (Throwable error) { // the others have no record of their own
-                failed("a step of another router", 0, error);
-            }
-        }
+        replica.applySteps(stepFailed);
     }
 
     private static long number(int index, long word) {

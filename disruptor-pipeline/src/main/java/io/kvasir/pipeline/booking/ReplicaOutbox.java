@@ -30,6 +30,9 @@ public final class ReplicaOutbox {
     private static final int HEADER_WORDS = 6;
     private static final int KIND_SHIFT = 56;
     private static final int MIN_WORDS = 64;
+    private static final int USUAL_MIN_WORDS = 1 << 17;
+    private static final int USUAL_MAX_WORDS = 1 << 22;
+    private static final long WORDS_PER_REQUEST = 64;
     private static final VarHandle HEAD;
     private static final VarHandle TAIL;
 
@@ -68,6 +71,17 @@ public final class ReplicaOutbox {
         }
         words = new long[capacity];
         mask = capacity - 1;
+    }
+
+    /** One for a table of so many requests: 1 to 32 MiB, 64 words a request. */
+    static ReplicaOutbox forRequests(int maxRequests) {
+        return new ReplicaOutbox(
+                (int)
+                        Long.highestOneBit(
+                                Math.clamp(
+                                        WORDS_PER_REQUEST * maxRequests,
+                                        USUAL_MIN_WORDS,
+                                        USUAL_MAX_WORDS)));
     }
 
     /** Most items that a record can have. */

@@ -9,6 +9,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
 /**
@@ -16,7 +17,7 @@ import java.util.function.LongConsumer;
  * router's own bookings, and applies the {@link Step}s that the replica thread leaves. Writer
  * thread only, but for the queue.
  *
- * <p>Own bookings and those of other routers are in one table of active requests, told apart by
+ * <p>Own bookings and those of other routers are in one table of active requests and differ by
  * their index: own ones are below {@link #ownEntries}.
  */
 final class ReplicaWriter {
@@ -26,7 +27,7 @@ final class ReplicaWriter {
     /** Of the slots without bookings, every so manieth is named in a digest, in turn. */
     private static final int QUIET_STRIDE = 16;
 
-    /** Hashes of one booking that are sent; what is behind them counts for each by itself. */
+    /** Hashes of one booking that are sent; what comes after them counts for each by itself. */
     private static final int MAX_HASHES = 1 << 15;
 
     private static final int SLOTS_PER_RECORD = 256;
@@ -83,6 +84,25 @@ final class ReplicaWriter {
     /** Whether a number is that of a booking of this router. */
     boolean isOwn(long number) {
         return (int) number < ownEntries;
+    }
+
+    /**
+     * Applies the steps that wait.
+     *
+     * @param failed takes what goes wrong in one of them; the others have no record of their own
+     */
+    void applySteps(Consumer<Throwable> failed) {
+        // cleared (volatile) before the queue is read: a step added after the read finds the flag
+        // clear and publishes a record of its own, so none is left without a record
+        queued.set(false);
+        for (Step step = steps.poll(); step != null; step = steps.poll()) {
+            stepsQueued.getAndDecrement();
+            try {
+                step.apply(this);
+            } catch (Throwable error) {
+                failed.accept(error);
+            }
+        }
     }
 
     // -- what becomes of own bookings --------------------------------------------------------

@@ -57,6 +57,7 @@ public final class IndexApplier implements KvEventSink {
     void forget(int slot) {
         listeners[slot] = null;
         marks.forget(slot);
+        marks.keep(slot);
     }
 
     /** How far the slots are. */
@@ -97,7 +98,9 @@ public final class IndexApplier implements KvEventSink {
             }
         }
         marks.applied(batch);
+        marks.keep(batch.slot());
         index.eventApplied(batch.slot(), batch.sequence());
+        index.commit();
         listener.missing(index.missingBlocks(batch.slot()));
         listener.applied(batch.operations());
         return true;

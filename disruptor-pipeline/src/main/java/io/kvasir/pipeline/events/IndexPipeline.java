@@ -9,6 +9,7 @@ import io.kvasir.pipeline.ring.WriterThread;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.EventSources;
+import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.pipeline.wire.ApplyListener;
@@ -17,6 +18,7 @@ import io.kvasir.pipeline.wire.KvEventSink;
 
 import org.agrona.ErrorHandler;
 
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -49,6 +51,8 @@ public final class IndexPipeline implements AutoCloseable {
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong refused = new AtomicLong();
     private final EventSources sources;
+    private final List<KeptSlot> keptSlots;
+    private final PlanePosition keptPositionOrNull;
     private volatile boolean eagle;
 
     /**
@@ -84,13 +88,16 @@ public final class IndexPipeline implements AutoCloseable {
             this.writer =
                     new IndexWriter(
                             index, spares, thread, mailbox, config.snapshotBatches(), errors);
+            this.keptSlots = writer.keptSlots();
+            this.keptPositionOrNull = writer.keptPosition();
             this.ring =
                     new WriterRing<>(
                             thread,
                             IndexCommand::new,
                             config.ringSize(),
                             mailbox.watchedBy(config.waitMode().strategy(), writer::work),
-                            writer);
+                            writer,
+                            config.onDemand());
         } catch (Throwable t) {
             thread.abandon();
             throw t;
@@ -124,9 +131,7 @@ public final class IndexPipeline implements AutoCloseable {
      */
     public synchronized EventSource openZmq(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
-        if (startOrNull != null && startOrNull.memory().decoder().eagle()) {
-            eagle = true;
-        }
+        recall(startOrNull);
         return sources.openZmq(source, sink(source.slot()), startOrNull);
     }
 
@@ -137,9 +142,28 @@ public final class IndexPipeline implements AutoCloseable {
      * @param source whose events these are; its endpoints are not used
      * @throws ClosedException if the pipeline is closed
      */
-    public synchronized EngineStream openDirect(SourceConfig source) {
+    public EngineStream openDirect(SourceConfig source) {
+        return openDirect(source, null);
+    }
+
+    /**
+     * The same for a slot that was {@link #load loaded}: its stream goes on where the snapshot
+     * ends.
+     *
+     * @param source whose events these are; its endpoints are not used
+     * @param startOrNull how far the snapshot was; null for a slot that was not loaded
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized EngineStream openDirect(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
-        return sources.openDirect(source, sink(source.slot()));
+        recall(startOrNull);
+        return sources.openDirect(source, sink(source.slot()), startOrNull);
+    }
+
+    private void recall(StreamStart startOrNull) {
+        if (startOrNull != null && startOrNull.memory().decoder().eagle()) {
+            eagle = true;
+        }
     }
 
     private void checkOpen() {
@@ -254,6 +278,58 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
+     * Slots of which an earlier process has left something in the memory of the index: their blocks
+     * are there. Each is to be given back to its tenant ({@link #openZmq}) or {@link #retire
+     * retired}.
+     */
+    public List<KeptSlot> keptSlots() {
+        return keptSlots;
+    }
+
+    /**
+     * How far an earlier process was in the messages of an event plane.
+     *
+     * @return null if it has kept none, or the index is not kept
+     */
+    public PlanePosition keptPositionOrNull() {
+        return keptPositionOrNull;
+    }
+
+    /**
+     * Keeps how far the messages of an event plane are in the index: every slot with a label has
+     * what came for it up to there. Applied in the order of the calls, of {@link #label} and {@link
+     * #retire} too; so it is given before a label of which it would not be true. Does nothing where
+     * the index is not kept. Never waits.
+     *
+     * @param position in the store of the plane's messages; where that is another one than before,
+     *     all that was published before must have been applied
+     * @throws ClosedException if the pipeline is closed
+     */
+    public void keepPosition(PlanePosition position) {
+        checkOpen();
+        if (index.isKept()) {
+            mailbox.put(() -> writer.keep(position));
+            wakeWriter();
+        }
+    }
+
+    /**
+     * Keeps bytes with a slot, by which its tenant is known again after a restart; until it is
+     * retired. Does nothing where the index is not kept. Never waits.
+     *
+     * @param slot worker slot
+     * @param label not empty; what is too long is not kept
+     * @throws ClosedException if the pipeline is closed
+     */
+    public void label(int slot, byte[] label) {
+        checkOpen();
+        if (index.isKept()) {
+            mailbox.put(() -> writer.label(slot, label));
+            wakeWriter();
+        }
+    }
+
+    /**
      * Begins to load an empty slot, before a source is opened for it.
      *
      * @param slot worker slot
@@ -339,7 +415,7 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
-     * Stores blocks whose hashes another index has told, after what was published before. Those
+     * Stores blocks whose hashes come from another index, after what was published before. Those
      * that the slot holds already stay as they are. Never waits.
      *
      * @param slot worker slot

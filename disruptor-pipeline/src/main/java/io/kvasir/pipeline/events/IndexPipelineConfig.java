@@ -14,6 +14,7 @@ import java.util.Objects;
  * @param retainedWords most 8-byte words that a batch keeps after a large message
  * @param snapshotBatches messages of a worker that may wait while a snapshot of it is made
  * @param zmq connections to publishers
+ * @param onDemand whether the writer thread is started by the first message, not at once
  */
 public record IndexPipelineConfig(
         int ringSize,
@@ -21,10 +22,11 @@ public record IndexPipelineConfig(
         int initialWords,
         int retainedWords,
         int snapshotBatches,
-        ZmqConfig zmq) {
+        ZmqConfig zmq,
+        boolean onDemand) {
     private static final IndexPipelineConfig DEFAULTS =
             new IndexPipelineConfig(
-                    16_384, WaitMode.BLOCKING, 128, 1_024, 4_096, ZmqConfig.defaults());
+                    16_384, WaitMode.BLOCKING, 128, 1_024, 4_096, ZmqConfig.defaults(), false);
 
     /**
      * Checks the values.
@@ -59,25 +61,37 @@ public record IndexPipelineConfig(
     /** The same with another ring size. */
     public IndexPipelineConfig withRingSize(int messages) {
         return new IndexPipelineConfig(
-                messages, waitMode, initialWords, retainedWords, snapshotBatches, zmq);
+                messages, waitMode, initialWords, retainedWords, snapshotBatches, zmq, onDemand);
     }
 
     /** The same with another way to wait. */
     public IndexPipelineConfig withWaitMode(WaitMode mode) {
         return new IndexPipelineConfig(
-                ringSize, mode, initialWords, retainedWords, snapshotBatches, zmq);
+                ringSize, mode, initialWords, retainedWords, snapshotBatches, zmq, onDemand);
     }
 
     /** The same with other room for messages that wait for a snapshot. */
     public IndexPipelineConfig withSnapshotBatches(int messages) {
         return new IndexPipelineConfig(
-                ringSize, waitMode, initialWords, retainedWords, messages, zmq);
+                ringSize, waitMode, initialWords, retainedWords, messages, zmq, onDemand);
     }
 
     /** The same with other connections to publishers. */
     public IndexPipelineConfig withZmq(ZmqConfig connections) {
         return new IndexPipelineConfig(
-                ringSize, waitMode, initialWords, retainedWords, snapshotBatches, connections);
+                ringSize,
+                waitMode,
+                initialWords,
+                retainedWords,
+                snapshotBatches,
+                connections,
+                onDemand);
+    }
+
+    /** The same with a writer thread that is there only once it is needed. */
+    public IndexPipelineConfig startedOnDemand() {
+        return new IndexPipelineConfig(
+                ringSize, waitMode, initialWords, retainedWords, snapshotBatches, zmq, true);
     }
 
     /** The same with other replay times. */

@@ -5,13 +5,16 @@ import com.lmax.disruptor.ExceptionHandler;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.ring.WriterThread;
+import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.wire.KvBatch;
 
 import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -24,6 +27,7 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<IndexCommand> {
     private static final Logger LOG = LoggerFactory.getLogger(IndexWriter.class);
+    private static final byte[] NO_LABEL = {};
     private final PrefixIndex index;
     private final IndexApplier applier;
     private final SpareBatches spares;
@@ -95,11 +99,57 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             load.fail();
             try {
                 index.clear(load.slot());
+                index.commit();
             } catch (RuntimeException error) {
                 setAside(load.slot(), error);
                 failures.getAndIncrement();
             }
         }
+    }
+
+    /** Keeps bytes with a slot by which its tenant is known again. Runs from the mailbox. */
+    void label(int slot, byte[] label) {
+        try {
+            index.keptLabel(slot, label);
+            index.commit();
+        } catch (RuntimeException error) {
+            setAside(slot, error);
+            failures.getAndIncrement();
+        }
+    }
+
+    /** Keeps how far the event plane is in the index. Runs from the mailbox. */
+    void keep(PlanePosition position) {
+        try {
+            applier.marks().keep(position);
+            index.commit();
+        } catch (RuntimeException error) {
+            failures.getAndIncrement();
+            index.spoil();
+            report("how far the event plane is could not be kept", error);
+        }
+    }
+
+    /** How far an earlier process has kept the event plane; null if it has not. */
+    PlanePosition keptPosition() {
+        return applier.marks().planePosition();
+    }
+
+    /** What an earlier process has left of each slot. Before the writer runs. */
+    List<KeptSlot> keptSlots() {
+        final List<KeptSlot> kept = new ArrayList<>();
+        for (int slot = 0; index.isKept() && slot < generations.length; slot++) {
+            final byte[] label = index.keptLabel(slot);
+            if (label.length > 0 || index.heldBlocks(slot) + index.missingBlocks(slot) > 0) {
+                kept.add(
+                        new KeptSlot(
+                                slot,
+                                label,
+                                applier.marks().of(slot),
+                                applier.marks().memory(slot)));
+            }
+        }
+        return List.copyOf(kept);
     }
 
     private void load(SlotLoad load, byte[] part) {
@@ -111,7 +161,9 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             if (!load.apply(part, index, applier.marks())) {
                 index.clear(load.slot());
                 index.eventApplied(load.slot(), KvBatch.NO_SEQUENCE);
+                load.fail(); // last: a caller that reads it finds the slot empty
             }
+            index.commit(); // a slot that is not whole has no mark yet
         } catch (RuntimeException error) {
             load.fail();
             setAside(load.slot(), error);
@@ -135,7 +187,9 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             exporter.retire(slot, this::skip);
             index.clear(slot);
             applier.forget(slot);
+            index.keptLabel(slot, NO_LABEL);
             index.eventApplied(slot, KvBatch.NO_SEQUENCE);
+            index.commit();
             release(slot);
             whenSwept.run();
         } catch (Throwable error) {
@@ -214,12 +268,18 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         try {
             quarantined.set(slot);
             quarantinedSlots = quarantined.cardinality();
+            index.spoil(); // what an error has left in the middle is not to be found after a
+            // restart
             index.clear(slot);
         } catch (Throwable again) {
             failures.getAndIncrement(); // not emptied either, and set aside
         }
+        report("slot " + slot + " is set aside: applying its events failed", error);
+    }
+
+    private void report(String what, Throwable error) {
         try {
-            LOG.error("slot {} is set aside: applying its events failed", slot, error);
+            LOG.error(what, error);
             errors.onError(error);
         } catch (Throwable again) {
             failures.getAndIncrement(); // the counter has to do

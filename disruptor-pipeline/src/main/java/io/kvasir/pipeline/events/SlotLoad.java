@@ -123,7 +123,7 @@ public final class SlotLoad implements AutoCloseable {
 
     // -- writer thread ----------------------------------------------------------------------
 
-    /** Puts a part in; false if the load has failed, and the slot is to be emptied. */
+    /** Puts a part in; false if the slot is to be emptied, and the load {@link #fail} then. */
     boolean apply(byte[] part, PrefixIndex index, SlotMarks marks) {
         if (failed) {
             return true;
@@ -142,11 +142,11 @@ public final class SlotLoad implements AutoCloseable {
                             == mark.heldBlocks() + mark.missingBlocks();
             if (good) {
                 marks.restored(slot, mark);
+                marks.keep(slot);
                 index.eventApplied(slot, mark.sequence());
                 ended = true;
             }
         }
-        failed = !good;
         applied = ++appliedParts;
         return good;
     }
@@ -171,7 +171,7 @@ public final class SlotLoad implements AutoCloseable {
         return records >= 0;
     }
 
-    /** An error on the writer thread, or another tenant: nothing more is put in. */
+    /** Nothing more is put in, and what was is dropped: which callers see from here on. */
     void fail() {
         failed = true;
     }

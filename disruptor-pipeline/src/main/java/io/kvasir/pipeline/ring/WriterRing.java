@@ -25,6 +25,7 @@ public final class WriterRing<E> {
     private final WriterThread thread;
     private final Disruptor<E> disruptor;
     private final RingBuffer<E> ring;
+    private volatile boolean started;
     private volatile boolean closed;
 
     /**
@@ -38,17 +39,50 @@ public final class WriterRing<E> {
      */
     public <W extends EventHandler<E> & ExceptionHandler<E>> WriterRing(
             WriterThread thread, EventFactory<E> records, int size, WaitStrategy wait, W writer) {
+        this(thread, records, size, wait, writer, false);
+    }
+
+    /**
+     * Starts the writer thread, at once or when a record is first asked for with {@link #tryClaim}.
+     *
+     * @param thread of the writer; ended by {@link #close}
+     * @param records makes one record
+     * @param size records, a power of two
+     * @param wait how the writer waits for the next
+     * @param writer applies records, and takes what it throws itself
+     * @param onDemand whether the thread waits until it is needed
+     */
+    public <W extends EventHandler<E> & ExceptionHandler<E>> WriterRing(
+            WriterThread thread,
+            EventFactory<E> records,
+            int size,
+            WaitStrategy wait,
+            W writer,
+            boolean onDemand) {
         this.thread = thread;
         disruptor = new Disruptor<>(records, size, thread, ProducerType.MULTI, wait);
         disruptor.setDefaultExceptionHandler(writer);
         disruptor.handleEventsWith(writer);
-        ring = disruptor.start();
+        ring = disruptor.getRingBuffer();
+        if (!onDemand) {
+            start();
+        }
+    }
+
+    private synchronized void start() {
+        if (!started && !closed) {
+            disruptor.start();
+            started = true;
+        }
     }
 
     /** Claims a record without waiting; {@link #NONE} when the ring is full or closed. */
     public long tryClaim() {
         if (closed) {
             return NONE;
+        }
+        if (!started) {
+            start();
         }
         try {
             return ring.tryNext();
@@ -100,7 +134,11 @@ public final class WriterRing<E> {
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            thread.stop(disruptor);
+            if (started) {
+                thread.stop(disruptor);
+            } else {
+                thread.abandon();
+            }
         }
     }
 }

@@ -76,8 +76,9 @@ public final class WriterThread implements ThreadFactory {
         }
     }
 
-    /** Gives the memory up when the thread could not be started. */
+    /** Gives the memory up when the thread could not be started, or was not needed. */
     public void abandon() {
+        running = false;
         unpin(lanes.length);
     }
 

@@ -40,7 +40,7 @@ final class ChunkDescriptor {
     /** The first chunk: block size, seed of the hashes. */
     static final byte BEGIN = 1;
 
-    /** Who a worker is, and at which message. */
+    /** Identity of a worker, and its message. */
     static final byte WORKER = 2;
 
     /** Records of a worker. */
@@ -51,6 +51,9 @@ final class ChunkDescriptor {
 
     /** The last chunk: how many workers there are. */
     static final byte END = 5;
+
+    /** Where a worker is in a stream that many share; after its records. */
+    static final byte POSITION = 6;
 
     private ChunkDescriptor() {}
 }

@@ -9,6 +9,8 @@ package io.kvasir.pipeline.snapshot;
  * @param heldBlocks engine hashes that it holds
  * @param missingBlocks announced blocks that it does not hold for lack of room
  * @param turnover blocks still to be removed until none of these is missing any more
+ * @param position number in a stream that many share, up to which all messages of this slot's
+ *     worker are in it; 0 where there is no such stream
  */
 public record SlotMark(
         long sequence,
@@ -16,4 +18,22 @@ public record SlotMark(
         boolean complete,
         long heldBlocks,
         long missingBlocks,
-        long turnover) {}
+        long turnover,
+        long position) {
+    /** Of a slot whose messages come in no stream that others share. */
+    public SlotMark(
+            long sequence,
+            long content,
+            boolean complete,
+            long heldBlocks,
+            long missingBlocks,
+            long turnover) {
+        this(sequence, content, complete, heldBlocks, missingBlocks, turnover, 0);
+    }
+
+    /** The same with another position. */
+    public SlotMark withPosition(long inStream) {
+        return new SlotMark(
+                sequence, content, complete, heldBlocks, missingBlocks, turnover, inStream);
+    }
+}

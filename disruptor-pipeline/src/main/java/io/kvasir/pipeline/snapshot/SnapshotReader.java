@@ -23,8 +23,10 @@ public final class SnapshotReader {
      *
      * @param workers those that are whole, in the order of the snapshot
      * @param problems what is wrong with the rest; empty if all of it is whole
+     * @param takenMs when it was taken, in ms since 1970; 0 where that cannot be read
      */
-    public record Contents(List<WorkerSection> workers, List<SnapshotProblem> problems) {
+    public record Contents(
+            List<WorkerSection> workers, List<SnapshotProblem> problems, long takenMs) {
         /**
          * Those that fit a block size and a seed of local hashes.
          *
@@ -54,7 +56,7 @@ public final class SnapshotReader {
                     fit.add(worker);
                 }
             }
-            return new Contents(List.copyOf(fit), List.copyOf(all));
+            return new Contents(List.copyOf(fit), List.copyOf(all), takenMs);
         }
     }
 
@@ -65,7 +67,10 @@ public final class SnapshotReader {
     private int openNumber = ChunkDescriptor.NO_WORKER;
     private boolean openDamaged;
     private int openChunks;
+    private long openPosition;
+    private long openFollowedMs;
     private boolean ended;
+    private long takenMs;
 
     private SnapshotReader(InputStream from) {
         in = new ChunkInput(from, 0);
@@ -80,7 +85,8 @@ public final class SnapshotReader {
     public static Contents scan(InputStream snapshot) throws IOException {
         final SnapshotReader reader = new SnapshotReader(snapshot);
         reader.scan();
-        return new Contents(List.copyOf(reader.whole), List.copyOf(reader.problems));
+        return new Contents(
+                List.copyOf(reader.whole), List.copyOf(reader.problems), reader.takenMs);
     }
 
     private void scan() throws IOException {
@@ -129,12 +135,20 @@ public final class SnapshotReader {
 
     private void chunk() {
         switch (in.type()) {
+            case ChunkDescriptor.BEGIN -> takenMs = time(in.payload());
             case ChunkDescriptor.WORKER -> begin();
             case ChunkDescriptor.RECORDS -> openChunks += isOfOpen() ? 1 : 0;
+            case ChunkDescriptor.POSITION -> position();
             case ChunkDescriptor.WORKER_END -> end();
             case ChunkDescriptor.END -> ended = true;
-            default -> {} // the first, or what a later version of no other number has added
+            default -> {} // what a later version of no other number has added
         }
+    }
+
+    private static long time(byte[] payload) {
+        return payload.length < Long.BYTES
+                ? 0
+                : ByteBuffer.wrap(payload).order(ByteOrder.LITTLE_ENDIAN).getLong();
     }
 
     private boolean isOfOpen() {
@@ -181,10 +195,22 @@ public final class SnapshotReader {
                         mark,
                         new StreamMemory(RemovalRule.PHYSICAL, DecoderMemory.NONE),
                         in.chunkOffset(),
+                        0,
                         0);
         openNumber = in.worker();
         openDamaged = mark.sequence() < 0;
         openChunks = 0;
+        openPosition = 0;
+        openFollowedMs = 0;
+    }
+
+    private void position() {
+        final byte[] payload = in.payload();
+        if (isOfOpen() && payload.length >= WorkerDescriptor.POSITION_LENGTH) {
+            final ByteBuffer bytes = ByteBuffer.wrap(payload).order(ByteOrder.LITTLE_ENDIAN);
+            openPosition = bytes.getLong(WorkerDescriptor.POSITION_OFFSET);
+            openFollowedMs = bytes.getLong(WorkerDescriptor.FOLLOWED_OFFSET);
+        }
     }
 
     private void end() {
@@ -214,7 +240,7 @@ public final class SnapshotReader {
                         open.dpRank(),
                         open.blockSize(),
                         open.hashSeed(),
-                        open.mark(),
+                        open.mark().withPosition(openPosition),
                         new StreamMemory(
                                 (flags & WorkerDescriptor.LAST_COPY) != 0
                                         ? RemovalRule.LAST_COPY
@@ -224,7 +250,8 @@ public final class SnapshotReader {
                                         (flags & WorkerDescriptor.EAGLE) != 0,
                                         seeds)),
                         open.offset(),
-                        openChunks));
+                        openChunks,
+                        openFollowedMs));
         open = null;
         openNumber = ChunkDescriptor.NO_WORKER;
     }

@@ -23,6 +23,7 @@ public final class SnapshotWriter {
     private int worker = ChunkDescriptor.NO_WORKER;
     private int workers;
     private int chunks;
+    private long position;
     private long bytes;
 
     /**
@@ -61,6 +62,7 @@ public final class SnapshotWriter {
     public void beginWorker(String name, int dpRank, SlotMark mark) throws IOException {
         worker++;
         chunks = 0;
+        position = mark.position();
         final byte[] nameBytes = name.getBytes(StandardCharsets.UTF_8);
         final ByteBuffer payload =
                 buffer(WorkerDescriptor.NAME_OFFSET + nameBytes.length)
@@ -95,6 +97,23 @@ public final class SnapshotWriter {
      * @throws IOException if it cannot be written
      */
     public void endWorker(StreamMemory memory) throws IOException {
+        endWorker(memory, 0);
+    }
+
+    /**
+     * The same for a worker of a stream that many share.
+     *
+     * @param memory what its stream has learned, not before the message of its mark
+     * @param followedMs when a router last followed it, in ms since 1970; 0 where the worker's mark
+     *     has no position
+     * @throws IOException if it cannot be written
+     */
+    public void endWorker(StreamMemory memory, long followedMs) throws IOException {
+        if (position > 0) {
+            final ByteBuffer at =
+                    buffer(WorkerDescriptor.POSITION_LENGTH).putLong(position).putLong(followedMs);
+            chunk(ChunkDescriptor.POSITION, worker, bytesOf(at));
+        }
         final long[] seeds = memory.decoder().chainSeeds();
         final ByteBuffer payload =
                 buffer(WorkerDescriptor.SEEDS_OFFSET + seeds.length * Long.BYTES)

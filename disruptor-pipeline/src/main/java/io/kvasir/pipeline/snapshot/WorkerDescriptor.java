@@ -1,7 +1,7 @@
 package io.kvasir.pipeline.snapshot;
 
 /**
- * Layout of the payloads of a worker's first and last chunk; all numbers little-endian.
+ * Layout of the payloads of a worker's chunks that are no records; all numbers little-endian.
  *
  * <pre>
  *   WORKER
@@ -18,6 +18,13 @@ package io.kvasir.pipeline.snapshot;
  *   | chunks | flags | main group | engine hash, seed   …   |
  *   +--------+-------+------------+------------------- … ---+
  *   chunks    of records that the worker has        flags   1 = removals mean the last copy, 2 = EAGLE
+ *
+ *   POSITION
+ *   0          8          16
+ *   +----------+----------+
+ *   | position | followed |
+ *   +----------+----------+
+ *   position  in a stream that many share        followed   time when a router last followed it, in ms since 1970
  * </pre>
  */
 final class WorkerDescriptor {
@@ -36,6 +43,10 @@ final class WorkerDescriptor {
     static final int END_FLAGS_OFFSET = CHUNKS_OFFSET + Integer.BYTES;
     static final int MAIN_GROUP_OFFSET = END_FLAGS_OFFSET + Integer.BYTES;
     static final int SEEDS_OFFSET = MAIN_GROUP_OFFSET + Long.BYTES;
+
+    static final int POSITION_OFFSET = 0;
+    static final int FOLLOWED_OFFSET = POSITION_OFFSET + Long.BYTES;
+    static final int POSITION_LENGTH = FOLLOWED_OFFSET + Long.BYTES;
 
     /** Flag of a worker: nothing is missing but for lack of room. */
     static final int COMPLETE = 1;

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.source.StreamMemory;
  * @param memory what its stream had learned
  * @param offset where its first chunk begins in the snapshot
  * @param chunks how many chunks of records it has
+ * @param followedMs when a router last followed it, in ms since 1970; 0 where that is not known
  */
 public record WorkerSection(
         String name,
@@ -22,7 +23,8 @@ public record WorkerSection(
         SlotMark mark,
         StreamMemory memory,
         long offset,
-        int chunks) {
+        int chunks,
+        long followedMs) {
     /** Worker and rank, as messages name them. */
     public String label() {
         return name + "/" + dpRank;

@@ -274,7 +274,7 @@ class BookingPipelineTest {
     }
 
     private static void lives(BookingPipeline pipeline, Random random, AtomicInteger booked) {
-        for (int i = 0; i < 5_000; i++) {
+        for (int i = 0; i < 2_000; i++) {
             final int count = random.nextInt(100);
             final long[] hashes = random.longs(count, 0, 40).toArray();
             final long deadlineNs = random.nextInt(4) == 0 ? 1 : ActiveRequests.NO_DEADLINE;

@@ -22,7 +22,7 @@ import java.util.concurrent.locks.LockSupport;
 class WaitModeTest {
     private static final int RING = 64;
     private static final int RECORDS = 20_000;
-    private static final int SINGLE_RECORDS = 4_000;
+    private static final int SINGLE_RECORDS = 1_000;
     private static final int PUBLISHERS = 4;
     private static final long LIMIT_NS = TimeUnit.SECONDS.toNanos(60);
 

@@ -261,4 +261,46 @@ class SnapshotFormatTest {
         assertEquals(1, writer.workers());
         assertEquals(List.of("whole/0"), labels(scan(out.toByteArray())));
     }
+
+    /** A worker of a stream that many share. */
+    private static byte[] snapshotWithPosition() throws IOException {
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        final SnapshotWriter writer = new SnapshotWriter(out, BLOCK_SIZE, SEED, 1_700_000_000_000L);
+        writer.beginWorker("7", 0, new SlotMark(41, 0x4142, true, 3, 0, 0, 0x1234567890L));
+        writer.records(records(false));
+        writer.endWorker(MEMORY, 1_700_000_000_001L);
+        writer.end();
+        return out.toByteArray();
+    }
+
+    @Test
+    void aPositionInASharedStreamIsReadAsItWasWritten() throws IOException {
+        final byte[] written = snapshotWithPosition();
+        if (Boolean.getBoolean("kvasir.golden.write")) {
+            Files.write(Path.of("src/test/resources/snapshot/position.snapshot"), written);
+        }
+        try (InputStream golden =
+                SnapshotFormatTest.class.getResourceAsStream("/snapshot/position.snapshot")) {
+            assertNotNull(golden);
+            assertArrayEquals(golden.readAllBytes(), written);
+        }
+        final SnapshotReader.Contents contents = scan(written);
+        assertEquals(List.of(), contents.problems());
+        assertEquals(1_700_000_000_000L, contents.takenMs());
+        final WorkerSection worker = contents.workers().get(0);
+        assertEquals(new SlotMark(41, 0x4142, true, 3, 0, 0, 0x1234567890L), worker.mark());
+        assertEquals(1_700_000_000_001L, worker.followedMs());
+    }
+
+    @Test
+    void aWorkerWhosePositionIsDamagedIsNotWhole() throws IOException {
+        final byte[] bytes = snapshotWithPosition();
+        final int from = (int) scan(bytes).workers().get(0).offset();
+        final int end = bytes.length - ChunkDescriptor.HEADER_LENGTH - Integer.BYTES;
+        for (int at = from; at < end; at++) {
+            final byte[] changed = bytes.clone();
+            changed[at] ^= 0x20;
+            assertEquals(List.of(), labels(scan(changed)), "changed byte " + at);
+        }
+    }
 }
