@@ -11,7 +11,7 @@ import java.util.TreeMap;
 /**
  * The instances of a namespace as their registrations describe them. Of each key the greatest
  * generation counts: an older document that arrives late changes nothing. A document that cannot be
- * read changes nothing either, and is told once.
+ * read changes nothing either, and is reported once.
  *
  * <p>One thread at a time feeds it; any thread may look.
  */

@@ -29,6 +29,7 @@ import java.util.Set;
  * @param handoff protocol by which it hands prompts over, and where; null for the usual one
  * @param labels where it is, in the operator's words
  * @param limits what it can hold
+ * @param plane what rank 0 is called on an event plane, for routers that are on it; null for none
  */
 public record Registration(
         InstanceId id,
@@ -45,7 +46,8 @@ public record Registration(
         Events events,
         Handoff handoff,
         Map<String, String> labels,
-        Limits limits) {
+        Limits limits,
+        OnPlane plane) {
 
     /**
      * Where cache events are.
@@ -88,6 +90,22 @@ public record Registration(
     public record Limits(long kvBlocks, long maxBatchedTokens) {
         /** Nothing is said. */
         public static final Limits UNKNOWN = new Limits(0, 0);
+    }
+
+    /**
+     * The identity of an instance on an event plane.
+     *
+     * @param workerId its number in the events, 0 or more
+     * @param rank rank 0's rank there; rank {@code r} has that plus {@code r}
+     */
+    public record OnPlane(long workerId, int rank) {
+        /** Checks the numbers. */
+        public OnPlane {
+            if (workerId < 0 || rank < 0) {
+                throw new IllegalArgumentException(
+                        "worker_id=" + workerId + ", rank=" + rank + ": negative");
+            }
+        }
     }
 
     /**
@@ -152,7 +170,8 @@ public record Registration(
                 events,
                 handoff,
                 labels,
-                limits);
+                limits,
+                plane);
     }
 
     /** The same in another state. */
@@ -172,7 +191,8 @@ public record Registration(
                 events,
                 handoff,
                 labels,
-                limits);
+                limits,
+                plane);
     }
 
     /** The document: JSON in UTF-8, keys in the order of the specification. */
@@ -209,7 +229,7 @@ public record Registration(
         private long generation;
         private String modelPath;
         private ModelInput input = ModelInput.TEXT;
-        private Set<ModelType> types = EnumSet.of(ModelType.CHAT, ModelType.COMPLETIONS);
+        private Set<ModelType> types;
         private InstanceRole role;
         private int dpRanks = 1;
         private int blockSize;
@@ -217,6 +237,7 @@ public record Registration(
         private Handoff handoff;
         private Map<String, String> labels = Map.of();
         private Limits limits = Limits.UNKNOWN;
+        private OnPlane plane;
 
         private Builder(InstanceId id, String modelName, URI url) {
             this.id = id;
@@ -242,7 +263,10 @@ public record Registration(
             return this;
         }
 
-        /** What it answers; says the role too where {@link #role} does not. */
+        /**
+         * What it answers; says the role too where {@link #role} does not. Where nothing is set, a
+         * prefill worker answers prefills, any other one chats and completions.
+         */
         public Builder types(Set<ModelType> all) {
             types = Set.copyOf(all);
             return this;
@@ -295,12 +319,19 @@ public record Registration(
             return this;
         }
 
+        /** Its identity on an event plane; null for none. */
+        public Builder onPlane(OnPlane identity) {
+            plane = identity;
+            return this;
+        }
+
         /**
          * Makes it.
          *
          * @throws IllegalArgumentException naming what is wrong
          */
         public Registration build() {
+            final Set<ModelType> answered = types == null ? usualTypes() : types;
             return new Registration(
                     id,
                     generation,
@@ -308,15 +339,22 @@ public record Registration(
                     modelName,
                     modelPath,
                     input,
-                    types,
-                    role == null ? InstanceRole.of(types) : role,
+                    answered,
+                    role == null ? InstanceRole.of(answered) : role,
                     url,
                     dpRanks,
                     blockSize,
                     events,
                     handoff,
                     labels,
-                    limits);
+                    limits,
+                    plane);
+        }
+
+        private Set<ModelType> usualTypes() {
+            return role == InstanceRole.PREFILL
+                    ? EnumSet.of(ModelType.PREFILL)
+                    : EnumSet.of(ModelType.CHAT, ModelType.COMPLETIONS);
         }
     }
 }

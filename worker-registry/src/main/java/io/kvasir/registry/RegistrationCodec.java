@@ -53,6 +53,11 @@ final class RegistrationCodec {
             events.put("topic", r.events().topic());
             events.put("removals", r.events().removals());
         }
+        if (r.plane() != null) {
+            final ObjectNode plane = out.putObject("event_plane");
+            plane.put("worker_id", r.plane().workerId());
+            plane.put("rank", r.plane().rank());
+        }
         if (r.handoff() != null) {
             final ObjectNode handoff = out.putObject("handoff");
             handoff.put("protocol", r.handoff().protocol());
@@ -134,7 +139,14 @@ final class RegistrationCodec {
                 in.has("events") ? events(in.object("events")) : null,
                 in.has("handoff") ? handoff(in.object("handoff")) : null,
                 in.has("labels") ? in.object("labels").texts() : Map.of(),
-                in.has("limits") ? limits(in.object("limits")) : Registration.Limits.UNKNOWN);
+                in.has("limits") ? limits(in.object("limits")) : Registration.Limits.UNKNOWN,
+                in.has("event_plane") ? plane(in.object("event_plane")) : null);
+    }
+
+    private static Registration.OnPlane plane(Fields in) {
+        return new Registration.OnPlane(
+                in.number("worker_id", 0, Long.MAX_VALUE),
+                in.has("rank") ? (int) in.number("rank", 0, 1 << 16) : 0);
     }
 
     private static Registration.Events events(Fields in) {

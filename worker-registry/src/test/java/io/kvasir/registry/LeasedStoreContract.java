@@ -15,7 +15,6 @@ import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -30,7 +29,6 @@ public abstract class LeasedStoreContract {
     protected static final Duration TTL = Duration.ofSeconds(3);
 
     private static final String NAMESPACE = "ns";
-    private static final int MANY = 10_000;
 
     private final List<AutoCloseable> opened = new ArrayList<>();
     private boolean stopped;
@@ -81,8 +79,14 @@ public abstract class LeasedStoreContract {
         }
     }
 
-    private static byte[] bytes(String text) {
-        return text.getBytes(StandardCharsets.UTF_8);
+    /** How many instances a test of many has. */
+    protected int many() {
+        return 10_000;
+    }
+
+    /** Whether the store itself keeps an older generation from replacing a newer one. */
+    protected boolean fencesGenerations() {
+        return false;
     }
 
     private static Registration.Builder instance(String name) {
@@ -92,12 +96,15 @@ public abstract class LeasedStoreContract {
 
     /** A view of what a store of its own tells. */
     protected static final class Seen implements InstanceView.Listener {
-        final InstanceView view = new InstanceView(this);
-        final List<String> losses = new CopyOnWriteArrayList<>();
-        final List<String> refusals = new CopyOnWriteArrayList<>();
-        volatile int found;
+        public final InstanceView view = new InstanceView(this);
+        public final List<String> losses = new CopyOnWriteArrayList<>();
+        public final List<String> refusals = new CopyOnWriteArrayList<>();
+        public volatile int found;
 
-        Set<String> names() {
+        /** Has heard nothing. */
+        public Seen() {}
+
+        public Set<String> names() {
             final Set<String> names = new HashSet<>();
             view.instances().forEach(i -> names.add(i.id().instance()));
             return names;
@@ -132,19 +139,22 @@ public abstract class LeasedStoreContract {
     @Test
     void aWriteIsRefusedWhereTheKeyIsAtAnotherRevision() {
         final LeasedStore store = open();
-        assertNull(store.get("ns/a"));
-        final long first = store.put("ns/a", bytes("1"), LeasedStore.ABSENT);
+        final Registration one = instance("a").generation(1).build();
+        final Registration two = one.withGeneration(2);
+        final String key = one.id().key();
+        assertNull(store.get(key));
+        final long first = store.put(key, one.encode(), LeasedStore.ABSENT);
         assertTrue(first > 0);
-        assertEquals(LeasedStore.CONFLICT, store.put("ns/a", bytes("2"), LeasedStore.ABSENT));
-        assertEquals(LeasedStore.CONFLICT, open().put("ns/a", bytes("2"), first + 1));
-        final long second = open().put("ns/a", bytes("2"), first);
+        assertEquals(LeasedStore.CONFLICT, store.put(key, two.encode(), LeasedStore.ABSENT));
+        assertEquals(LeasedStore.CONFLICT, open().put(key, two.encode(), first + 1));
+        final long second = open().put(key, two.encode(), first);
         assertNotEquals(first, second);
-        assertEquals(second, store.get("ns/a").revision());
-        assertEquals("2", new String(store.get("ns/a").value(), StandardCharsets.UTF_8));
-        assertTrue(!store.delete("ns/a", first));
-        assertTrue(store.delete("ns/a", second));
-        assertNull(store.get("ns/a"));
-        assertTrue(store.put("ns/a", bytes("3"), LeasedStore.ABSENT) > second);
+        assertEquals(second, store.get(key).revision());
+        assertEquals(two, Registration.decode(store.get(key).value()));
+        assertTrue(!store.delete(key, first));
+        assertTrue(store.delete(key, second));
+        assertNull(store.get(key));
+        assertTrue(store.put(key, one.encode(), LeasedStore.ABSENT) > second);
     }
 
     @Test
@@ -208,6 +218,18 @@ public abstract class LeasedStoreContract {
         final LeasedStore other = open();
         assertTrue(other.delete(a.id().key(), other.get(a.id().key()).revision()));
         eventually("is back", () -> other.get(a.id().key()) != null);
+        if (fencesGenerations()) {
+            final RegistryException refused =
+                    assertThrows(
+                            RegistryException.class,
+                            () ->
+                                    other.put(
+                                            a.id().key(),
+                                            a.withGeneration(1).encode(),
+                                            other.get(a.id().key()).revision()));
+            assertEquals(Kind.MALFORMED, refused.kind(), refused.getMessage());
+            return;
+        }
         eventually(
                 "overwritten",
                 () ->
@@ -242,7 +264,8 @@ public abstract class LeasedStoreContract {
 
     @Test
     void aWatchBeginsBeforeItsServer() throws Exception {
-        open().put("ns/x", bytes("x"), LeasedStore.ABSENT); // the keys are made
+        final Registration made = instance("x").generation(1).build();
+        open().put(made.id().key(), made.encode(), LeasedStore.ABSENT); // the keys are made
         stopServer();
         final Seen seen = watched(open());
         eventually("told", () -> !seen.losses.isEmpty());
@@ -254,17 +277,17 @@ public abstract class LeasedStoreContract {
     }
 
     @Test
-    void tenThousandInstancesAreSeenAndGoAway() throws Exception {
+    void manyInstancesAreSeenAndGoAway() throws Exception {
         final Registrar registrar = closing(new Registrar(open(Duration.ofMinutes(10))));
-        for (int i = 0; i < MANY / 2; i++) {
+        for (int i = 0; i < many() / 2; i++) {
             registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
         }
         final Seen seen = watched(open(Duration.ofMinutes(10)));
-        eventually("those before", () -> seen.names().size() == MANY / 2);
-        for (int i = MANY / 2; i < MANY; i++) {
+        eventually("those before", () -> seen.names().size() == many() / 2);
+        for (int i = many() / 2; i < many(); i++) {
             registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
         }
-        eventually("those after", () -> seen.names().size() == MANY);
+        eventually("those after", () -> seen.names().size() == many());
         registrar.close();
         eventually("none", () -> seen.names().isEmpty());
         assertEquals(List.of(), seen.losses);

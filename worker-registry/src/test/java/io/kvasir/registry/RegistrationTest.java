@@ -68,6 +68,27 @@ class RegistrationTest {
     }
 
     @Test
+    void whoItIsOnAnEventPlaneIsSaidBesideItsOwnEvents() {
+        final Registration r =
+                Registration.builder(ID, "m", URI.create("http://h:1"))
+                        .generation(1)
+                        .events("tcp://h:2", null)
+                        .onPlane(new Registration.OnPlane(Long.MAX_VALUE, 3))
+                        .build();
+        assertEquals(r, Registration.decode(r.encode()));
+        final String text = new String(r.encode(), StandardCharsets.UTF_8);
+        final String named = "\"event_plane\":{\"worker_id\":9223372036854775807,\"rank\":3}";
+        assertTrue(text.contains(named), text);
+        assertEquals(
+                new Registration.OnPlane(Long.MAX_VALUE, 0),
+                Registration.decode(
+                                text.replace(",\"rank\":3", "").getBytes(StandardCharsets.UTF_8))
+                        .plane());
+        assertTrue(
+                refusal(text.replace("\"rank\":3", "\"rank\":-1")).getMessage().contains("rank"));
+    }
+
+    @Test
     void theLeastDocumentHasTheUsualValues() {
         final Registration least =
                 Registration.builder(ID, "m", URI.create("http://h:1")).generation(1).build();
@@ -171,6 +192,17 @@ class RegistrationTest {
                         .build();
         assertEquals(InstanceRole.PREFILL, prefill.role());
         assertEquals(full().model(), prefill.model());
+    }
+
+    @Test
+    void theRoleSaysWhatIsAnsweredWhereNothingElseDoes() {
+        final Registration.Builder builder =
+                Registration.builder(
+                        new InstanceId("prod", "prefill", "generate", "p-0"),
+                        "m",
+                        URI.create("http://h:1"));
+        assertEquals(Set.of(ModelType.CHAT, ModelType.COMPLETIONS), builder.build().types());
+        assertEquals(Set.of(ModelType.PREFILL), builder.role(InstanceRole.PREFILL).build().types());
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.kvasir.registry.etcd;
 
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
 import io.kvasir.registry.etcd.EtcdClient.Entry;
 
@@ -71,7 +72,15 @@ public final class EtcdStore implements LeasedStore {
         if (lease == 0) {
             lease = client.grant();
         }
-        return client.putIf(prefix + key, revision, value, lease);
+        try {
+            return client.putIf(prefix + key, revision, value, lease);
+        } catch (RegistryException e) {
+            if (e.kind() != Kind.UNAVAILABLE || client.keepAlive(lease)) {
+                throw e;
+            }
+            lease = client.grant(); // the former one has ended: it had no key to be kept for
+            return client.putIf(prefix + key, revision, value, lease);
+        }
     }
 
     @Override

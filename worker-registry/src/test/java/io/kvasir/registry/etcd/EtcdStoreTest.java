@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.registry.LeasedStore;
-import io.kvasir.registry.LeasedStoreContract;
+import io.kvasir.registry.LockingStoreContract;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.testsupport.EtcdServer;
@@ -31,7 +31,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 @Tag("integration")
-class EtcdStoreTest extends LeasedStoreContract {
+class EtcdStoreTest extends LockingStoreContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
 
     /** A slow machine must not look like a lost server. */

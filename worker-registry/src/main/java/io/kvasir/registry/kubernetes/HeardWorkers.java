@@ -1,0 +1,174 @@
+package io.kvasir.registry.kubernetes;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Stored;
+
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.LongSupplier;
+
+/**
+ * Which registrations hold, of the resources that a watch reports. A lease ends where no renewal
+ * was seen for its duration, by this process' own clock and while the API server answers: clocks of
+ * workers need not agree with this one, and an outage ends no lease. Only what is seen in a list
+ * for the first time is judged by the time that it says.
+ *
+ * <p>A lease that is due ends with the next list of all, which shows whether a renewal was missed.
+ * The watch's thread reports; any thread may ask.
+ */
+final class HeardWorkers implements ResourceWatch.Listener {
+    private static final long FOREVER = Long.MAX_VALUE;
+
+    /**
+     * A resource.
+     *
+     * @param renewTime as it says
+     * @param sinceNs when that was seen first
+     * @param durationNs of its lease
+     * @param hasEnded its lease
+     */
+    private record Heard(
+            String uid,
+            Stored stored,
+            String renewTime,
+            String podUid,
+            long sinceNs,
+            long durationNs,
+            boolean hasEnded) {
+        boolean isDue(long nowNs) {
+            return durationNs != FOREVER && nowNs - sinceNs > durationNs;
+        }
+
+        boolean isRenewalOf(Heard before) {
+            return !uid.equals(before.uid) || !renewTime.equals(before.renewTime);
+        }
+
+        Heard since(long ns, boolean ended) {
+            return new Heard(uid, stored, renewTime, podUid, ns, durationNs, ended);
+        }
+    }
+
+    private final String prefix;
+    private final LeasedStore.Watcher watcher;
+    private final Clock clock;
+    private final LongSupplier nanoTime;
+    private Map<String, Heard> all = new HashMap<>(); // by name; guarded by this
+    private boolean isLost; // of the watch's thread
+
+    /**
+     * @param prefix of keys that count
+     * @param watcher gets what holds, on the watch's thread
+     * @param clock for what is seen first
+     * @param nanoTime for what is silent
+     */
+    HeardWorkers(String prefix, LeasedStore.Watcher watcher, Clock clock, LongSupplier nanoTime) {
+        this.prefix = prefix;
+        this.watcher = watcher;
+        this.clock = clock;
+        this.nanoTime = nanoTime;
+    }
+
+    @Override
+    public void view(List<JsonNode> objects) {
+        final long nowNs = nanoTime.getAsLong();
+        final Map<String, Heard> next = new HashMap<>();
+        final List<Stored> holding = new ArrayList<>();
+        synchronized (this) {
+            for (JsonNode object : objects) {
+                final WorkerResource resource = new WorkerResource(object);
+                if (resource.key().startsWith(prefix)) {
+                    final Heard heard = listed(resource, nowNs);
+                    next.put(resource.name(), heard);
+                    if (!heard.hasEnded) {
+                        holding.add(heard.stored);
+                    }
+                }
+            }
+            all = next;
+        }
+        isLost = false;
+        watcher.view(holding);
+    }
+
+    private Heard listed(WorkerResource resource, long nowNs) {
+        final Heard now = heard(resource, nowNs);
+        final Heard before = all.get(resource.name());
+        if (before == null) {
+            return now.since(
+                    nowNs - Math.min(resource.age(clock.instant()).toNanos(), now.durationNs),
+                    resource.hasEnded(clock.instant()));
+        }
+        if (now.isRenewalOf(before)) {
+            return now;
+        }
+        if (isLost && !before.hasEnded) {
+            return now; // it could not renew
+        }
+        return now.since(before.sinceNs, before.hasEnded || before.isDue(nowNs));
+    }
+
+    private static Heard heard(WorkerResource resource, long nowNs) {
+        return new Heard(
+                resource.uid(),
+                resource.stored(),
+                resource.renewTime(),
+                resource.podUid(),
+                nowNs,
+                resource.leaseOrNull() == null ? FOREVER : resource.leaseOrNull().toNanos(),
+                false);
+    }
+
+    @Override
+    public void changed(JsonNode object) {
+        final WorkerResource resource = new WorkerResource(object);
+        if (!resource.key().startsWith(prefix)) {
+            deleted(object); // it may have been another's before
+            return;
+        }
+        Heard now = heard(resource, nanoTime.getAsLong());
+        synchronized (this) {
+            final Heard before = all.get(resource.name());
+            if (before != null && !now.isRenewalOf(before)) {
+                now = now.since(before.sinceNs, before.hasEnded);
+            }
+            all.put(resource.name(), now);
+        }
+        if (!now.hasEnded) {
+            watcher.put(now.stored);
+        }
+    }
+
+    @Override
+    public void deleted(JsonNode object) {
+        final Heard before;
+        synchronized (this) {
+            before = all.remove(new WorkerResource(object).name());
+        }
+        if (before != null && !before.hasEnded) {
+            watcher.deleted(before.stored.key());
+        }
+    }
+
+    @Override
+    public void lost(String cause) {
+        isLost = true;
+        watcher.lost(cause);
+    }
+
+    /** Whether a lease that holds was not renewed in time, as far as is known. */
+    synchronized boolean isOneDue() {
+        final long nowNs = nanoTime.getAsLong();
+        return all.values().stream().anyMatch(heard -> !heard.hasEnded && heard.isDue(nowNs));
+    }
+
+    /** UID of the pod that owns a key's resource; empty where that is not known. */
+    synchronized String podUid(String key) {
+        final Heard heard = all.get(WorkerResource.name(key));
+        return heard == null ? "" : heard.podUid;
+    }
+}

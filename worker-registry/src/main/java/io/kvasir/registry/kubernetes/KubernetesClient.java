@@ -1,0 +1,357 @@
+package io.kvasir.registry.kubernetes;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.MappingIterator;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+
+import io.kvasir.registry.Authorities;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublisher;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandler;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+
+/**
+ * What is needed of a Kubernetes API server: objects of a namespace, listed and watched, read,
+ * written and deleted. The service account's token and authorities are read again for each request.
+ * Any thread may call, and waits for the answer; one thread at a time watches.
+ *
+ * @see <a href="https://kubernetes.io/docs/reference/using-api/api-concepts/">list and watch</a>
+ */
+public final class KubernetesClient implements AutoCloseable {
+    private static final JsonMapper JSON = new JsonMapper();
+    private static final int FIRST_FAILURE = 300;
+    private static final int PAGE = 500;
+    private static final int WATCH_SECS = 240;
+    private static final int MAX_ERROR_BYTES = 4096;
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+    /** A watch that the server should have ended by itself is cut. */
+    private static final int CUT_SECS = WATCH_SECS + 30;
+
+    private final KubernetesAccess access;
+    private byte[] authorities; // what the client below trusts; guarded by this
+    private HttpClient client; // null: to be made; guarded by this
+    private InputStream watching; // null: no watch runs; guarded by this
+    private boolean closed; // guarded by this
+
+    /** Connects with the first request. */
+    public KubernetesClient(KubernetesAccess access) {
+        this.access = access;
+    }
+
+    // -- many objects
+
+    /**
+     * Lists all objects.
+     *
+     * @param each gets each of them
+     * @return the resource version to watch from
+     */
+    public String list(KubernetesResources resources, Consumer<JsonNode> each)
+            throws KubernetesException {
+        final String path = resources.listPath(access.namespace()) + "&limit=" + PAGE;
+        String from = "";
+        while (true) {
+            final JsonNode page =
+                    answered(
+                            resources,
+                            "GET",
+                            path
+                                    + (from.isEmpty()
+                                            ? ""
+                                            : "&continue=" + KubernetesResources.encoded(from)),
+                            null);
+            page.path("items").forEach(each);
+            from = page.path("metadata").path("continue").asText();
+            if (from.isEmpty()) {
+                return page.path("metadata").path("resourceVersion").asText();
+            }
+        }
+    }
+
+    /** Asks for one object, to see whether the server answers. */
+    void check(KubernetesResources resources) throws KubernetesException {
+        answered(resources, "GET", resources.listPath(access.namespace()) + "&limit=1", null);
+    }
+
+    /**
+     * Reports changes, until the server ends the watch, as it does every few minutes. Blocks.
+     *
+     * @param version to go on from
+     * @param each gets each event
+     * @return the version to go on from after that
+     */
+    public String watch(KubernetesResources resources, String version, Consumer<JsonNode> each)
+            throws KubernetesException {
+        final String path =
+                resources.listPath(access.namespace())
+                        + "&watch=1&allowWatchBookmarks=true&timeoutSeconds="
+                        + WATCH_SECS
+                        + "&resourceVersion="
+                        + KubernetesResources.encoded(version);
+        final HttpResponse<InputStream> response =
+                sent("GET", path, null, BodyHandlers.ofInputStream());
+        String reached = version;
+        try (InputStream in = response.body()) {
+            if (response.statusCode() >= FIRST_FAILURE) {
+                throw refusal(
+                        resources, "GET", response.statusCode(), in.readNBytes(MAX_ERROR_BYTES));
+            }
+            if (!begun(in)) {
+                return reached;
+            }
+            final CompletableFuture<Void> cut =
+                    CompletableFuture.runAsync(
+                            () -> end(in),
+                            CompletableFuture.delayedExecutor(CUT_SECS, TimeUnit.SECONDS));
+            try {
+                final MappingIterator<JsonNode> events =
+                        JSON.readerFor(JsonNode.class).readValues(in);
+                while (events.hasNextValue()) {
+                    reached = tell(events.nextValue(), each, reached);
+                }
+            } finally {
+                cut.cancel(false);
+            }
+        } catch (IOException e) {
+            throw new KubernetesException(0, "the watch of " + access.server() + " broke: " + e, e);
+        } finally {
+            ended();
+        }
+        return reached;
+    }
+
+    private synchronized boolean begun(InputStream in) {
+        watching = in;
+        return !closed;
+    }
+
+    private synchronized void ended() {
+        watching = null;
+    }
+
+    private String tell(JsonNode event, Consumer<JsonNode> each, String reached)
+            throws KubernetesException {
+        final String type = event.path("type").asText();
+        if (type.equals("ERROR")) {
+            final JsonNode status = event.path("object");
+            throw new KubernetesException(
+                    status.path("code").asInt(),
+                    access.server() + " ends the watch: " + status.path("message").asText(),
+                    null);
+        }
+        if (!type.equals("BOOKMARK")) {
+            each.accept(event);
+        }
+        final String version =
+                event.path("object").path("metadata").path("resourceVersion").asText();
+        return version.isEmpty() ? reached : version;
+    }
+
+    /** Ends the watch that runs, if one does. */
+    public void endWatch() {
+        final InputStream in;
+        synchronized (this) {
+            in = watching;
+        }
+        if (in != null) {
+            end(in);
+        }
+    }
+
+    private static void end(InputStream in) {
+        try {
+            in.close();
+        } catch (IOException e) {
+            Thread.onSpinWait(); // it has ended by itself
+        }
+    }
+
+    // -- one object
+
+    /** Reads an object; null if it is not there. */
+    JsonNode get(KubernetesResources resources, String name) throws KubernetesException {
+        try {
+            return answered(resources, "GET", resources.path(access.namespace(), name), null);
+        } catch (KubernetesException e) {
+            if (e.isNotFound()) {
+                return null;
+            }
+            throw e;
+        }
+    }
+
+    /**
+     * Makes an object.
+     *
+     * @return it as it is stored
+     */
+    JsonNode create(KubernetesResources resources, JsonNode object) throws KubernetesException {
+        return answered(resources, "POST", resources.path(access.namespace()), object);
+    }
+
+    /**
+     * Writes an object in place of what is there, on condition of the version that it names.
+     *
+     * @return it as it is stored
+     */
+    JsonNode replace(KubernetesResources resources, String name, JsonNode object)
+            throws KubernetesException {
+        return answered(resources, "PUT", resources.path(access.namespace(), name), object);
+    }
+
+    /**
+     * Deletes an object.
+     *
+     * @param version at which it must be
+     */
+    void delete(KubernetesResources resources, String name, String version)
+            throws KubernetesException {
+        final JsonNode options =
+                JSON.createObjectNode()
+                        .put("apiVersion", "v1")
+                        .put("kind", "DeleteOptions")
+                        .set(
+                                "preconditions",
+                                JSON.createObjectNode().put("resourceVersion", version));
+        answered(resources, "DELETE", resources.path(access.namespace(), name), options);
+    }
+
+    private JsonNode answered(
+            KubernetesResources resources, String method, String path, JsonNode body)
+            throws KubernetesException {
+        final HttpResponse<byte[]> response = sent(method, path, body, BodyHandlers.ofByteArray());
+        if (response.statusCode() >= FIRST_FAILURE) {
+            throw refusal(resources, method, response.statusCode(), response.body());
+        }
+        try {
+            return JSON.readTree(response.body());
+        } catch (IOException e) {
+            throw new KubernetesException(0, access.server() + " answers no JSON: " + e, e);
+        }
+    }
+
+    private KubernetesException refusal(
+            KubernetesResources resources, String method, int status, byte[] body) {
+        final String said =
+                new String(body, 0, Math.min(body.length, MAX_ERROR_BYTES), StandardCharsets.UTF_8);
+        return new KubernetesException(
+                status,
+                access.server()
+                        + " answers "
+                        + status
+                        + " to "
+                        + method
+                        + " of "
+                        + resources
+                        + ": "
+                        + said.strip()
+                        + hint(method, status),
+                null);
+    }
+
+    private static String hint(String method, int status) {
+        return switch (status) {
+            case KubernetesException.UNAUTHORIZED, KubernetesException.FORBIDDEN ->
+                    "; the service account must be allowed to "
+                            + (method.equals("GET")
+                                    ? "get, list and watch them"
+                                    : "get, create, update and delete them");
+            case KubernetesException.NOT_FOUND ->
+                    "; is their definition installed, and is there the namespace?";
+            default -> "";
+        };
+    }
+
+    // -- HTTP
+
+    private <T> HttpResponse<T> sent(
+            String method, String path, JsonNode body, BodyHandler<T> handler)
+            throws KubernetesException {
+        CompletableFuture<HttpResponse<T>> answer = new CompletableFuture<>();
+        try {
+            final HttpRequest.Builder request =
+                    HttpRequest.newBuilder(access.server().resolve(path))
+                            .timeout(TIMEOUT)
+                            .method(method, published(body));
+            if (body != null) {
+                request.header("Content-Type", "application/json");
+            }
+            final Path token = access.account().resolve("token");
+            if (Files.exists(token)) {
+                request.header("Authorization", "Bearer " + Files.readString(token).strip());
+            }
+            answer = client().sendAsync(request.build(), handler);
+            return answer.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (IOException | IllegalArgumentException | ExecutionException | TimeoutException e) {
+            answer.cancel(true);
+            throw new KubernetesException(0, access.server() + " does not answer: " + e, e);
+        } catch (InterruptedException e) {
+            answer.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new KubernetesException(0, "interrupted", e);
+        }
+    }
+
+    private static BodyPublisher published(JsonNode body) throws JsonProcessingException {
+        return body == null
+                ? BodyPublishers.noBody()
+                : BodyPublishers.ofByteArray(JSON.writeValueAsBytes(body));
+    }
+
+    private synchronized HttpClient client() throws IOException {
+        if (closed) {
+            throw new IOException("the client is closed");
+        }
+        final Path ca = access.account().resolve("ca.crt");
+        final byte[] now = Files.exists(ca) ? Files.readAllBytes(ca) : new byte[0];
+        if (client == null || !Arrays.equals(now, authorities)) {
+            final HttpClient.Builder builder =
+                    HttpClient.newBuilder()
+                            .version(HttpClient.Version.HTTP_1_1)
+                            .connectTimeout(TIMEOUT);
+            if (now.length > 0) {
+                builder.sslContext(Authorities.tlsOrNull(ca));
+            }
+            closeClient();
+            client = builder.build();
+            authorities = now;
+        }
+        return client;
+    }
+
+    private void closeClient() {
+        if (client != null) {
+            client.shutdownNow();
+        }
+    }
+
+    /** Ends a watch that runs, and gives back connections. */
+    @Override
+    public void close() {
+        synchronized (this) {
+            closed = true;
+        }
+        endWatch();
+        synchronized (this) {
+            closeClient();
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package io.kvasir.registry.kubernetes;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Follows the objects of a kind: they are listed once and watched from there, and listed again
+ * where the API server no longer knows the version, or did not answer. One daemon thread.
+ */
+public final class ResourceWatch implements AutoCloseable {
+    private static final long RETRY_MS = 200;
+    private static final long MAX_RETRY_MS = 5_000;
+    private static final long CLOSE_PATIENCE_MS = 5_000;
+
+    /** Hears of objects, on the watch's thread. It first gets a view; after a loss, too. */
+    public interface Listener {
+        /** All objects that are there; others are no more. */
+        void view(List<JsonNode> all);
+
+        /** An object is there, or has been written anew. */
+        void changed(JsonNode object);
+
+        /** An object has been deleted. */
+        void deleted(JsonNode object);
+
+        /** The API server does not answer, or refuses. Once an outage. */
+        void lost(String cause);
+    }
+
+    private final KubernetesClient client;
+    private final KubernetesResources resources;
+    private final Listener listener;
+    private final Thread thread;
+    private volatile boolean isToBeListed;
+    private volatile boolean closed;
+
+    /**
+     * Asks nothing before {@link #start}.
+     *
+     * @param client for this watch alone; closed with it
+     */
+    public ResourceWatch(
+            KubernetesClient client,
+            KubernetesResources resources,
+            String threadName,
+            Listener listener) {
+        this.client = client;
+        this.resources = resources;
+        this.listener = listener;
+        thread = Thread.ofPlatform().daemon().name(threadName).unstarted(this::run);
+    }
+
+    /** Begins. */
+    public void start() {
+        thread.start();
+    }
+
+    /** Has all objects listed anew, soon. */
+    public void listAnew() {
+        isToBeListed = true;
+        client.endWatch();
+    }
+
+    private void run() {
+        String version = null; // null: list first
+        long retryMs = RETRY_MS;
+        boolean isLost = false;
+        while (!closed) {
+            try {
+                if (version == null || isToBeListed) {
+                    isToBeListed = false;
+                    version = listed();
+                    isLost = false;
+                    retryMs = RETRY_MS;
+                }
+                version = watched(version);
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(RETRY_MS));
+            } catch (KubernetesException | RuntimeException e) {
+                version = null;
+                if (!isLost && !closed && !isGone(e)) {
+                    isLost = true;
+                    listener.lost(
+                            e instanceof KubernetesException
+                                    ? e.getMessage()
+                                    : resources + " could not be applied: " + e);
+                }
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(retryMs));
+                retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
+            }
+        }
+    }
+
+    private static boolean isGone(Exception e) {
+        return e instanceof KubernetesException refusal && refusal.isGone();
+    }
+
+    /** The version to go on from; null where all are to be listed. */
+    private String watched(String version) throws KubernetesException {
+        try {
+            return client.watch(resources, version, this::tell);
+        } catch (KubernetesException e) {
+            if (isToBeListed || e.isGone()) {
+                return null; // ended by this process, or too old: no loss
+            }
+            throw e;
+        }
+    }
+
+    private String listed() throws KubernetesException {
+        final List<JsonNode> all = new ArrayList<>();
+        final String version = client.list(resources, all::add);
+        listener.view(all);
+        return version;
+    }
+
+    private void tell(JsonNode event) {
+        final JsonNode object = event.path("object");
+        if (event.path("type").asText().equals("DELETED")) {
+            listener.deleted(object);
+        } else {
+            listener.changed(object);
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+        client.close();
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}

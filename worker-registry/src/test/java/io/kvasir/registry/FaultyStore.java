@@ -1,0 +1,83 @@
+package io.kvasir.registry;
+
+import java.time.Duration;
+
+/** Another store, from which this one can be cut off; for one process of a test. */
+public final class FaultyStore implements LeasedStore {
+    private final LeasedStore store;
+    private volatile boolean cutOff;
+    private volatile boolean deaf;
+
+    public FaultyStore(LeasedStore store) {
+        this.store = store;
+    }
+
+    /** Whether nothing reaches the store. */
+    public void cutOff(boolean now) {
+        cutOff = now;
+    }
+
+    /** Whether what is written reaches the store, and no answer comes back. */
+    public void deaf(boolean now) {
+        deaf = now;
+    }
+
+    private LeasedStore reached() {
+        if (cutOff) {
+            throw new RegistryException(RegistryException.Kind.UNAVAILABLE, "cut off");
+        }
+        return store;
+    }
+
+    private <T> T heard(T answer) {
+        if (deaf) {
+            throw new RegistryException(RegistryException.Kind.UNAVAILABLE, "no answer");
+        }
+        return answer;
+    }
+
+    @Override
+    public String kind() {
+        return store.kind();
+    }
+
+    @Override
+    public Duration ttl() {
+        return store.ttl();
+    }
+
+    @Override
+    public Stored get(String key) {
+        return heard(reached().get(key));
+    }
+
+    @Override
+    public long put(String key, byte[] value, long revision) {
+        return heard(reached().put(key, value, revision));
+    }
+
+    @Override
+    public void keepAlive() {
+        reached().keepAlive();
+    }
+
+    @Override
+    public long renew(String key, byte[] value, long revision) {
+        return heard(reached().renew(key, value, revision));
+    }
+
+    @Override
+    public boolean delete(String key, long revision) {
+        return heard(reached().delete(key, revision));
+    }
+
+    @Override
+    public void watch(String prefix, Watcher watcher) {
+        store.watch(prefix, watcher);
+    }
+
+    @Override
+    public void close() {
+        store.close();
+    }
+}

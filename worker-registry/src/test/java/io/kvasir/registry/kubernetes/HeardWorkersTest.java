@@ -1,0 +1,167 @@
+package io.kvasir.registry.kubernetes;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Registration;
+import io.kvasir.registry.Stored;
+
+import org.junit.jupiter.api.Test;
+
+import java.net.URI;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+
+/** Leases by a clock that the test moves. */
+class HeardWorkersTest {
+    private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
+    private static final Duration LEASE = Duration.ofSeconds(10);
+
+    private long nowNs;
+    private long version;
+    private final Set<String> keys = new TreeSet<>();
+    private final HeardWorkers heard =
+            new HeardWorkers(
+                    "ns/",
+                    new LeasedStore.Watcher() {
+                        @Override
+                        public void view(List<Stored> all) {
+                            keys.clear();
+                            all.forEach(stored -> keys.add(stored.key()));
+                        }
+
+                        @Override
+                        public void put(Stored stored) {
+                            keys.add(stored.key());
+                        }
+
+                        @Override
+                        public void deleted(String key) {
+                            keys.remove(key);
+                        }
+
+                        @Override
+                        public void lost(String cause) {
+                            // what was heard holds
+                        }
+                    },
+                    Clock.fixed(START, ZoneOffset.UTC),
+                    () -> nowNs);
+
+    private ObjectNode object(String namespace, String name, Instant renewed) {
+        final Registration r =
+                Registration.builder(
+                                new InstanceId(namespace, "c", "e", name),
+                                "m",
+                                URI.create("http://h:1"))
+                        .generation(1)
+                        .build();
+        return WorkerResource.of(
+                r.id().key(), r.encode(), Long.toString(++version), renewed, LEASE, null);
+    }
+
+    private JsonNode worker(String name, Duration renewedAfterStart) {
+        return object("ns", name, START.plus(renewedAfterStart));
+    }
+
+    private void passes(Duration time) {
+        nowNs += time.toNanos();
+    }
+
+    @Test
+    void aSilentLeaseEndsWithTheNextListAndARenewalBringsItBack() {
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        passes(LEASE);
+        assertFalse(heard.isOneDue());
+        passes(Duration.ofNanos(1));
+        assertTrue(heard.isOneDue());
+        assertEquals(Set.of("ns/c/e/a"), keys);
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        assertEquals(Set.of(), keys);
+        assertFalse(heard.isOneDue(), "said once");
+        heard.changed(worker("a", Duration.ZERO)); // something else of it has changed
+        assertEquals(Set.of(), keys);
+        heard.changed(worker("a", Duration.ofSeconds(1)));
+        assertEquals(Set.of("ns/c/e/a"), keys);
+    }
+
+    @Test
+    void aRenewalThatTheWatchMissedKeepsIt() {
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        passes(Duration.ofSeconds(60));
+        heard.view(List.of(worker("a", Duration.ofSeconds(1))));
+        assertEquals(Set.of("ns/c/e/a"), keys);
+        assertFalse(heard.isOneDue());
+    }
+
+    @Test
+    void anOutageEndsNoLease() {
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        passes(Duration.ofSeconds(5));
+        heard.lost("away");
+        passes(Duration.ofSeconds(60));
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        assertEquals(Set.of("ns/c/e/a"), keys);
+        passes(LEASE.plusNanos(1));
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        assertEquals(Set.of(), keys);
+    }
+
+    @Test
+    void whatIsSeenFirstIsJudgedByItsTime() {
+        heard.view(
+                List.of(
+                        worker("dead", Duration.ofSeconds(-11)),
+                        worker("buried", Duration.ofDays(-400_000)),
+                        worker("old", Duration.ofSeconds(-9)),
+                        worker("ahead", Duration.ofHours(1))));
+        assertEquals(Set.of("ns/c/e/old", "ns/c/e/ahead"), keys);
+        passes(Duration.ofSeconds(2));
+        assertTrue(heard.isOneDue());
+        heard.view(
+                List.of(
+                        worker("old", Duration.ofSeconds(-9)),
+                        worker("ahead", Duration.ofHours(1))));
+        assertEquals(Set.of("ns/c/e/ahead"), keys);
+    }
+
+    @Test
+    void aClockThatRunsBehindCostsOneRenewal() {
+        heard.view(List.of(worker("behind", Duration.ofHours(-1))));
+        assertEquals(Set.of(), keys);
+        heard.changed(worker("behind", Duration.ofHours(-1).plusSeconds(3)));
+        assertEquals(Set.of("ns/c/e/behind"), keys);
+    }
+
+    @Test
+    void otherNamespacesAreNotSeenAndWithoutALeaseNothingEnds() {
+        final ObjectNode unleased = object("ns", "hand", START);
+        unleased.remove("lease");
+        heard.view(List.of(object("other", "b", START), unleased));
+        assertEquals(Set.of("ns/c/e/hand"), keys);
+        passes(Duration.ofDays(300));
+        assertFalse(heard.isOneDue());
+        heard.deleted(unleased);
+        assertEquals(Set.of(), keys);
+    }
+
+    @Test
+    void namesAreThoseOfDnsOrAHash() {
+        assertEquals("ns.c.e.a-1", WorkerResource.name("ns/c/e/a-1"));
+        for (String key : List.of("ns/c/e/A", "ns/c/e/-a", "ns/c/e/a=2Eb", "ns/c/e/a_b")) {
+            assertTrue(WorkerResource.name(key).matches("x-[0-9a-f]{40}"), key);
+        }
+        assertTrue(WorkerResource.name("ns/c/e/" + "a".repeat(400)).length() <= 253);
+    }
+}
