@@ -1,0 +1,51 @@
+package io.kvasir.host;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/**
+ * Takes the answer to one prompt. Used by the thread that generates it.
+ *
+ * <p>In a stream each part is an event at once and its write blocks while the client does not read;
+ * otherwise parts are collected.
+ */
+public interface Output {
+    /**
+     * Adds text.
+     *
+     * @param part the next part; may be empty
+     * @param tokens output tokens that it is made of, for the usage
+     * @throws ClientLeftException if the client has left: the answer may end here
+     */
+    void text(String part, int tokens) throws ClientLeftException;
+
+    /**
+     * Adds what is not text: a {@code delta} of OpenAI's chat streams, such as tool calls or
+     * reasoning. Of an answer that is not streamed, members of several deltas are joined: text is
+     * appended, arrays are concatenated, anything else is replaced.
+     *
+     * @param delta members of the delta; not changed later
+     * @param tokens output tokens that it is made of
+     * @throws ClientLeftException if the client has left
+     * @throws IllegalStateException if the request is no chat
+     */
+    void delta(ObjectNode delta, int tokens) throws ClientLeftException;
+
+    /**
+     * Says how much the prompt cost, for the usage.
+     *
+     * @param tokens tokens of the prompt; where nothing is said, as many as the request has ids
+     * @param cachedTokens those of them that were not computed
+     */
+    void prompt(int tokens, int cachedTokens);
+
+    /**
+     * Says why the answer ends.
+     *
+     * @param reason {@code stop}, {@code length}, {@code tool_calls}…; {@code stop} where nothing
+     *     is said
+     */
+    void finish(String reason);
+
+    /** Whether the client has left, for long work between two parts; looks every 50 ms at most. */
+    boolean clientLeft();
+}

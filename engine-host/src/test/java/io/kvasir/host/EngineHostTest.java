@@ -1,0 +1,498 @@
+package io.kvasir.host;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceState;
+import io.kvasir.registry.MemoryStore;
+import io.kvasir.registry.Registration;
+import io.kvasir.registry.RegistryException;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
+
+class EngineHostTest {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final HttpClient HTTP =
+            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
+    private static final InstanceId ID = new InstanceId("ns", "backend", "generate", "w1");
+    private static final String COMPLETIONS = "/v1/completions";
+    private static final String CHAT = "/v1/chat/completions";
+
+    private EngineHost host;
+
+    @AfterEach
+    void stop() {
+        if (host != null) {
+            host.close();
+        }
+    }
+
+    private static EngineHost.Builder of(Generator generator) {
+        return EngineHost.of("m", generator).host("127.0.0.1").port(0);
+    }
+
+    private void start(Generator generator) throws IOException {
+        host = of(generator).start();
+    }
+
+    private HttpRequest.Builder request(String path) {
+        return HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + host.port() + path));
+    }
+
+    private HttpResponse<String> post(String path, String body, String... headers)
+            throws Exception {
+        final HttpRequest.Builder request =
+                request(path).POST(HttpRequest.BodyPublishers.ofString(body));
+        if (headers.length > 0) {
+            request.headers(headers);
+        }
+        return HTTP.send(request.build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private HttpResponse<String> get(String path) throws Exception {
+        return HTTP.send(request(path).build(), HttpResponse.BodyHandlers.ofString());
+    }
+
+    private static List<JsonNode> events(String body) throws IOException {
+        final List<JsonNode> events = new ArrayList<>();
+        assertTrue(body.endsWith("data: [DONE]\n\n"), body);
+        for (String event : body.split("\n\n", -1)) {
+            if (event.startsWith("data: {")) {
+                events.add(JSON.readTree(event.substring("data: ".length())));
+            }
+        }
+        return events;
+    }
+
+    private static void holds(String what, BooleanSupplier condition) throws InterruptedException {
+        final long deadline = System.nanoTime() + 60_000_000_000L;
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - deadline > 0) {
+                fail("not within a minute: " + what);
+            }
+            Thread.sleep(5);
+        }
+    }
+
+    private static void hello(GenerateRequest request, Output output) throws IOException {
+        output.prompt(3, 2);
+        output.text("Hel", 1);
+        output.text("lo", 1);
+        output.finish("length");
+    }
+
+    @Test
+    void aCompletionIsWhatTheEngineHasSaid() throws Exception {
+        start(EngineHostTest::hello);
+        final HttpResponse<String> answer = post(COMPLETIONS, "{\"prompt\":[1,2,3]}");
+        assertEquals(200, answer.statusCode());
+        final JsonNode json = JSON.readTree(answer.body());
+        assertEquals("text_completion", json.path("object").asText());
+        assertEquals("m", json.path("model").asText());
+        assertEquals("Hello", json.at("/choices/0/text").asText());
+        assertEquals("length", json.at("/choices/0/finish_reason").asText());
+        assertEquals(3, json.at("/usage/prompt_tokens").asInt());
+        assertEquals(2, json.at("/usage/completion_tokens").asInt());
+        assertEquals(5, json.at("/usage/total_tokens").asInt());
+        assertEquals(2, json.at("/usage/prompt_tokens_details/cached_tokens").asInt());
+    }
+
+    @Test
+    void aStreamHasAnEventForEachPartAndTheUsageThatWasAskedFor() throws Exception {
+        start(EngineHostTest::hello);
+        final HttpResponse<String> answer =
+                post(
+                        COMPLETIONS,
+                        "{\"prompt\":\"x\",\"stream\":true,"
+                                + "\"stream_options\":{\"include_usage\":true}}");
+        assertEquals(
+                "text/event-stream; charset=utf-8",
+                answer.headers().firstValue("content-type").orElseThrow());
+        final List<JsonNode> events = events(answer.body());
+        assertEquals(4, events.size(), answer.body());
+        assertEquals("Hel", events.get(0).at("/choices/0/text").asText());
+        assertTrue(events.get(0).at("/choices/0/finish_reason").isNull());
+        assertEquals("lo", events.get(1).at("/choices/0/text").asText());
+        assertEquals("length", events.get(2).at("/choices/0/finish_reason").asText());
+        assertTrue(events.get(3).path("choices").isEmpty());
+        assertEquals(2, events.get(3).at("/usage/completion_tokens").asInt());
+    }
+
+    private static ObjectNode toolCall(String name, String arguments) {
+        final ObjectNode delta = JSON.createObjectNode();
+        final ObjectNode call = delta.putArray("tool_calls").addObject().put("index", 0);
+        if (name != null) {
+            call.put("id", "call-1").put("type", "function");
+            call.putObject("function").put("name", name).put("arguments", arguments);
+        } else {
+            call.putObject("function").put("arguments", arguments);
+        }
+        return delta;
+    }
+
+    private static void calls(GenerateRequest request, Output output) throws IOException {
+        assertTrue(request.isChat());
+        assertEquals("hi", request.messages().get(0).path("content").asText());
+        output.text("one ", 1);
+        output.delta(JSON.createObjectNode().put("content", "two"), 1);
+        output.delta(toolCall("f", "{\"a\""), 1);
+        output.delta(toolCall(null, ":1}"), 1);
+        output.finish("tool_calls");
+    }
+
+    @Test
+    void deltasOfAChatAreEventsOrJoinedToAMessage() throws Exception {
+        start(EngineHostTest::calls);
+        final String body = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]";
+        final JsonNode whole = JSON.readTree(post(CHAT, body + "}").body());
+        final JsonNode message = whole.at("/choices/0/message");
+        assertEquals("chat.completion", whole.path("object").asText());
+        assertEquals("assistant", message.path("role").asText());
+        assertEquals("one two", message.path("content").asText());
+        assertEquals(1, message.path("tool_calls").size(), message.toString());
+        assertEquals("call-1", message.at("/tool_calls/0/id").asText());
+        assertEquals("f", message.at("/tool_calls/0/function/name").asText());
+        assertEquals("{\"a\":1}", message.at("/tool_calls/0/function/arguments").asText());
+        assertEquals(4, whole.at("/usage/completion_tokens").asInt());
+
+        final List<JsonNode> events = events(post(CHAT, body + ",\"stream\":true}").body());
+        assertEquals("chat.completion.chunk", events.get(0).path("object").asText());
+        assertEquals("assistant", events.get(0).at("/choices/0/delta/role").asText());
+        assertEquals("one ", events.get(1).at("/choices/0/delta/content").asText());
+        assertEquals("two", events.get(2).at("/choices/0/delta/content").asText());
+        assertTrue(events.get(3).at("/choices/0/delta/tool_calls").isArray());
+        assertEquals("tool_calls", events.getLast().at("/choices/0/finish_reason").asText());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"false", "true"})
+    void eachPromptHasItsSamplesInOrder(String stream) throws Exception {
+        start(
+                (request, output) ->
+                        output.text(request.promptTokens()[0] + "/" + request.sample(), 1));
+        final String answer =
+                post(COMPLETIONS, "{\"prompt\":[[7],[8,9]],\"n\":2,\"stream\":" + stream + "}")
+                        .body();
+        final String[] texts = {"", "", "", ""};
+        final List<JsonNode> parts =
+                stream.equals("true") ? events(answer) : List.of(JSON.readTree(answer));
+        for (JsonNode part : parts) {
+            part.path("choices")
+                    .forEach(c -> texts[c.path("index").asInt()] += c.path("text").asText());
+        }
+        assertEquals(List.of("7/0", "7/1", "8/0", "8/1"), List.of(texts));
+        if (stream.equals("false")) { // prompts count once, however many samples
+            assertEquals(3, parts.getFirst().at("/usage/prompt_tokens").asInt());
+            assertEquals(4, parts.getFirst().at("/usage/completion_tokens").asInt());
+        }
+    }
+
+    @Test
+    void aRefusalBeforeTheFirstPartHasItsOwnStatusAndAfterItIsTheLastEvent() throws Exception {
+        start(
+                (request, output) -> {
+                    if (request.promptTokens()[0] == 1) {
+                        output.text("a", 1);
+                    }
+                    throw new RefusedException(503, "overloaded", "no room");
+                });
+        for (String body : List.of("{\"prompt\":[2]}", "{\"prompt\":[2],\"stream\":true}")) {
+            final HttpResponse<String> refused = post(COMPLETIONS, body);
+            assertEquals(503, refused.statusCode());
+            assertEquals("no room", JSON.readTree(refused.body()).at("/error/message").asText());
+        }
+        final HttpResponse<String> begun = post(COMPLETIONS, "{\"prompt\":[1],\"stream\":true}");
+        assertEquals(200, begun.statusCode());
+        final List<JsonNode> events = events(begun.body());
+        assertEquals("overloaded", events.getLast().at("/error/type").asText());
+        assertEquals(503, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
+    }
+
+    @Test
+    void aFailureOfTheEngineIsA500ThatTellsNoSecrets() throws Exception {
+        start(
+                (request, output) -> {
+                    throw new IllegalStateException("secret");
+                });
+        for (String body :
+                List.of("{\"prompt\":\"x\"}", "{\"prompt\":[\"x\",\"y\"],\"stream\":true}")) {
+            final HttpResponse<String> answer = post(COMPLETIONS, body);
+            assertEquals(500, answer.statusCode());
+            assertFalse(answer.body().contains("secret"), answer.body());
+        }
+        holds("nothing runs", () -> host.running() == 0);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                "completions;;the body is no JSON object",
+                "completions;[1];the body is no JSON object",
+                "completions;{\"prompt\";the body is not JSON",
+                "completions;{};prompt is missing",
+                "completions;{\"prompt\":{}};prompt must be",
+                "completions;{\"prompt\":[]};prompt must be",
+                "completions;{\"prompt\":[[]]};a prompt must be",
+                "completions;{\"prompt\":[1,\"a\"]};prompt[1]=\"a\" is no token id",
+                "completions;{\"prompt\":[1.5]};prompt[0]=1.5 is no token id",
+                "completions;{\"prompt\":[-1]};prompt[0]=-1 is no token id",
+                "completions;{\"prompt\":[9999999999]};prompt[0]=9999999999 is no token id",
+                "completions;{\"prompt\":\"x\",\"n\":0};n must be",
+                "completions;{\"prompt\":\"x\",\"n\":2000};are more than 1024",
+                "completions;{\"prompt\":\"x\",\"stream\":1};stream must be",
+                "completions;{\"prompt\":\"x\",\"model\":1};model must be",
+                "chat/completions;{};messages must be",
+                "chat/completions;{\"messages\":[]};messages must be",
+            })
+    void aWrongBodyIsRefusedWithWhatIsWrong(String route, String body, String message)
+            throws Exception {
+        start((request, output) -> fail("reached the engine"));
+        final HttpResponse<String> answer = post("/v1/" + route, body == null ? "" : body);
+        assertEquals(400, answer.statusCode(), answer.body());
+        final String said = JSON.readTree(answer.body()).at("/error/message").asText();
+        assertTrue(said.contains(message), said);
+    }
+
+    @Test
+    void theModelAndItsAdaptersAreServedAndNoOther() throws Exception {
+        host =
+                of((request, output) -> output.text(request.model(), 1))
+                        .adapters(List.of("lora"))
+                        .maxModelLength(4096)
+                        .start();
+        for (String name : List.of("m", "lora")) {
+            final HttpResponse<String> answer =
+                    post(COMPLETIONS, "{\"prompt\":\"x\",\"model\":\"" + name + "\"}");
+            assertEquals(name, JSON.readTree(answer.body()).at("/choices/0/text").asText());
+        }
+        assertEquals(404, post(COMPLETIONS, "{\"prompt\":\"x\",\"model\":\"n\"}").statusCode());
+        final JsonNode models = JSON.readTree(get("/v1/models").body());
+        assertEquals("m", models.at("/data/0/id").asText());
+        assertEquals("m", models.at("/data/1/parent").asText());
+        assertEquals(4096, models.at("/data/0/max_model_len").asInt());
+    }
+
+    @Test
+    void aRankIsOneOfThoseThatThereAre() throws Exception {
+        host = of((request, output) -> output.text("r" + request.dpRank(), 1)).dpRanks(2).start();
+        final String body = "{\"prompt\":\"x\"}";
+        assertTrue(post(COMPLETIONS, body).body().contains("\"r0\""));
+        assertTrue(post(COMPLETIONS, body, "x-data-parallel-rank", "1").body().contains("\"r1\""));
+        for (String wrong : List.of("2", "-1", "a", "99999999999")) {
+            assertEquals(400, post(COMPLETIONS, body, "x-data-parallel-rank", wrong).statusCode());
+        }
+    }
+
+    @Test
+    void moreRequestsThanMayRunAreRefusedForLoad() throws Exception {
+        final CountDownLatch goOn = new CountDownLatch(1);
+        host =
+                of((request, output) -> {
+                            goOn.await();
+                            output.text("a", 1);
+                        })
+                        .maxConcurrent(2)
+                        .start();
+        final List<CompletableFuture<HttpResponse<String>>> run = new ArrayList<>();
+        for (int i = 0; i < 2; i++) {
+            run.add(
+                    HTTP.sendAsync(
+                            request(COMPLETIONS)
+                                    .POST(HttpRequest.BodyPublishers.ofString("{\"prompt\":[1]}"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString()));
+        }
+        holds("two run", () -> host.running() == 2);
+        assertEquals(429, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
+        goOn.countDown();
+        for (CompletableFuture<HttpResponse<String>> each : run) {
+            assertEquals(200, each.get().statusCode());
+        }
+        holds("nothing runs", () -> host.running() == 0);
+        assertEquals(200, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"{\"prompt\":[1]}", "{\"prompt\":[1],\"stream\":true}"})
+    void aClientThatLeavesEndsItsRequest(String body) throws Exception {
+        final CountDownLatch runs = new CountDownLatch(1);
+        final AtomicReference<Throwable> seen = new AtomicReference<>();
+        start(
+                (request, output) -> {
+                    runs.countDown();
+                    try {
+                        while (true) {
+                            output.text("a", 1);
+                            Thread.sleep(5);
+                        }
+                    } catch (ClientLeftException e) {
+                        seen.set(e);
+                        assertTrue(output.clientLeft());
+                        throw e;
+                    }
+                });
+        final HttpClient leaving = HttpClient.newHttpClient();
+        final CompletableFuture<?> asked =
+                leaving.sendAsync(
+                        request(COMPLETIONS)
+                                .POST(HttpRequest.BodyPublishers.ofString(body))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofInputStream());
+        runs.await();
+        asked.cancel(true);
+        leaving.shutdownNow();
+        holds("the engine knows", () -> seen.get() != null);
+        holds("nothing runs", () -> host.running() == 0);
+    }
+
+    @Test
+    void whatGatewaysReadOfAnEngineIsThere() throws Exception {
+        host =
+                of(EngineHostTest::hello)
+                        .cache(16, 1000)
+                        .maxModelLength(99)
+                        .tokenizer(body -> new int[] {body.path("prompt").asText().length()})
+                        .start();
+        assertEquals(200, get("/health").statusCode());
+        final String page = get("/metrics").body();
+        assertTrue(
+                page.contains(
+                        "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"1000\"} 1.0"),
+                page);
+        final JsonNode tokens = JSON.readTree(post("/tokenize", "{\"prompt\":\"four\"}").body());
+        assertEquals(4, tokens.at("/tokens/0").asInt());
+        assertEquals(99, tokens.path("max_model_len").asInt());
+        assertEquals(404, get("/other").statusCode());
+        host.close();
+        host = of(EngineHostTest::hello).start();
+        assertEquals(501, post("/tokenize", "{\"prompt\":\"four\"}").statusCode());
+        assertFalse(get("/metrics").body().contains("cache_config_info"));
+    }
+
+    @Test
+    void aHostIsRegisteredWhileItRunsAndSaysThatItGoes() throws Exception {
+        final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
+        final CountDownLatch goOn = new CountDownLatch(1);
+        host =
+                of((request, output) -> {
+                            goOn.await();
+                            output.text("a", 1);
+                        })
+                        .cache(16, 1000)
+                        .register(store, ID, r -> r.events("tcp://h:5557", "tcp://h:5558"))
+                        .start();
+        final Registration said = Registration.decode(store.get(ID.key()).value());
+        assertEquals("m", said.model());
+        assertEquals(URI.create("http://127.0.0.1:" + host.port()), said.url());
+        assertEquals(16, said.blockSize());
+        assertEquals("tcp://h:5557", said.events().endpoint());
+        final CompletableFuture<HttpResponse<String>> last =
+                HTTP.sendAsync(
+                        request(COMPLETIONS)
+                                .POST(HttpRequest.BodyPublishers.ofString("{\"prompt\":[1]}"))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        holds("it runs", () -> host.running() == 1);
+        final Thread closing = Thread.ofVirtual().start(host::close);
+        holds(
+                "it drains",
+                () ->
+                        Registration.decode(store.get(ID.key()).value()).state()
+                                == InstanceState.DRAINING);
+        goOn.countDown();
+        assertEquals(200, last.get().statusCode());
+        closing.join();
+        assertNull(store.get(ID.key()));
+        host.close();
+    }
+
+    @Test
+    void aHostThatCannotBeRegisteredDoesNotListen() throws Exception {
+        final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
+        store.away(true);
+        final AtomicInteger port = new AtomicInteger();
+        final EngineHost.Builder builder =
+                of(EngineHostTest::hello)
+                        .register(store, ID, r -> port.set(r.build().url().getPort()));
+        assertThrows(RegistryException.class, builder::start);
+        assertThrows(
+                IOException.class,
+                () ->
+                        HTTP.send(
+                                HttpRequest.newBuilder(
+                                                URI.create(
+                                                        "http://127.0.0.1:"
+                                                                + port.get()
+                                                                + "/health"))
+                                        .build(),
+                                HttpResponse.BodyHandlers.discarding()));
+    }
+
+    @Test
+    void aPortThatIsTakenAndValuesOutOfRangeAreNamed() throws Exception {
+        start(EngineHostTest::hello);
+        final IOException taken =
+                assertThrows(
+                        IOException.class,
+                        () -> of(EngineHostTest::hello).port(host.port()).start());
+        assertTrue(taken.getMessage().contains(Integer.toString(host.port())), taken.toString());
+        final EngineHost.Builder builder = of(EngineHostTest::hello);
+        assertThrows(IllegalArgumentException.class, () -> builder.maxConcurrent(0));
+        assertThrows(IllegalArgumentException.class, () -> builder.dpRanks(0));
+        assertThrows(IllegalArgumentException.class, () -> builder.cache(0, 1));
+        assertThrows(
+                IllegalArgumentException.class, () -> new RefusedException(200, "type", "fine"));
+    }
+
+    @Test
+    void aThousandRequestsOfFiftyClientsGetTheirOwnAnswers() throws Exception {
+        start((request, output) -> output.text("t" + request.promptTokens()[0], 1));
+        final List<CompletableFuture<HttpResponse<String>>> answers = new ArrayList<>();
+        for (int i = 0; i < 1000; i++) {
+            answers.add(
+                    HTTP.sendAsync(
+                            request(COMPLETIONS)
+                                    .POST(
+                                            HttpRequest.BodyPublishers.ofString(
+                                                    "{\"prompt\":[" + i + "]}"))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString()));
+            if (i >= 50) {
+                answers.get(i - 50).get();
+            }
+        }
+        for (int i = 0; i < 1000; i++) {
+            final String body = answers.get(i).get().body();
+            assertTrue(body.contains("\"t" + i + "\""), body);
+        }
+        holds("nothing runs", () -> host.running() == 0);
+    }
+}
