@@ -237,7 +237,7 @@ class VerbatimJsonTest {
                 new Random(Seeds.next("theGrammarIsThatOfAStrictParserForDamagedTextToo"));
         final RandomJson generator = new RandomJson(random);
         int refused = 0;
-        for (int i = 0; i < 20_000; i++) {
+        for (int i = 0; i < 6_000; i++) {
             // half of an escaped surrogate pair is within the grammar, but not within Jackson
             final StringBuilder text =
                     new StringBuilder(generator.object(3).replace("\\ud83d\\ude00", "e"));
@@ -251,8 +251,8 @@ class VerbatimJsonTest {
             assertEquals(strictAccepts(text.toString()), accepted, text.toString());
             refused += accepted ? 0 : 1;
         }
-        assertTrue(refused > 5_000, "refused=" + refused);
-        assertTrue(refused < 15_000, "refused=" + refused);
+        assertTrue(refused > 1_500, "refused=" + refused);
+        assertTrue(refused < 4_500, "refused=" + refused);
     }
 
     private static boolean accepts(String text) {

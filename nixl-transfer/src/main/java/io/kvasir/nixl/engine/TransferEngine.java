@@ -382,7 +382,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             transfer.stop(State.FAILED, why);
             transfer.link.lose(why);
         } else if (progress == Progress.DONE) {
-            final long tookNs = nowNs - inFlight.startNs(i);
+            // not the time of the round, which was read before the end was seen
+            final long tookNs = clock.nanoTime() - inFlight.startNs(i);
             transfer.link.moved(inFlight.descriptors(i), inFlight.bytes(i), tookNs);
             telemetry.moved(transfer.operation, inFlight.descriptors(i), inFlight.bytes(i));
             telemetry.took(Span.REQUEST, tookNs);

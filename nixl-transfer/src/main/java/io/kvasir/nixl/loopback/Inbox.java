@@ -210,7 +210,7 @@ final class Inbox implements AutoCloseable {
             final int length = OrderedMemory.getInt(lane.data, offset);
             final int record = record(length, offset, tail - head);
             if (record < 0) {
-                // its sender reads state with acquire in isClosed and holds this end for lost
+                // its sender reads state with acquire in isClosed and treats this end as lost
                 OrderedMemory.setIntRelease(lane.memory, STATE_OFFSET, BROKEN);
                 throw new KvTransportException(
                         Kind.FAILED,

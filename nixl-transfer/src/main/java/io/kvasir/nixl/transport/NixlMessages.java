@@ -45,7 +45,7 @@ public final class NixlMessages {
      *
      * @param library path of libnixl_capi.so; empty searches as {@link NixlProbe#probe()} does
      * @param name unique among all agents that will ever know each other
-     * @return the transport, or why there is none; never throws for want of NIXL
+     * @return the transport, or why there is none; never throws because NIXL is missing
      */
     public static Opened open(Optional<String> library, String name) {
         final NixlAvailability found =

@@ -27,7 +27,7 @@ import java.util.Set;
  * memory that is registered twice or overlaps.
  *
  * <p>A request that fails does not tell why: NIXL's C interface has one code for a lost peer and
- * for everything else. Take the peer for lost: release its requests, {@link #disconnect}, exchange
+ * for everything else. Treat the peer as lost: release its requests, {@link #disconnect}, exchange
  * metadata again.
  */
 public final class NixlTransport implements KvTransport {
@@ -386,7 +386,7 @@ public final class NixlTransport implements KvTransport {
                 + NixlStatus.of(known.status).map(Enum::name).orElse("unknown status")
                 + " ("
                 + known.status
-                + "); take it for lost: disconnect and exchange metadata again";
+                + "); treat it as lost: disconnect and exchange metadata again";
     }
 
     @Override
