@@ -16,8 +16,8 @@ public final class KeyStores {
     /**
      * Reads them.
      *
-     * @param trusted with the certificates of those who sign servers' ones; null for those of the
-     *     JVM
+     * @param trusted with the certificates of the authorities that sign servers' ones; null for
+     *     those of the JVM
      * @param own with the own certificate and key; null for none
      * @param password of both stores and of the key, empty for none
      * @return null where both are null

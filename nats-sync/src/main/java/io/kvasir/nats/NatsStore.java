@@ -202,7 +202,7 @@ public final class NatsStore implements LeasedStore {
         watching = Thread.ofPlatform().daemon().name("kvasir-nats-workers").start(watch::run);
     }
 
-    /** What the thread does; all that is told to the watcher is told under its lock. */
+    /** What the thread does; the watcher is called under its lock. */
     private final class Watch {
         private final String pattern;
         private final Watcher watcher;

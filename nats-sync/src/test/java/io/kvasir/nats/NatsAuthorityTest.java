@@ -13,6 +13,7 @@ import io.kvasir.nats.events.JetStreamEventSource;
 import io.kvasir.nats.events.JetStreamEventTransport;
 import io.kvasir.nats.events.NatsEventSource;
 import io.kvasir.nats.events.NatsEventTransport;
+import io.kvasir.nats.events.StreamForm;
 import io.kvasir.nats.replica.NatsReplicaConfig;
 import io.kvasir.nats.replica.NatsReplicaLink;
 import io.kvasir.nats.replica.WireForm;
@@ -143,7 +144,7 @@ class NatsAuthorityTest {
             await(() -> isConnected(kept), "connection for a stream of events");
         }
         new NatsEventTransport(access, NAMES).close();
-        new JetStreamEventTransport(access, NAMES, false).close();
+        new JetStreamEventTransport(access, NAMES, StreamForm.EVENTS).close();
         try (NatsReplicaLink link = link(access)) {
             link.start(_ -> {});
             await(link::isConnected, "connection for replica sync");

@@ -3,7 +3,6 @@ package io.kvasir.nats;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
@@ -11,19 +10,16 @@ import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
-import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
 import io.nats.client.Nats;
 
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -32,9 +28,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 class NatsExchangeTest extends ServedExchangeContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
 
-    @TempDir static Path folder;
-
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final String bucket = "test-" + TESTS.incrementAndGet();
 
@@ -59,37 +53,20 @@ class NatsExchangeTest extends ServedExchangeContract {
         return new NatsConfig(new NatsAccess(url, null, null, timeout), bucket, TTL);
     }
 
-    @BeforeAll
-    static void startServer() throws InterruptedException {
-        try {
-            server = NatsServer.in(NatsServer.program(), folder);
-            server.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stopServer() throws InterruptedException {
-        if (server != null) {
-            server.stop();
-        }
-    }
-
     @Override
     protected MetadataExchange open() {
-        return closing(new NatsExchange(config(server.url(), bucket)));
+        return closing(new NatsExchange(config(NATS.url(), bucket)));
     }
 
     @Override
     protected MetadataExchange open(Duration timeout) {
-        return closing(new NatsExchange(config(server.url(), bucket, timeout)));
+        return closing(new NatsExchange(config(NATS.url(), bucket, timeout)));
     }
 
     @Override
     protected Process startOwner(String name, long incarnation) throws IOException {
         return RecordOwner.start(
-                Owner.class, List.of(name, Long.toString(incarnation), server.url(), bucket));
+                Owner.class, List.of(name, Long.toString(incarnation), NATS.url(), bucket));
     }
 
     @Override
@@ -99,7 +76,7 @@ class NatsExchangeTest extends ServedExchangeContract {
 
     @Override
     protected ServerProcess server() {
-        return server;
+        return NATS.server();
     }
 
     @Test
@@ -110,7 +87,7 @@ class NatsExchangeTest extends ServedExchangeContract {
         b.find("a", PATIENCE);
         final Records.Heard heard = new Records.Heard();
         b.watch("later", heard);
-        final Connection connection = Nats.connect(server.url());
+        final Connection connection = Nats.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
         } finally {

@@ -3,71 +3,46 @@ package io.kvasir.nats;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.LeasedStore;
-import io.kvasir.registry.LeasedStoreContract;
+import io.kvasir.registry.LockingStoreContract;
 import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
-import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
 import io.nats.client.Nats;
 
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
-import java.io.IOException;
 import java.net.URI;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
 @Tag("integration")
-class NatsStoreTest extends LeasedStoreContract {
+class NatsStoreTest extends LockingStoreContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
 
     /** A slow machine must not look like a lost server. */
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
 
-    @TempDir static Path folder;
-
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final String bucket = "workers-" + TESTS.incrementAndGet();
 
-    @BeforeAll
-    static void startOne() throws InterruptedException {
-        try {
-            server = NatsServer.in(NatsServer.program(), folder);
-            server.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stopIt() throws InterruptedException {
-        if (server != null) {
-            server.stop();
-        }
-    }
-
     @Override
     protected LeasedStore open(Duration ttl) {
-        return closing(
-                new NatsStore(new NatsAccess(server.url(), null, null, TIMEOUT), bucket, ttl));
+        return closing(new NatsStore(new NatsAccess(NATS.url(), null, null, TIMEOUT), bucket, ttl));
     }
 
     @Override
     protected ServerProcess server() {
-        return server;
+        return NATS.server();
     }
 
     @Test
@@ -83,7 +58,7 @@ class NatsStoreTest extends LeasedStoreContract {
                                         .build(),
                                 Duration.ZERO)
                         .registration();
-        final Connection connection = Nats.connect(server.url());
+        final Connection connection = Nats.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
         } finally {

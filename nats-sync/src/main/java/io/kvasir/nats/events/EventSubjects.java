@@ -12,8 +12,10 @@ import java.util.Objects;
  * <pre>
  *   endpoint   namespace.NS.component.COMP.endpoint.EP.TOPIC
  *   component  namespace.NS.component.COMP.TOPIC
+ *   query      namespace.NS.component.COMP.kv-query.WORKER.RANK
  *   stream     namespace-NS-component-COMP-TOPIC     in lower case, all but letters and digits -
  *   in it      STREAM.queue (old), STREAM.TOPIC
+ *   bucket     namespace-NS-component-COMP-radix-bucket
  * </pre>
  *
  * In names of subjects, bytes outside {@code [A-Za-z0-9_-]} are written as {@code %XX}.
@@ -27,6 +29,8 @@ public record EventSubjects(String namespace, String component, String endpoint,
     /** The topic of events of workers' caches. */
     public static final String KV_EVENTS = "kv-events";
 
+    private static final String QUERY = "kv-query";
+    private static final String BUCKET = "radix-bucket";
     private static final String OLD_SUBJECT = "queue";
 
     /**
@@ -61,9 +65,33 @@ public record EventSubjects(String namespace, String component, String endpoint,
                 : componentPrefix() + ".endpoint." + encoded(endpoint) + "." + topic;
     }
 
+    /**
+     * Subject of the endpoint; where there is none, a pattern that fits those of all endpoints of
+     * the component.
+     */
+    String endpointSubjects() {
+        return endpoint == null ? componentPrefix() + ".endpoint.*." + topic : subject();
+    }
+
     /** Subject of the component. */
     public String componentSubject() {
         return componentPrefix() + "." + topic;
+    }
+
+    /**
+     * Subject of queries to the local indexer of a worker and rank, whatever the endpoint.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     */
+    public String querySubject(long workerId, int dpRank) {
+        return componentPrefix()
+                + "."
+                + QUERY
+                + "."
+                + Long.toUnsignedString(workerId)
+                + "."
+                + dpRank;
     }
 
     private String componentPrefix() {
@@ -89,7 +117,16 @@ public record EventSubjects(String namespace, String component, String endpoint,
 
     /** The stream of JetStream. */
     public String stream() {
-        final String subject = "namespace." + namespace + ".component." + component + "." + topic;
+        return slug(topic);
+    }
+
+    /** The bucket of JetStream's object store for what the stream's messages have led to. */
+    public String bucket() {
+        return slug(BUCKET);
+    }
+
+    private String slug(String of) {
+        final String subject = "namespace." + namespace + ".component." + component + "." + of;
         final StringBuilder out = new StringBuilder(subject.length());
         for (char c : subject.toLowerCase(Locale.ROOT).toCharArray()) {
             out.append(isPlain(c) ? c : '-');

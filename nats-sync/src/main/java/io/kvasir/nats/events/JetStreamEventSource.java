@@ -2,6 +2,7 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.PlanePosition;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ConsumeOptions;
@@ -17,6 +18,7 @@ import io.nats.client.api.AckPolicy;
 import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.ConsumerInfo;
 import io.nats.client.api.DeliverPolicy;
+import io.nats.client.api.StreamInfo;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,43 +38,58 @@ import java.util.concurrent.locks.LockSupport;
  * Feeds an event plane from the stream of JetStream that publishers write single events to, with a
  * durable consumer: what is published while there is no connection is kept and comes afterwards.
  *
- * <p>A message is acknowledged after its events are in the index, not before: a consumer of a name
- * of its own goes on behind the last event that the index had. That is right only for an index that
- * has outlived the process; an index that is new needs a consumer that is new, which begins with
- * the oldest event that the stream keeps (an hour). Without a name there is a new one, which goes
- * with this source.
+ * <p>A message is acknowledged after its events are in the index, not before. How far the index is
+ * the plane keeps with it ({@link EventPlane#keep}), where it outlives the process; a later process
+ * has a new consumer that begins behind that. So the position is never that of another index, as
+ * one at the server can be. Where nothing was kept the consumer begins with the oldest event that
+ * the stream has (an hour). A consumer of a name of its own goes on after the last acknowledged
+ * event; that is right only for an index that is known to have outlived the process with it.
  *
  * <p>The stream is made if it is not there. After each loss of the connection or of a delivery the
- * consumer is made again to begin behind the last message that was taken, because JetStream would
- * send what was lost late and out of order. A message that comes again is recognised by its number
- * in the stream.
+ * consumer is made again to begin after the last message that was taken, because JetStream would
+ * send what was lost late and out of order. When the plane gets a worker that has spoken before,
+ * the consumer is made again to begin with the oldest event. A message that comes again is
+ * recognised by its number in the stream.
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
- * {@link #close} may be called by any thread, and twice.
+ * It counts as disconnected when that takes more than {@value #MOST_BEHIND_S} s after the consumer
+ * was made again: what workers announce meanwhile comes behind all that is read again. {@link
+ * #close} may be called by any thread, and twice.
  */
 public final class JetStreamEventSource implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JetStreamEventSource.class);
     private static final int BATCH = 200;
-    private static final long PULL_EXPIRES_MS = 30_000;
+    private static final long PULL_EXPIRES_MS = 10_000; // a lost one has no heartbeats
     private static final Duration NEXT = Duration.ofMillis(50);
     private static final Duration INACTIVE = Duration.ofHours(1);
+    private static final Duration UNNAMED_INACTIVE = Duration.ofMinutes(5);
     private static final long RETRY_PAUSE_MS = 500;
     private static final long APPLY_PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(50);
+    private static final int MOST_BEHIND_S = 5;
+    private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long KEEP_NS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final int NOT_FOUND = 404;
     private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final NatsAccess access;
     private final EventSubjects names;
+    private final int replicas;
     private final String durable;
     private final boolean named;
     private final EventPlane plane;
     private final Thread thread;
     private final List<Message> unacknowledged = new ArrayList<>(BATCH);
     private Connection connection; // of the thread, as all below
-    private ZonedDateTime streamMade;
+    private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
+    private boolean restored; // and the consumer not yet made to begin there
+    private String missed = ""; // what the stream no longer has, until the plane has heard of it
     private long lastDelivery; // of this consumer, 0 before the first
     private boolean caughtUp;
+    private boolean behind; // the plane was told that this takes long
+    private long openedNs;
+    private long lastTickNs = System.nanoTime();
+    private long keptNs = lastTickNs;
     private volatile boolean reconnected;
     private volatile boolean closed;
 
@@ -87,13 +104,67 @@ public final class JetStreamEventSource implements AutoCloseable {
      */
     public JetStreamEventSource(
             NatsAccess access, EventSubjects names, String durable, EventPlane plane) {
+        this(access, names, EventStreams.ONE_SERVER, durable, plane);
+    }
+
+    /**
+     * The same where the stream, if it is not there, is made to be kept by several servers.
+     *
+     * @param access where NATS is
+     * @param names whose events
+     * @param replicas servers of a cluster that keep the stream, 1..5
+     * @param durable name of the consumer; null for a new one
+     * @param plane gets the events; not closed by this class
+     */
+    public JetStreamEventSource(
+            NatsAccess access,
+            EventSubjects names,
+            int replicas,
+            String durable,
+            EventPlane plane) {
+        this(access, names, replicas, durable, plane, null);
+    }
+
+    /**
+     * The same for a plane whose workers are restored from snapshots.
+     *
+     * @param access where NATS is
+     * @param names whose events
+     * @param replicas servers of a cluster that keep the stream, 1..5
+     * @param durable name of the consumer, null for a new one; one of that name is made anew
+     * @param plane gets the events; not closed by this class
+     * @param startOrNull behind which message to begin; null to begin as above
+     */
+    public JetStreamEventSource(
+            NatsAccess access,
+            EventSubjects names,
+            int replicas,
+            String durable,
+            EventPlane plane,
+            StreamPosition startOrNull) {
+        this.replicas = EventStreams.checkReplicas(replicas);
         this.access = Objects.requireNonNull(access);
         this.names = Objects.requireNonNull(names);
         this.plane = Objects.requireNonNull(plane);
         this.named = durable != null;
         this.durable = named ? durable : UUID.randomUUID().toString();
+        plane.keepsMessages();
+        final PlanePosition kept = plane.keptBeforeOrNull();
+        if (startOrNull != null) {
+            beginBehind(startOrNull);
+            plane.onRestored(startOrNull.ofPlane());
+        } else if (kept != null && !named) {
+            beginBehind(StreamPosition.of(kept));
+            plane.onResumed(kept);
+        }
         plane.onDisconnected("connecting to " + access.address());
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-stream").start(this::run);
+    }
+
+    private void beginBehind(StreamPosition start) {
+        restored = true;
+        streamMade = start.made();
+        lastInStream = start.sequence();
     }
 
     /** Name of the consumer. */
@@ -144,9 +215,10 @@ public final class JetStreamEventSource implements AutoCloseable {
                                 .build());
         try {
             LOG.info("events come from stream {} by consumer {}", names.stream(), durable);
-            while (!closed) {
+            while (!closed && !plane.isAgainWanted()) {
                 take(messages.nextMessage(NEXT), consumer);
             }
+            unacknowledged.clear(); // closing, or they come again
         } finally {
             messages.stop();
         }
@@ -165,23 +237,52 @@ public final class JetStreamEventSource implements AutoCloseable {
         final JetStreamManagement management =
                 connection.jetStreamManagement(
                         JetStreamOptions.builder().requestTimeout(access.timeout()).build());
-        final ZonedDateTime made = EventStreams.open(management, names);
-        if (!made.equals(streamMade)) {
-            streamMade = made; // its numbers are others
+        final StreamInfo stream = EventStreams.open(management, names, replicas);
+        if (streamMade == null
+                || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
+            awaitApplied(); // what is on its way to the index has numbers of the former one
+            streamMade = stream.getCreateTime();
             lastInStream = 0;
+            plane.onRenumbered(StreamPosition.store(streamMade));
+            plane.keep();
+        }
+        final long againAfter = plane.beginsAgainAfter();
+        final boolean again = againAfter != EventPlane.NOT_AGAIN;
+        if (again) {
+            lastInStream = againAfter;
         }
         caughtUp = false;
+        behind = false;
+        openedNs = System.nanoTime();
         lastDelivery = 0;
         final ConsumerInfo before = consumer(management);
         if (before == null) {
             create(management, lastInStream + 1);
-        } else if (lastInStream > 0 || before.getNumAckPending() > 0) {
+        } else if (again || restored || lastInStream > 0 || before.getNumAckPending() > 0) {
             // what was sent and not taken would come again late, and out of order
-            final long taken = Math.max(lastInStream, before.getAckFloor().getStreamSequence());
+            final long acknowledged =
+                    again || restored ? 0 : before.getAckFloor().getStreamSequence();
+            final long taken = Math.max(lastInStream, acknowledged);
             management.deleteConsumer(names.stream(), durable);
             create(management, taken + 1);
         }
+        restored = false;
+        look(stream);
         return connection.getStreamContext(names.stream()).getConsumerContext(durable);
+    }
+
+    /** Finds out whether the stream has all that came after the last message. */
+    private void look(StreamInfo stream) {
+        final long first = stream.getStreamState().getFirstSequence();
+        if (lastInStream > 0 && first > lastInStream + 1) {
+            missed =
+                    "stream "
+                            + names.stream()
+                            + " no longer has its messages "
+                            + (lastInStream + 1)
+                            + ".."
+                            + (first - 1);
+        }
     }
 
     private void create(JetStreamManagement management, long from)
@@ -190,7 +291,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                 ConsumerConfiguration.builder()
                         .durable(durable)
                         .ackPolicy(AckPolicy.Explicit)
-                        .inactiveThreshold(INACTIVE);
+                        .inactiveThreshold(named ? INACTIVE : UNNAMED_INACTIVE);
         if (from > 1) {
             consumer.deliverPolicy(DeliverPolicy.ByStartSequence).startSequence(from);
         } else {
@@ -215,21 +316,54 @@ public final class JetStreamEventSource implements AutoCloseable {
     /** Takes a message, or acknowledges what was taken when there is none now. */
     private void take(Message message, ConsumerContext consumer)
             throws IOException, JetStreamApiException, InterruptedException {
-        plane.tick();
+        tick();
         if (reconnected) {
             reconnected = false;
             throw new IOException("the connection was lost");
         }
-        if (message != null) {
+        if (message == null) {
+            plane.onWaiting(0);
+        } else {
+            plane.onWaiting(message.metaData().pendingCount());
             pass(message);
             if (unacknowledged.size() < BATCH && message.metaData().pendingCount() > 0) {
                 return;
             }
         }
         acknowledge();
+        plane.settle();
+        keep(message == null);
         if (!caughtUp && isCaughtUp(message, consumer)) {
             caughtUp = true;
             plane.onCaughtUp();
+            if (!missed.isEmpty()) {
+                plane.onMissed(missed);
+                missed = "";
+            }
+        }
+    }
+
+    /** Has the plane keep how far the index is: at once where nothing comes, else now and then. */
+    private void keep(boolean isQuiet) {
+        final long now = System.nanoTime();
+        if (isQuiet || now - keptNs >= KEEP_NS) {
+            keptNs = now;
+            plane.keep();
+        }
+    }
+
+    /** Not for each message: there may be many streams. */
+    private void tick() {
+        final long now = System.nanoTime();
+        if (now - lastTickNs >= TICK_NS) {
+            lastTickNs = now;
+            if (!caughtUp && !behind && now - openedNs > TimeUnit.SECONDS.toNanos(MOST_BEHIND_S)) {
+                behind = true;
+                plane.onDisconnected(
+                        access.address()
+                                + ": what the stream keeps is read first, and not yet all");
+            }
+            plane.tick();
         }
     }
 
@@ -249,11 +383,9 @@ public final class JetStreamEventSource implements AutoCloseable {
         }
         lastDelivery = delivery;
         final long inStream = message.metaData().streamSequence();
-        if (inStream > lastInStream) {
-            final byte[] data = message.getData();
-            plane.onMessage(data, 0, data.length);
-            lastInStream = inStream;
-        }
+        final byte[] data = message.getData();
+        plane.onKept(data, 0, data.length, inStream, PublisherHeader.read(message));
+        lastInStream = inStream;
         unacknowledged.add(message);
     }
 
@@ -262,14 +394,19 @@ public final class JetStreamEventSource implements AutoCloseable {
         if (unacknowledged.isEmpty()) {
             return;
         }
+        awaitApplied();
+        unacknowledged.forEach(Message::ack);
+        unacknowledged.clear();
+    }
+
+    private void awaitApplied() throws InterruptedException {
         while (!plane.isApplied()) {
             if (closed || Thread.interrupted()) {
                 throw new InterruptedException();
             }
             LockSupport.parkNanos(APPLY_PAUSE_NS);
+            tick(); // an event that waits for the one before it waits no longer than it may
         }
-        unacknowledged.forEach(Message::ack);
-        unacknowledged.clear();
     }
 
     private void end() {
@@ -282,7 +419,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                 connection.flush(access.timeout());
             }
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
-            LOG.debug("consumer {} stays until it is inactive for an hour", durable, e);
+            LOG.debug("consumer {} stays until it is inactive for some minutes", durable, e);
         } catch (TimeoutException | InterruptedException e) {
             LOG.debug("the last acknowledgements may come late", e);
         } finally {

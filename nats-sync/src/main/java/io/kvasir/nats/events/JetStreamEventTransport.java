@@ -1,6 +1,7 @@
 package io.kvasir.nats.events;
 
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
@@ -8,12 +9,15 @@ import io.nats.client.Connection;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamOptions;
+import io.nats.client.impl.Headers;
 
 import java.io.IOException;
+import java.time.InstantSource;
 
 /**
- * Publishes router events to the stream of JetStream that older routers read, one event a message.
- * Waits for the server to have each event: what is published is kept for an hour.
+ * Publishes router events to the stream of JetStream that older routers read: one event a message,
+ * with a header that says which publisher it is, or several in an envelope. Waits for the server to
+ * have each message: what is published is kept for an hour.
  *
  * <p>Makes the stream if it is not there. After a failure some of the events may be in the stream;
  * the same ones published again are recognised by their numbers.
@@ -22,6 +26,9 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     private final NatsAccess access;
     private final EventSubjects names;
     private final String subject;
+    private final int replicas;
+    private final Headers publisher = PublisherHeader.ofNewLife();
+    private final Envelopes envelopesOrNull; // null for single events
     private final Connection connection;
     private final JetStreamOptions options;
     private JetStream stream; // null until it is there
@@ -31,14 +38,35 @@ public final class JetStreamEventTransport implements RouterEventTransport {
      *
      * @param access where NATS is
      * @param names for whom
-     * @param oldSubject whether to use the subject of publishers up to 0.7
+     * @param form of the messages
      * @throws IOException if NATS cannot be reached now
      */
-    public JetStreamEventTransport(NatsAccess access, EventSubjects names, boolean oldSubject)
+    public JetStreamEventTransport(NatsAccess access, EventSubjects names, StreamForm form)
             throws IOException {
+        this(access, names, form, EventStreams.ONE_SERVER);
+    }
+
+    /**
+     * The same where the stream, if it is not there, is made to be kept by several servers.
+     *
+     * @param access where NATS is
+     * @param names for whom
+     * @param form of the messages
+     * @param replicas servers of a cluster that keep the stream, 1..5
+     * @throws IOException if NATS cannot be reached now
+     */
+    public JetStreamEventTransport(
+            NatsAccess access, EventSubjects names, StreamForm form, int replicas)
+            throws IOException {
+        this.replicas = EventStreams.checkReplicas(replicas);
         this.access = access;
         this.names = names;
-        this.subject = oldSubject ? names.oldStreamSubject() : names.streamSubject();
+        this.subject =
+                form == StreamForm.OLD_EVENTS ? names.oldStreamSubject() : names.streamSubject();
+        this.envelopesOrNull =
+                form == StreamForm.ENVELOPES
+                        ? new Envelopes(names.topic(), InstantSource.system())
+                        : null;
         this.options = JetStreamOptions.builder().requestTimeout(access.timeout()).build();
         this.connection = NatsEventTransport.connect(access);
     }
@@ -48,13 +76,20 @@ public final class JetStreamEventTransport implements RouterEventTransport {
             throws IOException {
         try {
             if (stream == null) {
-                EventStreams.open(connection.jetStreamManagement(options), names);
+                EventStreams.open(connection.jetStreamManagement(options), names, replicas);
                 stream = connection.jetStream(options);
+            }
+            if (envelopesOrNull != null) {
+                stream.publish(
+                        subject, envelopesOrNull.next(workerId, dpRank, firstEventId, events));
+                return;
             }
             long eventId = firstEventId;
             for (int at = events.first(); at >= 0; at = events.next(at)) {
                 stream.publish(
-                        subject, RouterEventWriter.json(workerId, dpRank, eventId++, events, at));
+                        subject,
+                        publisher,
+                        RouterEventWriter.json(workerId, dpRank, eventId++, events, at));
             }
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             stream = null; // it may have been deleted

@@ -20,12 +20,14 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Feeds an event plane from core NATS, which keeps nothing: what is published while there is no
- * connection is missed, and the streams of the plane say so.
+ * connection is missed. The local indexers of workers are asked for it, and for everything when a
+ * worker is new; the streams of workers that have none say what is missing.
  *
- * <p>Subscribes to the subject of the endpoint and to that of the component, as publishers of
- * different ages use them. Connects by itself, now and again, without an end. While the index's
- * ring is full messages wait in the client, up to a limit; what is dropped beyond that is counted
- * by jnats and makes the plane's streams stale until their next events.
+ * <p>Subscribes to the subject of the endpoint, or those of all endpoints where none is named, and
+ * to that of the component, as publishers of different ages use them. Connects by itself, now and
+ * again, without an end. While the index's ring is full messages wait in the client, up to a limit;
+ * what is dropped beyond that is counted by jnats and makes the plane's streams stale until their
+ * next events, or until it is recovered.
  *
  * <p>{@link #close} may be called by any thread, and twice.
  */
@@ -40,8 +42,10 @@ public final class NatsEventSource implements AutoCloseable {
     private final NatsAccess access;
     private final Set<String> subjects = new LinkedHashSet<>();
     private final EventPlane plane;
+    private final RecoveryQueries queriesOrNull; // null where nothing is asked
     private final Thread thread;
     private volatile Connection connection; // null before the first
+    private Dispatcher dispatcher; // of the thread
     private volatile boolean closed;
 
     /**
@@ -52,9 +56,26 @@ public final class NatsEventSource implements AutoCloseable {
      * @param plane gets them; not closed by this class
      */
     public NatsEventSource(NatsAccess access, EventSubjects names, EventPlane plane) {
+        this(access, names, plane, true);
+    }
+
+    /**
+     * Begins to connect; does not wait for it.
+     *
+     * @param access where NATS is
+     * @param names whose events
+     * @param plane gets them; not closed by this class
+     * @param recover whether the local indexers of workers are asked for what is missing
+     */
+    public NatsEventSource(
+            NatsAccess access, EventSubjects names, EventPlane plane, boolean recover) {
         this.access = Objects.requireNonNull(access);
         this.plane = Objects.requireNonNull(plane);
-        subjects.add(names.subject());
+        this.queriesOrNull = recover ? new RecoveryQueries(names, plane) : null;
+        if (recover) {
+            plane.recoverOver(queriesOrNull);
+        }
+        subjects.add(names.endpointSubjects());
         subjects.add(names.componentSubject());
         plane.onDisconnected("connecting to " + access.address());
         thread = Thread.ofPlatform().daemon().name("kvasir-nats-events").start(this::run);
@@ -66,6 +87,7 @@ public final class NatsEventSource implements AutoCloseable {
                 connect();
             }
             while (!closed) {
+                plane.onWaiting(dispatcher.getPendingMessageCount());
                 plane.tick();
                 Thread.sleep(TICK_MS);
             }
@@ -79,9 +101,13 @@ public final class NatsEventSource implements AutoCloseable {
             final Connection made =
                     EventConnections.connect(
                             access, "kvasir-events", this::onConnection, new SlowConsumer());
-            final Dispatcher dispatcher = made.createDispatcher(this::onMessage);
+            dispatcher = made.createDispatcher(this::onMessage);
             dispatcher.setPendingLimits(MOST_WAITING_MESSAGES, MOST_WAITING_BYTES);
             subjects.forEach(dispatcher::subscribe);
+            if (queriesOrNull != null) {
+                // by the same dispatcher: an answer does not overtake the events before it
+                dispatcher.subscribe(queriesOrNull.over(made));
+            }
             connection = made;
             made.flush(access.timeout()); // the subscriptions are there
             plane.onConnected();
@@ -105,10 +131,15 @@ public final class NatsEventSource implements AutoCloseable {
     }
 
     private void onMessage(Message message) {
-        final byte[] data = message.getData();
-        if (!closed) {
-            plane.onMessage(data, 0, data.length);
+        if (closed) {
+            return;
         }
+        if (queriesOrNull != null && queriesOrNull.isAnswer(message)) {
+            queriesOrNull.onMessage(message);
+            return;
+        }
+        final byte[] data = message.getData();
+        plane.onMessage(data, 0, data.length);
     }
 
     /** Tells the plane when messages did not fit any more. */

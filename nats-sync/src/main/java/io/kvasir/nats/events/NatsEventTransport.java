@@ -13,7 +13,7 @@ import java.util.concurrent.TimeoutException;
 
 /**
  * Publishes router events over core NATS, in envelopes under the subject of an endpoint or a
- * component. Core NATS keeps nothing: who does not listen misses them.
+ * component. Core NATS keeps nothing: without a subscriber they are lost.
  *
  * <p>Publishing does not wait for the server. While there is none it is refused, because what the
  * client would keep may be lost with it.
@@ -46,6 +46,11 @@ public final class NatsEventTransport implements RouterEventTransport {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted while connecting to " + access.address(), e);
         }
+    }
+
+    @Override
+    public long publisherId() {
+        return envelopes.publisherId();
     }
 
     @Override

@@ -223,7 +223,7 @@ public final class NatsReplicaLink implements ReplicaLink {
     private static final class Errors implements ErrorListener {
         @Override
         public void slowConsumerDetected(Connection conn, Consumer consumer) {
-            LOG.warn("replica sync is behind: messages of other routers are dropped");
+            LOG.warn("replica sync is too slow: messages of other routers are dropped");
         }
     }
 }

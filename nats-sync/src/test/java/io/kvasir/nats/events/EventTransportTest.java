@@ -2,8 +2,8 @@ package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.pipeline.publish.KvEventPublisher;
@@ -11,45 +11,25 @@ import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.ZmqConfig;
-import io.kvasir.testsupport.NatsServer;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.RunningNats;
 
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
 
 @Tag("integration") // starts a server
 class EventTransportTest {
-    @TempDir static Path folder;
-
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final ObservedPlane observed = new ObservedPlane();
     private final EventSubjects names =
             EventSubjects.kvEvents("ns" + System.nanoTime(), "backend", "generate");
-
-    @BeforeAll
-    static void startServer() throws InterruptedException {
-        try {
-            server = NatsServer.in(NatsServer.program(), folder);
-            server.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stopServer() throws InterruptedException {
-        if (server != null) {
-            server.stop();
-        }
-    }
 
     @AfterEach
     void closePlane() {
@@ -57,15 +37,12 @@ class EventTransportTest {
     }
 
     private NatsAccess access() {
-        return NatsAccess.of(server.url());
+        return NatsAccess.of(NATS.url());
     }
 
-    private KvEventPublisher stream(boolean oldSubject) throws IOException {
+    private KvEventPublisher stream(StreamForm form) throws IOException {
         return new KvEventPublisher(
-                ObservedPlane.WORKER,
-                0,
-                4,
-                new JetStreamEventTransport(access(), names, oldSubject));
+                ObservedPlane.WORKER, 0, 4, new JetStreamEventTransport(access(), names, form));
     }
 
     private static int[] tokens(int blocks) {
@@ -89,15 +66,17 @@ class EventTransportTest {
     }
 
     @Test
-    void whatIsPublishedToTheStreamIsReadUnderBothSubjects() throws Exception {
-        for (boolean old : new boolean[] {true, false}) {
+    void whatIsPublishedToTheStreamIsReadInEveryForm() throws Exception {
+        long name = 0;
+        for (StreamForm form : StreamForm.values()) {
             try (ObservedPlane reader = new ObservedPlane();
-                    KvEventPublisher publisher = stream(old)) {
+                    KvEventPublisher publisher = stream(form)) {
+                name += 10;
                 publisher.publishAllCleared(); // also ends what the round before has left
-                publisher.publishStored(tokens(2), new long[] {old ? 1 : 11, old ? 2 : 12}, null);
+                publisher.publishStored(tokens(2), new long[] {name + 1, name + 2}, null);
                 final JetStreamEventSource source =
                         new JetStreamEventSource(access(), names, null, reader.plane);
-                final List<Long> expected = old ? List.of(1L, 2L) : List.of(11L, 12L);
+                final List<Long> expected = List.of(name + 1, name + 2);
                 reader.await(() -> reader.held().equals(expected), "its blocks");
                 source.close();
             }
@@ -105,12 +84,35 @@ class EventTransportTest {
     }
 
     @Test
+    void whatIsPublishedTogetherIsOneMessageInAnEnvelopeAndKnownWhenItComesAgain()
+            throws Exception {
+        final KvBatch batch = new KvBatch();
+        batch.reset(0, 0, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+        for (long name = 1; name <= 100; name++) {
+            batch.addStored(true, 0, new long[] {name}, new long[] {1_000 + name}, 1);
+        }
+        try (JetStreamEventTransport transport =
+                new JetStreamEventTransport(access(), names, StreamForm.ENVELOPES)) {
+            transport.publish(ObservedPlane.WORKER, 0, 1, batch);
+            transport.publish(ObservedPlane.WORKER, 0, 1, batch); // the answer was lost
+        }
+        final JetStreamEventSource source =
+                new JetStreamEventSource(access(), names, null, observed.plane);
+        observed.await(() -> observed.held().size() == 100, "all of them");
+        observed.await(IndexState.EXACT);
+        assertEquals(2, observed.plane.status().messages());
+        assertEquals(100, observed.stream.status().duplicates());
+        assertEquals(0, observed.stream.status().restarts());
+        source.close();
+    }
+
+    @Test
     void aServerThatIsAwayRefusesWhatIsPublished() throws Exception {
         try (KvEventPublisher core =
                         new KvEventPublisher(8, 0, 4, new NatsEventTransport(access(), names));
-                KvEventPublisher kept = stream(false)) {
+                KvEventPublisher kept = stream(StreamForm.EVENTS)) {
             kept.publishAllCleared();
-            server.stop();
+            NATS.server().stop();
             observed.await(
                     () -> {
                         try {
@@ -122,7 +124,7 @@ class EventTransportTest {
                     },
                     "a refusal");
             assertThrows(IOException.class, () -> kept.publishRemoved(1));
-            server.start();
+            NATS.server().start();
             observed.await(
                     () -> {
                         try {
@@ -149,14 +151,14 @@ class EventTransportTest {
                                         .withReplayEndpoint(engine.replayEndpoint()),
                                 ZmqConfig.defaults(),
                                 ObservedPlane.WORKER,
-                                new JetStreamEventTransport(access(), names, false))) {
+                                new JetStreamEventTransport(access(), names, StreamForm.EVENTS))) {
             engine.publishStored(tokens(2), new long[] {1, 2}, null, null);
             engine.publishStored(tokens(1), new long[] {3}, 2L, null);
             engine.publishRemoved(3);
             observed.await(() -> observed.held().equals(List.of(1L, 2L)), "the engine's blocks");
             observed.await(IndexState.EXACT);
             observed.await(() -> relay.status().state() == IndexState.EXACT, "the relay");
-            assertEquals(3, relay.publishedEvents());
+            assertEquals(4, relay.publishedEvents(), "a clear before them");
         } finally {
             source.close();
         }

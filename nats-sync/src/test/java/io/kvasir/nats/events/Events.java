@@ -7,6 +7,9 @@ import io.kvasir.pipeline.wire.RouterEventWriter;
 
 /** Messages of a publisher. */
 final class Events {
+    /** One that {@link ObservedPlane} knows only once it is registered. */
+    static final long OTHER_WORKER = 8;
+
     private Events() {}
 
     /** A store of one block at the root. */
@@ -29,6 +32,11 @@ final class Events {
 
     /** A single event. */
     static byte[] json(long id, KvBatch batch) {
-        return RouterEventWriter.json(ObservedPlane.WORKER, 0, id, batch, batch.first());
+        return json(ObservedPlane.WORKER, id, batch);
+    }
+
+    /** The same of some worker. */
+    static byte[] json(long worker, long id, KvBatch batch) {
+        return RouterEventWriter.json(worker, 0, id, batch, batch.first());
     }
 }

@@ -2,11 +2,10 @@ package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
@@ -15,16 +14,13 @@ import io.nats.client.Nats;
 import io.nats.client.api.ConsumerInfo;
 import io.nats.client.api.StreamConfiguration;
 
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,31 +28,12 @@ import java.util.stream.LongStream;
 
 @Tag("integration") // starts a server
 class JetStreamEventSourceTest {
-    @TempDir static Path folder;
-
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final ObservedPlane observed = new ObservedPlane();
     private final List<JetStreamEventSource> opened = new ArrayList<>();
     private final EventSubjects names =
             EventSubjects.kvEvents("ns" + System.nanoTime(), "backend", "generate");
-
-    @BeforeAll
-    static void startServer() throws InterruptedException {
-        try {
-            server = NatsServer.in(NatsServer.program(), folder);
-            server.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stopServer() throws InterruptedException {
-        if (server != null) {
-            server.stop();
-        }
-    }
 
     @AfterEach
     void closePlane() {
@@ -75,7 +52,7 @@ class JetStreamEventSourceTest {
 
     @BeforeEach
     void connect() throws Exception {
-        connection = Nats.connect(server.url());
+        connection = Nats.connect(NATS.url());
         stream = connection.jetStream();
         management = connection.jetStreamManagement();
     }
@@ -89,7 +66,7 @@ class JetStreamEventSourceTest {
         final JetStreamEventSource source =
                 closing(
                         new JetStreamEventSource(
-                                NatsAccess.of(server.url()), names, durable, into.plane));
+                                NatsAccess.of(NATS.url()), names, durable, into.plane));
         into.await(() -> into.plane.status().unconnected().isEmpty(), "stream");
         return source;
     }
@@ -132,7 +109,7 @@ class JetStreamEventSourceTest {
 
     @Test
     void whatWasPublishedBeforeIsReadFromTheBeginning() throws Exception {
-        EventStreams.open(management, names);
+        EventStreams.open(management, names, 1);
         for (int i = 1; i <= 500; i++) {
             publish(i);
         }
@@ -191,9 +168,9 @@ class JetStreamEventSourceTest {
         source("replica-3", observed);
         publish(1);
         observed.await(() -> observed.held().equals(List.of(1L)), "block 1");
-        server.stop();
+        NATS.server().stop();
         observed.await(IndexState.STALE);
-        server.start();
+        NATS.server().start();
         observed.await(() -> isPublished(2), "the stream's server");
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "block 2");
         observed.await(IndexState.EXACT);
@@ -222,6 +199,61 @@ class JetStreamEventSourceTest {
         management.deleteStream(names.stream());
         observed.await(() -> isPublished(2), "the stream again");
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "block 2");
+        observed.await(IndexState.EXACT);
+    }
+
+    @Test
+    void aWorkerThatIsRegisteredAfterItHasSpokenGetsAllThatItSaid() throws Exception {
+        final JetStreamEventSource source = source(null, observed);
+        for (int i = 1; i <= 300; i++) {
+            publish(i);
+            stream.publish(
+                    names.streamSubject(), Events.json(Events.OTHER_WORKER, i, Events.store(i)));
+        }
+        observed.await(() -> observed.plane.status().unknownEvents() == 300, "the unknown one's");
+        observed.registerOther();
+        observed.await(() -> observed.other.state() == IndexState.EXACT, "the other worker");
+        observed.await(() -> observed.held().size() == 600, "the blocks of both");
+        observed.await(() -> observed.plane.status().redelivered() == 600, "all of it again");
+        assertEquals(300, observed.stream.status().messages(), "the first one has heard it once");
+        assertEquals(300, observed.plane.status().unknownEvents());
+        observed.await(() -> acknowledged(source.durable()) == 600, "acknowledgements");
+        publish(301);
+        observed.await(() -> observed.held().size() == 601, "what follows");
+        assertEquals(IndexState.EXACT, observed.stream.state());
+    }
+
+    @Test
+    void whileMuchIsReadAgainTheOtherWorkersAreStale() throws Exception {
+        source(null, observed);
+        publish(1);
+        stream.publish(names.streamSubject(), Events.json(Events.OTHER_WORKER, 1, Events.store(1)));
+        observed.await(() -> observed.plane.status().unknownEvents() == 1, "the unknown one's");
+        observed.await(IndexState.EXACT);
+        observed.hold(); // reading takes as long as the index does
+        observed.registerOther();
+        observed.await(() -> observed.waiting() == 1, "the other worker's event");
+        observed.await(IndexState.STALE);
+        observed.release();
+        observed.await(IndexState.EXACT);
+        observed.await(() -> observed.other.state() == IndexState.EXACT, "the other worker");
+    }
+
+    @Test
+    void aWorkerThatBeginsAnewWithTheSameEventsIsKnownByItsPublisher() throws Exception {
+        source(null, observed);
+        final EventSubjects same = names;
+        for (int life = 0; life < 2; life++) {
+            try (JetStreamEventTransport transport =
+                    new JetStreamEventTransport(
+                            NatsAccess.of(NATS.url()), same, StreamForm.EVENTS)) {
+                transport.publish(ObservedPlane.WORKER, 0, 1, Events.store(1)); // a system prompt
+                transport.publish(ObservedPlane.WORKER, 0, 2, Events.store(10 + life));
+            }
+        }
+        observed.await(() -> observed.held().equals(List.of(1L, 11L)), "the second life alone");
+        assertEquals(1, observed.stream.status().restarts());
+        assertEquals(1, observed.plane.status().publisherChanges());
         observed.await(IndexState.EXACT);
     }
 

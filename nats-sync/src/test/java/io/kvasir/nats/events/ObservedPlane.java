@@ -27,6 +27,8 @@ final class ObservedPlane implements AutoCloseable {
     final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
     final EngineStream stream =
             new EngineStream(SourceConfig.ofRouterEvents("w", SLOT, 4), this::offer);
+    final EngineStream other =
+            new EngineStream(SourceConfig.ofRouterEvents("o", SLOT + 1, 4), this::offer);
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 1 << 16, 1 << 16));
     private final IndexApplier applier = new IndexApplier(index);
     private final List<KvBatch> waiting = new ArrayList<>();
@@ -34,6 +36,11 @@ final class ObservedPlane implements AutoCloseable {
 
     ObservedPlane() {
         plane.register(WORKER, 0, stream);
+    }
+
+    /** Has {@link Events#OTHER_WORKER} followed, too. */
+    void registerOther() {
+        plane.register(Events.OTHER_WORKER, 0, other);
     }
 
     private synchronized boolean offer(KvBatch batch) {
@@ -61,7 +68,7 @@ final class ObservedPlane implements AutoCloseable {
         return waiting.size();
     }
 
-    /** Engine hashes that the worker holds. */
+    /** Engine hashes that the workers hold. */
     synchronized List<Long> held() {
         final List<Long> names = new ArrayList<>();
         index.forEach((slot, engine, sequence, copies) -> names.add(engine));
@@ -86,6 +93,7 @@ final class ObservedPlane implements AutoCloseable {
     @Override
     public synchronized void close() {
         stream.close();
+        other.close();
         index.close();
     }
 }

@@ -12,13 +12,12 @@ import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventDecoder;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.testsupport.DynamoRuntime;
-import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -35,26 +34,15 @@ import java.util.stream.LongStream;
 class ThirdPartyTest {
     private static final int STORES = 2_000;
 
-    @TempDir static Path folder;
-
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
     private static Path runtime;
 
     @BeforeAll
-    static void start() throws InterruptedException {
+    static void fetchRuntime() throws InterruptedException {
         try {
             runtime = DynamoRuntime.install();
-            server = NatsServer.in(NatsServer.program(), folder);
-            server.start();
         } catch (IOException e) {
             abort("skipped: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stop() throws InterruptedException {
-        if (server != null) {
-            server.stop();
         }
     }
 
@@ -67,13 +55,13 @@ class ThirdPartyTest {
         final EventSubjects names = EventSubjects.kvEvents("my_ns", "backend", "generate");
         try (ObservedPlane observed = new ObservedPlane()) {
             final NatsEventSource source =
-                    new NatsEventSource(NatsAccess.of(server.url()), names, observed.plane);
+                    new NatsEventSource(NatsAccess.of(NATS.url()), names, observed.plane);
             observed.await(() -> observed.plane.status().unconnected().isEmpty(), "connection");
             final Process publisher =
                     DynamoRuntime.start(
                             runtime,
                             program("third_party_publisher.py"),
-                            Map.of("NATS_SERVER", server.url()),
+                            Map.of("NATS_SERVER", NATS.url()),
                             "my_ns.backend.generate",
                             Long.toString(ObservedPlane.WORKER),
                             Integer.toString(STORES));

@@ -3,7 +3,6 @@ package io.kvasir.nats.replica;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.router.replica.ReplicaLink;
@@ -12,13 +11,13 @@ import io.kvasir.router.replica.ReplicaMessage;
 import io.kvasir.router.replica.ReplicaOrigin;
 import io.kvasir.router.replica.ReplicaWorker;
 import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.Nats;
 
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
@@ -37,26 +36,9 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
 
     @TempDir static Path folder;
 
-    private static NatsServer server;
+    @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final String component = "component-" + TESTS.incrementAndGet();
-
-    @BeforeAll
-    static void startServer() throws InterruptedException {
-        try {
-            server = newServer("shared");
-            server.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
-    }
-
-    @AfterAll
-    static void stopServer() throws InterruptedException {
-        if (server != null) {
-            server.stop();
-        }
-    }
 
     private static NatsServer newServer(String name) throws IOException {
         return NatsServer.in(NatsServer.program(), Files.createDirectory(folder.resolve(name)));
@@ -75,7 +57,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
 
     @Override
     protected ReplicaLink open() {
-        return new NatsReplicaLink(config(server.url(), ""));
+        return new NatsReplicaLink(config(NATS.url(), ""));
     }
 
     @Override
@@ -88,8 +70,8 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
         final Queue<ReplicaMessage> atA = new ConcurrentLinkedQueue<>();
         final Queue<ReplicaMessage> atB = new ConcurrentLinkedQueue<>();
         final ReplicaMessage freed = freed(1);
-        try (NatsReplicaLink a = started(new NatsReplicaLink(config(server.url(), "gen")), atA);
-                NatsReplicaLink b = started(new NatsReplicaLink(config(server.url(), "")), atB)) {
+        try (NatsReplicaLink a = started(new NatsReplicaLink(config(NATS.url(), "gen")), atA);
+                NatsReplicaLink b = started(new NatsReplicaLink(config(NATS.url(), "")), atB)) {
             a.send(freed);
             b.send(freed);
             await(() -> atA.size() == 1 && atB.size() == 1, "each hears the other, not itself");
@@ -133,8 +115,8 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
     @Test
     void bytesThatAreNoMessagesAreCountedAndDoNoHarm() throws IOException, InterruptedException {
         final Queue<ReplicaMessage> heard = new ConcurrentLinkedQueue<>();
-        final Connection other = Nats.connect(server.url());
-        try (NatsReplicaLink link = started(new NatsReplicaLink(config(server.url(), "")), heard)) {
+        final Connection other = Nats.connect(NATS.url());
+        try (NatsReplicaLink link = started(new NatsReplicaLink(config(NATS.url(), "")), heard)) {
             final ReplicaSubjects subjects = new ReplicaSubjects("test", component, "");
             other.publish(subjects.bookings(), new byte[0]);
             other.publish(subjects.bookings(), new byte[] {(byte) 0xc1});
@@ -151,10 +133,10 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
     void aReceiverThatDoesNotKeepUpLosesMessagesAndGoesOn() throws InterruptedException {
         final CountDownLatch go = new CountDownLatch(1);
         final AtomicInteger heard = new AtomicInteger();
-        try (NatsReplicaLink slow = new NatsReplicaLink(config(server.url(), ""));
+        try (NatsReplicaLink slow = new NatsReplicaLink(config(NATS.url(), ""));
                 NatsReplicaLink fast =
                         started(
-                                new NatsReplicaLink(config(server.url(), "")),
+                                new NatsReplicaLink(config(NATS.url(), "")),
                                 new ConcurrentLinkedQueue<>())) {
             slow.start(
                     _ -> {

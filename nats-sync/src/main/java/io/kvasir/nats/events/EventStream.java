@@ -1,0 +1,126 @@
+package io.kvasir.nats.events;
+
+import io.kvasir.nats.NatsAccess;
+import io.nats.client.Connection;
+import io.nats.client.ErrorListener;
+import io.nats.client.JetStreamApiException;
+import io.nats.client.JetStreamManagement;
+import io.nats.client.JetStreamOptions;
+import io.nats.client.PurgeOptions;
+import io.nats.client.api.ConsumerInfo;
+import io.nats.client.api.StreamInfo;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.time.ZonedDateTime;
+
+/** The stream of a component's events as one thing: how long it is, and what is purged of it. */
+final class EventStream implements AutoCloseable {
+    private final NatsAccess access;
+    private final EventSubjects names;
+    private final int replicas;
+    private Connection connection; // null: to be made; guarded by this
+    private boolean closed; // guarded by this
+
+    /**
+     * Connects with the first call; later it connects again by itself.
+     *
+     * @param replicas servers of a cluster that keep the stream, where it is made
+     */
+    EventStream(NatsAccess access, EventSubjects names, int replicas) {
+        this.access = access;
+        this.names = names;
+        this.replicas = replicas;
+    }
+
+    String name() {
+        return names.stream();
+    }
+
+    /** Something that NATS may refuse. */
+    private interface Call<T> {
+        T by(JetStreamManagement management)
+                throws IOException, JetStreamApiException, InterruptedException;
+    }
+
+    private <T> T call(String what, Call<T> call) throws IOException {
+        try {
+            return call.by(management());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException(what + " was interrupted");
+        } catch (IOException | JetStreamApiException | IllegalStateException e) {
+            throw new IOException(
+                    what + " of " + name() + " at " + access.address() + ": " + e.getMessage(), e);
+        }
+    }
+
+    private synchronized JetStreamManagement management() throws IOException, InterruptedException {
+        if (closed) {
+            throw new IOException("it is closed");
+        }
+        if (connection == null) {
+            connection =
+                    EventConnections.connect(
+                            access, "kvasir-snapshots", (_, _) -> {}, new ErrorListener() {});
+        }
+        return connection.jetStreamManagement(
+                JetStreamOptions.builder().requestTimeout(access.timeout()).build());
+    }
+
+    /** What it is now; it is made if it is not there. */
+    StreamInfo info() throws IOException {
+        return call("state", management -> EventStreams.open(management, names, replicas));
+    }
+
+    /**
+     * Purges the stream, but for what a consumer has not acknowledged yet.
+     *
+     * @param made when the stream was made; another one is left as it is
+     * @param upTo number of the last message that is not needed any more
+     */
+    void purge(ZonedDateTime made, long upTo) throws IOException {
+        call(
+                "purge",
+                management -> {
+                    long last = upTo;
+                    for (ConsumerInfo consumer : management.getConsumers(name())) {
+                        last = Math.min(last, consumer.getAckFloor().getStreamSequence());
+                    }
+                    final StreamInfo now = management.getStreamInfo(name());
+                    if (now.getCreateTime().equals(made)
+                            && now.getStreamState().getFirstSequence() <= last) {
+                        management.purgeStream(
+                                name(), PurgeOptions.builder().sequence(last + 1).build());
+                    }
+                    return null;
+                });
+    }
+
+    /** Purges all of the stream. */
+    void purge() throws IOException {
+        call(
+                "purge",
+                management -> {
+                    EventStreams.open(management, names, replicas);
+                    return management.purgeStream(name());
+                });
+    }
+
+    @Override
+    public void close() {
+        final Connection former;
+        synchronized (this) {
+            closed = true;
+            former = connection;
+            connection = null;
+        }
+        if (former != null) {
+            try {
+                former.close();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+}

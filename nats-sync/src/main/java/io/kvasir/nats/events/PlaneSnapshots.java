@@ -1,0 +1,533 @@
+package io.kvasir.nats.events;
+
+import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.state.NatsStateStore;
+import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.router.EventPlaneWorker;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.PlaneState;
+import io.kvasir.router.state.SnapshotCause;
+import io.kvasir.router.state.SnapshotCounts;
+import io.kvasir.router.state.SnapshotStatus;
+import io.kvasir.router.state.WorkerSnapshots;
+import io.nats.client.api.StreamInfo;
+import io.nats.client.api.StreamState;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.ZonedDateTime;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+
+/**
+ * Snapshots of an event plane in JetStream, which all routers over it share. Each looks once a
+ * second how many messages the stream has that no snapshot has; past a threshold one of them takes
+ * a snapshot:
+ *
+ * <ol>
+ *   <li>it takes the lock, which it checks before each further step;
+ *   <li>it notes up to which message its index has everything: N;
+ *   <li>it writes every worker, each exact at a message at or behind N, and reads all back;
+ *   <li>it purges the stream up to the message of the snapshot <em>before</em>, as far as all
+ *       consumers have got: with either of both snapshots the stream has what is missing;
+ *   <li>it deletes the snapshots before that one.
+ * </ol>
+ *
+ * <p>Whatever ends it in between leaves a snapshot and all messages behind it. A holder that was
+ * stopped for long and goes on without the lock changes nothing either: it fails at its next check,
+ * and a step that it was about to do is one that another snapshot has made harmless. No snapshot
+ * follows one with a later message.
+ *
+ * <p>A router that starts restores its workers from the newest snapshot that is whole, and its
+ * {@link JetStreamEventSource} begins behind {@link #start}. What could not be restored is not
+ * saved over: such a router takes no snapshots.
+ *
+ * <p>Events of workers that a router does not have stay in the stream, and what is saved of them in
+ * its snapshots for an hour, as long as the stream would have had their events.
+ */
+public final class PlaneSnapshots implements PlaneState {
+    /** What taking a snapshot does, one after the other. */
+    enum Step {
+        /** The lock is held. */
+        LOCKED,
+        /** The snapshot is there, and was read back. */
+        SAVED,
+        /** The stream was purged. */
+        PURGED,
+        /** Older snapshots are deleted. */
+        DELETED
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(PlaneSnapshots.class);
+    private static final Duration PERIOD = Duration.ofSeconds(1);
+    private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long FRESH_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long RESET_LIMIT_NS = TimeUnit.MINUTES.toNanos(1);
+    private static final long RESET_PAUSE_MS = 200;
+    private static final long CLOSE_PATIENCE_MS = 10_000;
+
+    private final PlaneSnapshotConfig config;
+    private final NatsStateStore store;
+    private final EventStream stream;
+    private final Consumer<Step> steps;
+    private final SnapshotCounts counts = new SnapshotCounts();
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private SnapshotCatalogue catalogue; // null where NATS could not be read; guarded by this
+    private RadixState legacy; // null where there are snapshots, or it is not there; likewise
+    private ZonedDateTime made; // of the stream; likewise
+    private long catalogueNs; // when it was read; likewise
+    private boolean unrestored; // something that is saved is not in this index; guarded by this
+    private long savedUpTo; // by the newest snapshot that is known; of the thread
+    private long nextTryNs = System.nanoTime(); // likewise
+    private Thread thread; // null before the start, and where the test looks; guarded by this
+
+    private PlaneSnapshots(
+            PlaneSnapshotConfig config,
+            NatsStateStore store,
+            EventStream stream,
+            Consumer<Step> steps) {
+        this.config = config;
+        this.store = store;
+        this.stream = stream;
+        this.steps = steps;
+    }
+
+    /**
+     * Reads what is saved. Where NATS does not answer now, nothing is restored and nothing will be
+     * saved.
+     *
+     * @param access where NATS is
+     * @param names whose events
+     * @param store of the snapshots; closed with this, or when this fails
+     * @throws IOException if {@link PlaneSnapshotConfig#reset} is set and not all can be deleted
+     */
+    public static PlaneSnapshots open(
+            NatsAccess access,
+            EventSubjects names,
+            NatsStateStore store,
+            PlaneSnapshotConfig config)
+            throws IOException {
+        return open(access, names, store, config, _ -> {});
+    }
+
+    /** With what is called after each step, for tests that end or delay it there. */
+    static PlaneSnapshots open(
+            NatsAccess access,
+            EventSubjects names,
+            NatsStateStore store,
+            PlaneSnapshotConfig config,
+            Consumer<Step> steps)
+            throws IOException {
+        final PlaneSnapshots opened =
+                new PlaneSnapshots(
+                        config, store, new EventStream(access, names, config.replicas()), steps);
+        try {
+            if (config.reset()) {
+                opened.reset();
+            }
+            opened.read();
+            return opened;
+        } catch (IOException | RuntimeException e) {
+            opened.close();
+            throw e;
+        }
+    }
+
+    private synchronized void read() {
+        try {
+            made = stream.info().getCreateTime();
+            readCatalogue();
+            if (catalogue.newestOrNull() == null) {
+                readLegacy();
+            }
+        } catch (IOException e) {
+            unrestored = true;
+            LOG.error(
+                    "what is saved of the event plane cannot be read; this router begins with what"
+                            + " the stream has, and takes no snapshots until it is started again",
+                    e);
+        }
+    }
+
+    private void readCatalogue() throws IOException {
+        catalogue = SnapshotCatalogue.read(store, made, config.blockSize());
+        catalogueNs = System.nanoTime();
+        counts.known(catalogue.takenMs());
+        if (catalogue.isForeign()) {
+            unrestored = true;
+            LOG.error(
+                    "{} has snapshots that do not fit this router; it takes none. With another"
+                            + " block-size, use another nats-component",
+                    store);
+        }
+        if (!catalogue.all().isEmpty()) {
+            LOG.info("snapshots of {} workers are in {}", catalogue.all().size(), store);
+        }
+    }
+
+    /** What other routers have saved in the same bucket, before this fleet has saved anything. */
+    private void readLegacy() throws IOException {
+        try (InputStream in = store.get(RadixState.OBJECT, 0)) {
+            if (in != null) {
+                final byte[] object = in.readAllBytes();
+                try {
+                    legacy = RadixState.read(object);
+                    LOG.info(
+                            "{} workers are in {} of {}",
+                            legacy.workers(),
+                            RadixState.OBJECT,
+                            store);
+                } catch (IOException e) {
+                    LOG.warn("{} in {} is left as it is", RadixState.OBJECT, store, e);
+                }
+            }
+        }
+    }
+
+    /**
+     * Where the source of the plane is to begin.
+     *
+     * @return null where nothing could be read
+     */
+    public synchronized StreamPosition start() {
+        return catalogue == null ? null : new StreamPosition(made, catalogue.begin());
+    }
+
+    // -- reset
+
+    private void reset() throws IOException {
+        LOG.warn(
+                "reset-states: all snapshots in {} and all messages of stream {} are deleted now;"
+                        + " routers that run over the same plane miss what they have not read, and"
+                        + " routers that start know nothing of what the workers hold",
+                store,
+                stream.name());
+        try {
+            final long sinceNs = System.nanoTime();
+            while (!store.lock()) {
+                if (System.nanoTime() - sinceNs > RESET_LIMIT_NS) {
+                    throw new IOException(
+                            "reset-states: another router is taking a snapshot and does not end");
+                }
+                Thread.sleep(RESET_PAUSE_MS);
+            }
+            for (String object : store.list()) {
+                if (SnapshotName.orNull(object) != null) {
+                    store.delete(object);
+                }
+            }
+            store.checkLock();
+            stream.purge();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("reset-states was interrupted", e);
+        } finally {
+            store.unlock();
+        }
+    }
+
+    // -- restore
+
+    @Override
+    public synchronized Restored restore(
+            EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
+        if (catalogue == null) {
+            return null;
+        }
+        Restored restored = null;
+        boolean tried = false;
+        // another router may have saved anew, and deleted what was found before
+        for (int tries = 0; tries < 2 && restored == null && refresh(tried); tries++) {
+            final SnapshotCatalogue.Found found = catalogue.of(worker);
+            if (found == null) {
+                loadLegacy(worker, slot, pipeline);
+                return null;
+            }
+            tried = true;
+            restored = load(worker, found, slot, pipeline, index);
+        }
+        if (restored == null) {
+            unrestored = true;
+            counts.restoreFailed();
+            LOG.error("worker {} of the event plane cannot be restored", worker);
+        }
+        return restored;
+    }
+
+    /** Reads the names again, and the snapshots where there is a new one; false if that fails. */
+    private boolean refresh(boolean now) {
+        if (!now && System.nanoTime() - catalogueNs < FRESH_NS) {
+            return true;
+        }
+        try {
+            final List<SnapshotName> names = SnapshotCatalogue.names(store, made);
+            final SnapshotName newest = names.isEmpty() ? null : names.getFirst();
+            if (!Objects.equals(newest, catalogue.newestOrNull())) {
+                readCatalogue();
+            }
+            catalogueNs = System.nanoTime();
+            return true;
+        } catch (IOException e) {
+            LOG.warn("{} cannot be read", store, e);
+            return !now;
+        }
+    }
+
+    private Restored load(
+            EventPlaneWorker worker,
+            SnapshotCatalogue.Found found,
+            int slot,
+            IndexPipeline pipeline,
+            PrefixIndex index) {
+        try (InputStream in = store.get(found.object().toString(), found.section().offset())) {
+            final StreamStart start =
+                    in == null
+                            ? null
+                            : WorkerSnapshots.load(in, found.section(), slot, pipeline, index);
+            if (start == null) {
+                return null;
+            }
+            counts.restored(found.section().mark().heldBlocks());
+            LOG.info(
+                    "worker {} of the event plane: {} blocks as of event {} restored",
+                    worker,
+                    found.section().mark().heldBlocks(),
+                    start.sequence());
+            return new Restored(
+                    start,
+                    new StreamPosition(
+                                    found.object().position().made(),
+                                    found.section().mark().position())
+                            .ofPlane());
+        } catch (IOException e) {
+            LOG.warn("{} cannot be read", found.object(), e);
+            return null;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+    }
+
+    /** Its events come again from the first one of the stream; what they change is there then. */
+    private void loadLegacy(EventPlaneWorker worker, int slot, IndexPipeline pipeline) {
+        if (legacy == null || catalogue.newestOrNull() != null) {
+            return;
+        }
+        try {
+            final long blocks = legacy.load(worker, slot, pipeline);
+            if (blocks > 0) {
+                counts.restored(blocks);
+                LOG.info("worker {}: {} blocks taken from {}", worker, blocks, RadixState.OBJECT);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    // -- save
+
+    @Override
+    public synchronized void start(KvRouter router) {
+        if (config.threshold() == PlaneSnapshotConfig.NEVER || closing.getCount() == 0) {
+            return;
+        }
+        thread =
+                Thread.ofPlatform()
+                        .daemon()
+                        .name("kvasir-plane-state")
+                        .start(() -> lookAlways(router));
+    }
+
+    private void lookAlways(KvRouter router) {
+        try {
+            while (!closing.await(PERIOD.toNanos(), TimeUnit.NANOSECONDS)) {
+                look(router);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    /** Looks whether a snapshot is due, and takes it; whether one was taken. */
+    boolean look(KvRouter router) throws InterruptedException {
+        if (System.nanoTime() - nextTryNs < 0) {
+            return false;
+        }
+        try {
+            final StreamInfo now = stream.info();
+            return isDue(now) && take(router, now);
+        } catch (AbandonedException e) {
+            LOG.info("a snapshot of the event plane was given up: {}", e.getMessage());
+            counts.abandoned(e.snapshotCause());
+            if (e.snapshotCause() == SnapshotCause.LOCKED) {
+                return false; // what the holder saves may be enough
+            }
+        } catch (IOException | RuntimeException e) { // what was saved before is there still
+            if (closing.getCount() > 0) {
+                LOG.error("no snapshot of the event plane was saved", e);
+                counts.failed();
+            }
+        }
+        nextTryNs = System.nanoTime() + RETRY_NS;
+        return false;
+    }
+
+    private boolean isDue(StreamInfo now) {
+        final StreamState state = now.getStreamState();
+        return Math.min(state.getMsgCount(), state.getLastSequence() - savedUpTo)
+                > config.threshold();
+    }
+
+    private boolean take(KvRouter router, StreamInfo now)
+            throws IOException, AbandonedException, InterruptedException {
+        checkRestored(now.getCreateTime());
+        if (!store.lock()) {
+            throw new AbandonedException(
+                    SnapshotCause.LOCKED, "another router is taking one at this moment");
+        }
+        try {
+            return takeLocked(router, now);
+        } catch (IllegalStateException e) {
+            if (store.isLocked()) {
+                throw e;
+            }
+            throw new AbandonedException(SnapshotCause.LOCK_LOST, e.getMessage());
+        } finally {
+            store.unlock();
+        }
+    }
+
+    private synchronized void checkRestored(ZonedDateTime madeNow) throws AbandonedException {
+        if (unrestored) {
+            throw new AbandonedException(
+                    SnapshotCause.UNRESTORED, "this router could not restore what is saved");
+        }
+        if (!madeNow.equals(made)) {
+            made = madeNow; // the snapshots of the former stream mean nothing here
+            savedUpTo = 0;
+        }
+    }
+
+    private boolean takeLocked(KvRouter router, StreamInfo now)
+            throws IOException, AbandonedException, InterruptedException {
+        steps.accept(Step.LOCKED);
+        final ZonedDateTime of = now.getCreateTime();
+        final SnapshotCatalogue saved = SnapshotCatalogue.read(store, of, config.blockSize());
+        if (saved.newestOrNull() != null) {
+            savedUpTo = Math.max(savedUpTo, saved.newestOrNull().sequence());
+            counts.known(saved.takenMs());
+        }
+        if (!isDue(now)) {
+            return false; // another router has just taken one
+        }
+        final long upTo = router.eventPlane().vouchesUpTo(now.getStreamState().getFirstSequence());
+        if (upTo <= savedUpTo) {
+            throw new AbandonedException(
+                    SnapshotCause.BEHIND,
+                    "this router has all events up to message "
+                            + upTo
+                            + " of "
+                            + stream.name()
+                            + ", and the newest snapshot up to "
+                            + savedUpTo);
+        }
+        final SnapshotName name = new SnapshotName(new StreamPosition(of, upTo));
+        save(router, name, saved);
+        savedUpTo = upTo;
+        steps.accept(Step.SAVED);
+        if (saved.wholeOrNull() != null) {
+            store.checkLock();
+            stream.purge(of, saved.wholeOrNull().sequence());
+        }
+        steps.accept(Step.PURGED);
+        deleteBefore(name, String.valueOf(saved.wholeOrNull()));
+        steps.accept(Step.DELETED);
+        return true;
+    }
+
+    private void save(KvRouter router, SnapshotName name, SnapshotCatalogue saved)
+            throws IOException, AbandonedException, InterruptedException {
+        final long startNs = System.nanoTime();
+        final long takenMs = Clock.systemUTC().millis();
+        final PlaneSnapshotWriter writer =
+                new PlaneSnapshotWriter(
+                        router, store, config.blockSize(), name.sequence(), takenMs);
+        try {
+            store.put(name.toString(), out -> writer.write(out, saved));
+        } catch (PlaneSnapshotWriter.GivenUpException e) {
+            throw new AbandonedException(e.snapshotCause(), e.getMessage());
+        }
+        final long ns = System.nanoTime() - startNs;
+        counts.taken(ns, writer.bytes(), takenMs);
+        LOG.info(
+                "snapshot {} of {} workers, {} bytes, saved in {} ms",
+                name,
+                writer.workers(),
+                writer.bytes(),
+                TimeUnit.NANOSECONDS.toMillis(ns));
+    }
+
+    /** Deletes what is older than the newest, but for the one before it; and of other streams. */
+    private void deleteBefore(SnapshotName newest, String before) throws IOException {
+        for (String object : store.list()) {
+            final SnapshotName name = SnapshotName.orNull(object);
+            if (name != null
+                    && !object.equals(before)
+                    && (!name.isOf(newest.position().made())
+                            || name.sequence() < newest.sequence())) {
+                store.delete(object);
+            }
+        }
+    }
+
+    /** A snapshot was given up, and nothing has failed. */
+    private static final class AbandonedException extends Exception {
+        private static final long serialVersionUID = 1;
+
+        private final SnapshotCause snapshotCause;
+
+        AbandonedException(SnapshotCause snapshotCause, String message) {
+            super(message);
+            this.snapshotCause = snapshotCause;
+        }
+
+        SnapshotCause snapshotCause() {
+            return snapshotCause;
+        }
+    }
+
+    @Override
+    public SnapshotStatus status() {
+        return counts.status();
+    }
+
+    @Override
+    public void close() {
+        closing.countDown();
+        final Thread running;
+        synchronized (this) {
+            running = thread;
+            thread = null;
+        }
+        try {
+            if (running != null) {
+                running.interrupt();
+                running.join(CLOSE_PATIENCE_MS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        store.close();
+        stream.close();
+    }
+}

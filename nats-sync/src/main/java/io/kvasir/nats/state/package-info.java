@@ -1,0 +1,2 @@
+/** Objects that outlive a router, in JetStream's object store. */
+package io.kvasir.nats.state;
