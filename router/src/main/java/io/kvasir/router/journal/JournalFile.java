@@ -1,0 +1,165 @@
+package io.kvasir.router.journal;
+
+import io.kvasir.core.memory.LockFile;
+import io.kvasir.core.memory.OffHeap;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Set;
+
+/**
+ * Journals in files, which stay when the router ends or dies: {@value #FILE} in a folder of the
+ * router's own, and that of the run before as {@value #PREVIOUS}.
+ */
+public final class JournalFile {
+    /** The file that a router writes. */
+    public static final String FILE = "decisions.kvj";
+
+    /** The file of the run before. */
+    public static final String PREVIOUS = "decisions.previous.kvj";
+
+    private static final String NEW_FILE = FILE + ".new";
+    private static final String LOCK_FILE = FILE + ".lock";
+    private static final int FILL_LENGTH = 1 << 16;
+
+    private JournalFile() {}
+
+    /**
+     * Makes the journal of a folder, and takes the folder for this process.
+     *
+     * @param folder is made where there is none
+     * @param records decisions to keep
+     * @param candidates to list of each
+     * @param blockSize tokens per block
+     * @param nowMs milliseconds since the epoch
+     * @throws IllegalStateException if another router has the folder
+     * @throws IOException if it cannot be written to
+     */
+    public static DecisionJournal create(
+            Path folder, int records, int candidates, int blockSize, long nowMs)
+            throws IOException {
+        DecisionJournal.check(records, candidates);
+        if (!Files.isDirectory(folder)) {
+            Files.createDirectories(folder, LockFile.ownersAlone(folder, "rwx------"));
+        }
+        final LockFile lock = LockFile.takeOrNull(folder.resolve(LOCK_FILE));
+        if (lock == null) {
+            throw new IllegalStateException(
+                    "another router keeps its decisions in " + folder + ": each needs a folder");
+        }
+        try {
+            return new DecisionJournal(file(folder, records, candidates, blockSize, nowMs), lock);
+        } catch (Throwable t) {
+            lock.close();
+            throw t;
+        }
+    }
+
+    private static OffHeap file(Path folder, int records, int candidates, int blockSize, long nowMs)
+            throws IOException {
+        final Path made = folder.resolve(NEW_FILE);
+        Files.deleteIfExists(made);
+        try (FileChannel channel =
+                FileChannel.open(
+                        made,
+                        Set.of(
+                                StandardOpenOption.CREATE_NEW,
+                                StandardOpenOption.READ,
+                                StandardOpenOption.WRITE),
+                        LockFile.ownersAlone(made, "rw-------"))) {
+            final long length = JournalDescriptor.length(records, candidates);
+            fill(channel, length);
+            final OffHeap memory = OffHeap.map(channel, FileChannel.MapMode.READ_WRITE, length);
+            try {
+                DecisionJournal.writeHeader(memory, records, candidates, blockSize, nowMs);
+                final Path file = folder.resolve(FILE);
+                if (Files.exists(file)) {
+                    move(file, folder.resolve(PREVIOUS));
+                }
+                move(made, file);
+                return memory;
+            } catch (Throwable t) {
+                memory.close();
+                throw t;
+            }
+        }
+    }
+
+    /** A disk that is full says so here; at a store to a hole of the file it would be a fault. */
+    private static void fill(FileChannel channel, long length) throws IOException {
+        final ByteBuffer zeros = ByteBuffer.allocate(FILL_LENGTH);
+        for (long left = length; left > 0; left -= zeros.position()) {
+            zeros.clear().limit((int) Math.min(left, FILL_LENGTH));
+            channel.write(zeros);
+        }
+    }
+
+    private static void move(Path from, Path to) throws IOException {
+        Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    /**
+     * Opens a journal to read it, while it is written or after its router has ended.
+     *
+     * @param path the file, or the folder that has one
+     * @throws IOException if there is none, or it is no journal of this version, or damaged
+     */
+    public static DecisionJournal open(Path path) throws IOException {
+        final Path file = Files.isDirectory(path) ? path.resolve(FILE) : path;
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            final long size = channel.size();
+            if (size < JournalDescriptor.HEADER_LENGTH) {
+                throw new IOException(file + " is no decision journal: " + size + " bytes");
+            }
+            final OffHeap memory = OffHeap.map(channel, FileChannel.MapMode.READ_ONLY, size);
+            try {
+                check(file, memory);
+                return new DecisionJournal(memory, null);
+            } catch (Throwable t) {
+                memory.close();
+                throw t;
+            }
+        }
+    }
+
+    private static void check(Path file, OffHeap memory) throws IOException {
+        if (memory.getLongAcquire(JournalDescriptor.MAGIC_OFFSET) != JournalDescriptor.MAGIC) {
+            throw new IOException(file + " is no decision journal");
+        }
+        final long version = memory.getLong(JournalDescriptor.VERSION_OFFSET);
+        if (version != JournalDescriptor.VERSION) {
+            throw new IOException(
+                    file
+                            + " is a decision journal of version "
+                            + version
+                            + ", this program reads "
+                            + JournalDescriptor.VERSION);
+        }
+        final long records = memory.getLong(JournalDescriptor.RECORDS_OFFSET);
+        final long candidates = memory.getLong(JournalDescriptor.CANDIDATES_OFFSET);
+        final long blockSize = memory.getLong(JournalDescriptor.BLOCK_SIZE_OFFSET);
+        if (records < 1
+                || records > DecisionJournal.MAX_RECORDS
+                || candidates < 1
+                || candidates > JournalRecord.MAX_CANDIDATES
+                || blockSize < 1
+                || blockSize > Integer.MAX_VALUE
+                || memory.length() != JournalDescriptor.length((int) records, (int) candidates)) {
+            throw new IOException(
+                    file
+                            + " is damaged: records="
+                            + records
+                            + ", candidates="
+                            + candidates
+                            + ", block size="
+                            + blockSize
+                            + ", bytes="
+                            + memory.length());
+        }
+    }
+}
