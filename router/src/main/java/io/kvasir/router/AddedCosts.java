@@ -1,18 +1,12 @@
 package io.kvasir.router;
 
 /**
- * What a request's own cost says of every candidate. Owned by a {@link Selection}, of which it
- * shows one candidate at a time; reused, one thread at a time.
+ * What a request's own cost says of every candidate. Owned by a {@link Selection}; reused, one
+ * thread at a time.
  */
-final class AddedCosts implements Candidate {
-    private final Selection selection;
+final class AddedCosts {
     private double[] blocks = new double[8]; // by slot; of candidates alone
     private boolean any;
-    private int slot;
-
-    AddedCosts(Selection selection) {
-        this.selection = selection;
-    }
 
     /** Forgets what was said. */
     void clear() {
@@ -25,19 +19,18 @@ final class AddedCosts implements Candidate {
     }
 
     /** Asks about every candidate; those with an infinite cost are none from here on. */
-    void ask(WorkerCost cost) {
-        final Candidates candidates = selection.candidates();
+    void ask(WorkerCost cost, Candidates candidates, CandidateCursor cursor) {
         final int end = candidates.workers().slotEnd();
         if (blocks.length < end) {
             blocks = new double[end];
         }
         any = true;
-        for (slot = 0; slot < end; slot++) {
-            if (candidates.contains(slot)) {
-                blocks[slot] = cost.blocks(this);
-                if (blocks[slot] == Double.POSITIVE_INFINITY) {
-                    candidates.drop(slot);
-                }
+        cursor.take();
+        for (int n = 0; n < cursor.count(); n++) {
+            final int slot = cursor.slot(n);
+            blocks[slot] = cost.blocks(cursor.at(slot));
+            if (blocks[slot] == Double.POSITIVE_INFINITY) {
+                candidates.drop(slot);
             }
         }
     }
@@ -45,35 +38,5 @@ final class AddedCosts implements Candidate {
     /** What was said of a candidate; 0 where none was asked. */
     double blocks(int candidateSlot) {
         return any ? blocks[candidateSlot] : 0;
-    }
-
-    @Override
-    public Worker worker() {
-        return selection.workers().at(slot);
-    }
-
-    @Override
-    public int requestBlocks() {
-        return selection.requestBlocks();
-    }
-
-    @Override
-    public int overlapBlocks() {
-        return selection.costs().overlap(slot);
-    }
-
-    @Override
-    public double prefillBlocks() {
-        return selection.prefillBlocks(slot);
-    }
-
-    @Override
-    public long decodeBlocks() {
-        return selection.decodeBlocks(slot);
-    }
-
-    @Override
-    public long activeRequests() {
-        return selection.candidates().loads().activeRequests(slot);
     }
 }

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.Eligibility.Verdict;
 
 import java.util.Arrays;
 
@@ -19,8 +20,10 @@ final class Candidates {
     private Worker pinned; // null for any
     private long excludedTaints;
     private int failed; // excluded by name
-    private int dropped; // out of reach for the request
-    private long[] unreached = NO_GROUPS; // by group: those; older ones where there are none
+    private final SlotMarks unreached = new SlotMarks(); // out of reach for the request
+    private final SlotMarks busy = new SlotMarks(); // beyond a limit of load, or full
+    private final SlotMarks ineligible = new SlotMarks(); // by the selection policy
+    private BusyLimits limits;
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
     private long[] slots = NO_GROUPS; // by group: slots that may be chosen
     private int count;
@@ -36,9 +39,14 @@ final class Candidates {
      *
      * @param tokenWeight blocks that a token to prefill counts
      * @param creditWhenDegraded what a cached block counts while events are known to be missing
+     * @param busyLimits from which load on a worker is no candidate
      */
     void fill(
-            RouteRequest request, LoadBoard board, double tokenWeight, double creditWhenDegraded) {
+            RouteRequest request,
+            LoadBoard board,
+            double tokenWeight,
+            double creditWhenDegraded,
+            BusyLimits busyLimits) {
         if (loads.slots() != board.slots()) {
             loads = new LoadSnapshot(board.slots());
         }
@@ -46,11 +54,34 @@ final class Candidates {
         degradedCredit = creditWhenDegraded;
         bar(request);
         count = 0;
-        dropped = 0;
+        unreached.clear(workers.groups());
+        busy.clear(workers.groups());
+        ineligible.clear(workers.groups());
         for (int group = 0; group < workers.groups(); group++) {
             slots[group] = workers.slots(group) & loads.openSlots(group) & ~barred[group];
             count += Long.bitCount(slots[group]);
         }
+        limits = busyLimits;
+        if (!limits.isNone()) {
+            takeOutBusy();
+        }
+    }
+
+    private void takeOutBusy() {
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                if (limits.isBusy(workers.at(slot), loads)) {
+                    takeOut(slot, busy);
+                }
+            }
+        }
+    }
+
+    private void takeOut(int slot, SlotMarks why) {
+        why.add(slot);
+        slots[slot / Long.SIZE] &= ~(1L << slot);
+        count--;
     }
 
     /** Takes out the workers that have been removed: their slots may be another's by now. */
@@ -69,13 +100,12 @@ final class Candidates {
 
     /** Takes out a candidate whose cost the request says is infinite. */
     void drop(int slot) {
-        if (dropped++ == 0) {
-            unreached = unreached.length < slots.length ? new long[slots.length] : unreached;
-            Arrays.fill(unreached, 0);
-        }
-        unreached[slot / Long.SIZE] |= 1L << slot;
-        slots[slot / Long.SIZE] &= ~(1L << slot);
-        count--;
+        takeOut(slot, unreached);
+    }
+
+    /** Takes out a candidate that the selection policy does not allow. */
+    void reject(int slot, Verdict verdict) {
+        takeOut(slot, verdict == Verdict.BUSY ? busy : ineligible);
     }
 
     private void bar(RouteRequest request) {
@@ -179,7 +209,17 @@ final class Candidates {
 
     /** Whether a slot was a candidate until its cost was found to be infinite. */
     boolean isDropped(int slot) {
-        return dropped > 0 && (unreached[slot / Long.SIZE] >>> slot & 1) != 0;
+        return unreached.contains(slot);
+    }
+
+    /** Whether a slot was a candidate but for its load. */
+    boolean isBusy(int slot) {
+        return busy.contains(slot);
+    }
+
+    /** Whether a slot was a candidate but for the selection policy. */
+    boolean isIneligible(int slot) {
+        return ineligible.contains(slot);
     }
 
     /** How far the index can be trusted now for the worker of a slot. */
@@ -192,16 +232,19 @@ final class Candidates {
         return workers.at(slot).credit(degradedCredit);
     }
 
-    /** Why there is no candidate. */
-    RouteException none() {
+    /**
+     * Why there is no candidate.
+     *
+     * @param policy name of the selection policy
+     */
+    RouteException none(String policy) {
+        if (busy.count() > 0) {
+            return new RouteException(RouteException.Kind.ALL_WORKERS_BUSY, allBusy(policy));
+        }
         if (pinned != null) {
             return new RouteException(
                     RouteException.Kind.PINNED_UNAVAILABLE,
-                    "the pinned worker "
-                            + pinned
-                            + (dropped > 0
-                                    ? " costs the request infinitely much"
-                                    : " is gone or unavailable"));
+                    "the pinned worker " + pinned + " " + whyPinned(policy));
         }
         int tainted = 0;
         for (int group = 0; group < workers.groups(); group++) {
@@ -216,19 +259,65 @@ final class Candidates {
                             + (workers.size() - failed)
                             + " are unavailable"
                             + (tainted == 0 ? "" : " or excluded by their taints")
-                            + (dropped == 0 ? "" : ", " + dropped + " of them by their cost"));
+                            + some(unreached, " of them by their cost")
+                            + some(ineligible, " of them by selection-policy=" + policy));
         }
-        return new RouteException(RouteException.Kind.NO_WORKERS, noWorkers(tainted));
+        return new RouteException(
+                ineligible.count() > 0
+                        ? RouteException.Kind.NONE_ELIGIBLE
+                        : RouteException.Kind.NO_WORKERS,
+                workers.size() == 0
+                        ? "no worker is registered; name one with --worker or addWorker"
+                        : "none of "
+                                + workers.size()
+                                + " registered workers is available"
+                                + (tainted == 0
+                                        ? ""
+                                        : ", " + tainted + " are excluded by their taints")
+                                + some(unreached, " cost the request infinitely much")
+                                + some(
+                                        ineligible,
+                                        " are not eligible by selection-policy=" + policy));
     }
 
-    private String noWorkers(int tainted) {
-        if (workers.size() == 0) {
-            return "no worker is registered; name one with --worker or addWorker";
+    private static String some(SlotMarks slots, String what) {
+        return slots.count() == 0 ? "" : ", " + slots.count() + what;
+    }
+
+    private String whyPinned(String policy) {
+        if (unreached.count() > 0) {
+            return "costs the request infinitely much";
         }
-        return "none of "
+        return ineligible.count() > 0
+                ? "is not eligible by selection-policy=" + policy
+                : "is gone or unavailable";
+    }
+
+    private String allBusy(String policy) {
+        int least = -1;
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = busy.of(group); rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                least = least < 0 || loads.weighted(slot) < loads.weighted(least) ? slot : least;
+            }
+        }
+        final Worker worker = workers.at(least);
+        return busy.count()
+                + " of "
                 + workers.size()
-                + " registered workers is available"
-                + (tainted == 0 ? "" : ", " + tainted + " are excluded by their taints")
-                + (dropped == 0 ? "" : ", " + dropped + " cost the request infinitely much");
+                + " workers could be used and are busy; the one with the least load is "
+                + (limits.isBusy(worker, loads)
+                        ? limits.explain(worker, loads)
+                        : worker
+                                + ": full by selection-policy="
+                                + policy
+                                + ", blocks in use="
+                                + loads.activeBlocks(least)
+                                + " of "
+                                + worker.kvBlocks()
+                                + ", requests="
+                                + loads.activeRequests(least)
+                                + ";")
+                + " add workers, or raise the limit";
     }
 }

@@ -18,6 +18,11 @@ final class CostSampler {
      * @return the slot; -1 when none can be chosen
      */
     int cheapest(double[] costs, int count, double temperature) {
+        return cheapest(costs, count, temperature, random);
+    }
+
+    /** The same with a random source. */
+    static int cheapest(double[] costs, int count, double temperature, RandomSource random) {
         int best = -1;
         int ties = 0;
         double max = Double.NEGATIVE_INFINITY;
@@ -37,14 +42,20 @@ final class CostSampler {
         if (temperature == 0 || best < 0 || max == costs[best]) {
             return best;
         }
-        return sample(costs, count, costs[best], max, temperature);
+        return sample(costs, count, costs[best], max, temperature, random);
     }
 
     /**
      * p ∝ exp(−(cost − min) / ((max − min) · T)): costs are normalised by their range, so that a
      * temperature means the same whatever the size of the prompts.
      */
-    private int sample(double[] costs, int count, double min, double max, double temperature) {
+    private static int sample(
+            double[] costs,
+            int count,
+            double min,
+            double max,
+            double temperature,
+            RandomSource random) {
         final double range = max - min;
         double total = 0;
         for (int i = 0; i < count; i++) {

