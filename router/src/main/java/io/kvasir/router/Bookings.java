@@ -18,9 +18,15 @@ final class Bookings {
     private final int blockSize;
     private final long timeoutNs; // 0 = none
     private final boolean trackOutputBlocks;
+    private final boolean trackPrefillTokens;
     private final PromptWatch watch;
+    private final PrefillPaces pacesOrNull;
 
-    Bookings(RouterConfig config, RouterParts parts) {
+    /**
+     * @param pacesOrNull learn from what is booked; null where nothing asks them
+     */
+    Bookings(RouterConfig config, RouterParts parts, PrefillPaces pacesOrNull) {
+        this.pacesOrNull = pacesOrNull;
         this.parts = parts;
         pipeline = parts.bookingPipeline;
         clock = config.clock();
@@ -28,6 +34,7 @@ final class Bookings {
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         timeoutNs = config.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
         trackOutputBlocks = config.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
+        trackPrefillTokens = config.get(RouterSettings.TRACK_PREFILL_TOKENS);
     }
 
     int blockSize() {
@@ -50,24 +57,31 @@ final class Bookings {
      */
     void book(RouteRequest request, Decision decision, Lease lease) throws RouteException {
         final Worker worker = decision.worker();
+        final boolean finds = pacesOrNull != null && worker.prefillTokens() > 0;
         final long number =
                 pipeline.book(
                         worker.slot(),
                         worker.slotGeneration(),
                         request.localHashes,
                         request.blockCount,
-                        decision.prefillTokens(),
+                        trackPrefillTokens ? decision.prefillTokens() : 0,
                         request.blockCount - decision.activePrefixBlocks(),
                         request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
-                        worker.state() == IndexState.PREDICTED);
+                        worker.state() == IndexState.PREDICTED,
+                        request.reuses());
         if (number == BookingPipeline.NONE) {
             throw refused();
         }
         final int newBlocks =
                 request.prefills() ? request.blockCount - decision.overlapBlocks() : 0;
         final double toCompute = decision.tokensToCompute();
-        final boolean timed = request.prefills() && (request.isWatched() || watch.isNeeded());
+        final boolean timed =
+                request.prefills()
+                        && (request.isWatched() || watch.isNeeded() || pacesOrNull != null);
         final long nowNs = timed ? clock.getAsLong() : 0;
+        if (timed && pacesOrNull != null && !finds) {
+            pacesOrNull.of(worker).begins(nowNs);
+        }
         final WatchedPrompt prompt =
                 request.isWatched()
                         ? new WatchedPrompt(
@@ -78,15 +92,35 @@ final class Bookings {
                                 request.hashesOf(newBlocks),
                                 request.eagleHashesOf(newBlocks))
                         : null;
-        lease.hold(this, worker, number, request, newBlocks, toCompute, nowNs, prompt);
+        lease.hold(
+                this,
+                worker,
+                number,
+                request,
+                newBlocks,
+                toCompute,
+                decision.prefillTokens(),
+                nowNs,
+                prompt);
         if (prompt != null) {
             watch.add(prompt);
         }
     }
 
     /** A prompt was computed; its first token was seen. */
-    void computed(Worker worker, double tokens, long bookedNs) {
-        watch.learn(worker, tokens, watch.nowNs() - bookedNs);
+    void computed(Worker worker, double tokens, int ownTokens, long bookedNs) {
+        final long nowNs = watch.nowNs();
+        if (watch.isNeeded()) {
+            watch.learn(worker, tokens, nowNs - bookedNs);
+        }
+        if (pacesOrNull != null) {
+            pacesOrNull.of(worker).completed(ownTokens, bookedNs, nowNs);
+        }
+    }
+
+    /** The time by the router's clock. */
+    long nowNs() {
+        return clock.getAsLong();
     }
 
     /** What finds out when prompts are computed. */

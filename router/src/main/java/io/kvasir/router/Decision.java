@@ -27,8 +27,15 @@ public final class Decision {
         OUT_OF_REACH,
         /** Excluded by the request: it failed before. */
         EXCLUDED,
+        /**
+         * Busy by a limit of load, such as {@link RouterSettings#BUSY_DECODE_BLOCKS}, or by the
+         * selection policy.
+         */
+        BUSY,
         /** Has a taint that the request excludes. */
         TAINTED,
+        /** Not allowed by the selection policy: {@link Eligibility}. */
+        INELIGIBLE,
         /** The request is pinned to another worker. */
         NOT_PINNED
     }
@@ -133,6 +140,16 @@ public final class Decision {
         return selection.mode();
     }
 
+    /** Whether the worker was chosen because it had the last request of the session. */
+    public boolean bySession() {
+        return selection.isBySession();
+    }
+
+    /** Name of the {@link SelectionPolicy} that decided. */
+    public String policy() {
+        return selection.policy();
+    }
+
     /** The weight that a block to prefill had: the request's override, or the router's own. */
     public double overlapWeight() {
         return selection.overlapWeight();
@@ -169,8 +186,14 @@ public final class Decision {
         if (candidates.isDropped(worker.slot())) {
             return Exclusion.OUT_OF_REACH;
         }
+        if (candidates.isIneligible(worker.slot())) {
+            return Exclusion.INELIGIBLE;
+        }
         if (candidates.isBarred(worker.slot())) {
             return Exclusion.EXCLUDED;
+        }
+        if (candidates.isBusy(worker.slot())) {
+            return Exclusion.BUSY;
         }
         return candidates.contains(worker.slot()) ? Exclusion.NONE : Exclusion.UNAVAILABLE;
     }
@@ -237,13 +260,14 @@ public final class Decision {
         text.append(
                 String.format(
                         Locale.ROOT,
-                        "%s: %d tokens, %d blocks of %d; cost = %s · prefill + decode, temperature"
-                                + " %s%n",
-                        mode().spelling(),
+                        "%s: %d tokens, %d blocks of %d; %s, temperature %s%n",
+                        mode().spelling() + (bySession() ? ", by its session" : ""),
                         requestTokens(),
                         requestBlocks(),
                         selection.blockSize(),
-                        number(overlapWeight()),
+                        policy().equals(SelectionPolicy.LINEAR.name())
+                                ? "cost = " + number(overlapWeight()) + " · prefill + decode"
+                                : "cost by selection-policy=" + policy(),
                         number(temperature())));
         for (int i = 0; i < candidateCount(); i++) {
             final Worker worker = candidate(i);

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -9,11 +10,17 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.replica.ReplicaSync;
 
 import org.agrona.CloseHelper;
 
+import java.io.IOException;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -46,11 +53,18 @@ public final class KvRouter implements AutoCloseable {
     private final WorkerRegistry registry;
     private final Bookings bookings;
     private final WorkerSelector selector;
+    private final SessionAffinity sessionsOrNull; // null where they are not followed
     private final PromptMatcher matcher;
+    private final NamedLeases named;
+    private final EventDump dump;
+    private final JournalWriter journalOrNull; // null where no decisions are kept
+    private final PrefillPaces pacesOrNull; // null where the policy does not look at each
     private volatile RouterCounters countersOrNull; // null where none are kept
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final int blockSize;
     private final boolean tracksBlocks;
+    private final boolean tracksPrefill;
+    private final boolean assumesReuse;
     private final double overlapWeight;
     private final double temperature;
     private volatile RoutingMode mode;
@@ -60,20 +74,53 @@ public final class KvRouter implements AutoCloseable {
     private final SavedPrefixes savedOrNull; // null where nothing is saved
     private volatile AutoCloseable keeperOrNull; // likewise
     private volatile ReplicaSync replicaOrNull; // null where there are no replicas
+    private final EventPlane planeOrNull; // null where the router is on none
+    private volatile AutoCloseable planeSourceOrNull; // likewise
 
-    private KvRouter(RouterConfig config, PartMaker maker, SavedPrefixes savedOrNull) {
+    private KvRouter(
+            RouterConfig config,
+            PartMaker maker,
+            SavedPrefixes savedOrNull,
+            IndexMemory memoryOrNull) {
         this.config = config;
         this.savedOrNull = savedOrNull;
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         tracksBlocks = config.get(RouterSettings.TRACK_ACTIVE_BLOCKS);
+        tracksPrefill = config.get(RouterSettings.TRACK_PREFILL_TOKENS);
+        assumesReuse = config.get(RouterSettings.ASSUME_KV_REUSE);
         overlapWeight = config.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = config.get(RouterSettings.TEMPERATURE);
         mode = config.get(RouterSettings.MODE);
-        parts = new RouterParts(config, maker);
-        registry = new WorkerRegistry(config, parts, savedOrNull);
-        bookings = new Bookings(config, parts);
-        selector = new WorkerSelector(config.costModel(), config.random());
+        parts = new RouterParts(config, maker, memoryOrNull);
+        planeOrNull = config.eventPlaneOrNull() == null ? null : plane();
+        registry = new WorkerRegistry(config, parts, savedOrNull, planeOrNull);
+        pacesOrNull = config.policy().looksAtEach() ? new PrefillPaces(parts.board.slots()) : null;
+        bookings = new Bookings(config, parts, pacesOrNull);
+        selector = new WorkerSelector(config, parts.errors, pacesOrNull);
+        sessionsOrNull = SessionAffinity.ofOrNull(config);
         matcher = new PromptMatcher(config, parts, registry::current);
+        named = new NamedLeases(bookings::open);
+        dump = new EventDump(parts.indexPipeline, registry::current);
+        journalOrNull =
+                parts.journalOrNull == null
+                        ? null
+                        : new JournalWriter(
+                                parts.journalOrNull, config.version(), Clock.systemUTC()::millis);
+    }
+
+    /**
+     * The event plane; where what its workers hold is in no store that routers share, it is kept,
+     * or saved, with the index.
+     */
+    private EventPlane plane() {
+        if (config.planeStateOrNull() != null) {
+            return new EventPlane(EventPlane.KNOWN_ONLY);
+        }
+        final PlanePosition kept = parts.indexPipeline.keptPositionOrNull();
+        return new EventPlane(
+                EventPlane.KNOWN_ONLY,
+                parts.indexPipeline::keepPosition,
+                kept != null || savedOrNull == null ? kept : savedOrNull.planePositionOrNull());
     }
 
     /** Makes a router; what was taken is given back when a step fails. */
@@ -81,11 +128,18 @@ public final class KvRouter implements AutoCloseable {
         final SavedPrefixes saved = maker.savedPrefixes(config);
         final KvRouter router;
         try {
+            final RouterConfig ofSaved =
+                    saved == null ? config : config.withHashSeed(saved.hashSeed());
+            final IndexMemory memory = maker.indexMemory(ofSaved, neededSeed(config, saved));
+            if (memory != null && saved != null) {
+                saved.hashSeed(memory.hashSeed());
+            }
             router =
                     new KvRouter(
-                            saved == null ? config : config.withHashSeed(saved.hashSeed()),
+                            memory == null ? ofSaved : ofSaved.withHashSeed(memory.hashSeed()),
                             maker,
-                            saved);
+                            saved,
+                            memory);
         } catch (Throwable t) {
             CloseHelper.close(saved);
             throw t;
@@ -98,6 +152,7 @@ public final class KvRouter implements AutoCloseable {
                                 saved,
                                 router.registry::current,
                                 router.parts.indexPipeline,
+                                config.planeStateOrNull() == null ? router.planeOrNull : null,
                                 router.parts.errors);
             }
             if (config.replicaLinkOrNull() != null) {
@@ -112,6 +167,12 @@ public final class KvRouter implements AutoCloseable {
                             ? null
                             : maker.routerCounters(
                                     router.parts.countersOrNull, router::status, router::workers);
+            if (router.planeOrNull != null) {
+                router.planeSourceOrNull = config.eventPlaneOrNull().apply(router.planeOrNull);
+            }
+            if (config.planeStateOrNull() != null) {
+                config.planeStateOrNull().start(router);
+            }
             if (config.ticksItself()) {
                 router.tickerOrNull = maker.ticker(router, config, router.parts.errors);
                 router.watchOrNull =
@@ -125,6 +186,14 @@ public final class KvRouter implements AutoCloseable {
             router.close();
             throw t;
         }
+    }
+
+    /** Seed that the hashes in a file must have; null where that of the file will do. */
+    private static Long neededSeed(RouterConfig config, SavedPrefixes saved) {
+        final Long needed = config.neededHashSeed();
+        return needed == null && saved != null && !saved.isEmpty()
+                ? (Long) saved.hashSeed()
+                : needed;
     }
 
     /**
@@ -164,9 +233,10 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Registers a worker (one data-parallel rank) and opens its event source. Where all slots are
-     * taken and some of them are those of removed workers, waits without a lock until one has been
-     * swept, at most five seconds.
+     * Registers a worker (one data-parallel rank) and opens its event source, where the router
+     * keeps an index ({@link RouterSettings#PREFIX_INDEX}). Where all slots are taken and some of
+     * them are those of removed workers, waits without a lock until one has been swept, at most
+     * five seconds.
      *
      * @param spec what is known of it
      * @return the registered worker
@@ -176,7 +246,11 @@ public final class KvRouter implements AutoCloseable {
      *     its events are of another block size than the router's
      */
     public Worker addWorker(WorkerSpec spec) {
-        return registry.add(spec);
+        final Worker worker = registry.add(spec);
+        if (pacesOrNull != null) {
+            pacesOrNull.of(worker); // so that no decision makes it
+        }
+        return worker;
     }
 
     /**
@@ -189,10 +263,29 @@ public final class KvRouter implements AutoCloseable {
      * @return the stream; one thread at a time may push messages into it
      * @throws IllegalArgumentException if the source's block size is not the router's, or the
      *     worker is not registered (any more)
+     * @throws IllegalStateException if the router keeps no index ({@link
+     *     RouterSettings#PREFIX_INDEX})
      * @throws ClosedException if the router is closed
      */
     public EngineStream openDirect(Worker worker, SourceConfig source) {
-        return registry.openDirect(worker, source);
+        return openDirect(worker, source, null);
+    }
+
+    /**
+     * The same for a worker whose slot was loaded from a snapshot through {@link #indexPipeline}.
+     *
+     * @param worker a registered worker
+     * @param source block size, removal rule and name of the stream; its slot is set here
+     * @param startOrNull how far the snapshot was; null where none was loaded
+     * @return the stream; one thread at a time may push messages into it
+     * @throws IllegalArgumentException if the source's block size is not the router's, or the
+     *     worker is not registered (any more)
+     * @throws IllegalStateException if the router keeps no index ({@link
+     *     RouterSettings#PREFIX_INDEX})
+     * @throws ClosedException if the router is closed
+     */
+    public EngineStream openDirect(Worker worker, SourceConfig source, StreamStart startOrNull) {
+        return registry.openDirect(worker, source, startOrNull);
     }
 
     /**
@@ -264,7 +357,8 @@ public final class KvRouter implements AutoCloseable {
                 config.hashSeed(),
                 config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
                 parts.board.slots(),
-                parts.predictedOrNull != null);
+                parts.predictedOrNull != null,
+                assumesReuse);
     }
 
     /**
@@ -276,9 +370,21 @@ public final class KvRouter implements AutoCloseable {
      * @throws ClosedException if the router is closed
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
+        select(request, out, null);
+    }
+
+    private void select(RouteRequest request, Decision out, JournalWriter refusalsOrNull)
+            throws RouteException {
         begin(request, out);
         matcher.match(request, out.selection());
-        selector.choose(out.selection());
+        try {
+            selector.choose(out.selection());
+        } catch (RouteException e) {
+            if (refusalsOrNull != null) {
+                refusalsOrNull.refused(request, out, e.kind());
+            }
+            throw e;
+        }
     }
 
     /**
@@ -310,8 +416,13 @@ public final class KvRouter implements AutoCloseable {
                         blockSize,
                         tracksBlocks,
                         request.mode() == null ? mode : request.mode(),
-                        Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight)),
+                        tracksPrefill
+                                ? Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight))
+                                : 0,
                         request.temperatureOr(temperature));
+        if (sessionsOrNull != null && request.hasSession()) {
+            out.selection().session(sessionsOrNull.find(request.session()));
+        }
     }
 
     /**
@@ -350,8 +461,148 @@ public final class KvRouter implements AutoCloseable {
                             + "; close it before it takes another booking");
         }
         bookings.checkRoom();
-        select(request, out);
+        select(request, out, journalOrNull);
         bookings.book(request, out, lease);
+        if (out.selection().hasSession()) {
+            sessionsOrNull.booked(request.session(), out.selection().binding(), out.worker());
+        }
+        if (journalOrNull != null) {
+            lease.journaled(
+                    journalOrNull.journal(), journalOrNull.chosen(request, out), bookings.nowNs());
+        }
+    }
+
+    /**
+     * Decides and books under an id of the caller's own, by which the booking can be carried on and
+     * ended: {@link #markPrefillComplete}, {@link #free}; it becomes the request's {@link
+     * RouteRequest#id}. Any thread. Allocates the lease.
+     *
+     * @param requestId 1 to 1,024 characters; free again when its booking has ended, however
+     * @param request the prompt and its overrides
+     * @param out filled with the choice and its reasons
+     * @return the booking, which also may be closed without the id
+     * @throws RouteException if no worker can be chosen, or {@code maxActiveRequests} are booked
+     *     already
+     * @throws IllegalArgumentException if the id is empty or too long
+     * @throws IllegalStateException if a booking of that id is open
+     * @throws ClosedException if the router is closed
+     */
+    public Lease reserve(String requestId, RouteRequest request, Decision out)
+            throws RouteException {
+        return named.reserve(requestId, lease -> reserve(request.id(requestId), out, lease));
+    }
+
+    /**
+     * The best worker for a prompt. Pure, as {@link #select(RouteRequest, Decision)}, which says
+     * more and allocates nothing.
+     *
+     * @param request the prompt and its overrides
+     * @return the worker and what it holds
+     * @throws RouteException if no worker can be chosen
+     * @throws ClosedException if the router is closed
+     */
+    public BestWorker bestWorker(RouteRequest request) throws RouteException {
+        final Decision decision = new Decision();
+        select(request, decision);
+        return BestWorker.of(decision);
+    }
+
+    /**
+     * The best worker for a prompt, booked; see {@link #reserve(String, RouteRequest, Decision)}.
+     *
+     * @param request the prompt and its overrides
+     * @param requestId the caller's own id, for {@link #markPrefillComplete} and {@link #free}
+     * @return the worker and what it holds
+     * @throws RouteException if no worker can be chosen or booked
+     * @throws IllegalArgumentException if the id is empty or too long
+     * @throws IllegalStateException if a booking of that id is open
+     * @throws ClosedException if the router is closed
+     */
+    public BestWorker bestWorker(RouteRequest request, String requestId) throws RouteException {
+        final Decision decision = new Decision();
+        reserve(requestId, request, decision);
+        return BestWorker.of(decision);
+    }
+
+    /**
+     * The booking of an id.
+     *
+     * @param requestId as it was booked
+     * @return null where none of that id is open
+     */
+    public Lease leaseOrNull(String requestId) {
+        return named.openOrNull(requestId);
+    }
+
+    /**
+     * The first output token of a request is there; see {@link Lease#prefillComplete}.
+     *
+     * @param requestId as it was booked
+     * @return false where no booking of that id is open
+     */
+    public boolean markPrefillComplete(String requestId) {
+        final Lease lease = named.openOrNull(requestId);
+        if (lease != null) {
+            lease.prefillComplete();
+        }
+        return lease != null;
+    }
+
+    /**
+     * Releases a booking; see {@link Lease#close}.
+     *
+     * @param requestId as it was booked
+     * @return false where no booking of that id is open
+     */
+    public boolean free(String requestId) {
+        return named.free(requestId);
+    }
+
+    /**
+     * What the load of each worker would be if a prompt was sent there, for choices of the caller's
+     * own: pin the worker then ({@link RouteRequest#pin}). Pure; allocates.
+     *
+     * @param request the prompt and its overrides
+     * @return those of all candidates, in order of registration; empty where there is none
+     * @throws ClosedException if the router is closed
+     */
+    public List<PotentialLoad> potentialLoads(RouteRequest request) {
+        return PotentialLoad.of(matched(request));
+    }
+
+    /**
+     * Which workers hold how much of a prompt, by their events or by prediction. Pure; allocates.
+     *
+     * @param request the prompt
+     * @return all that hold something, available or not
+     * @throws ClosedException if the router is closed
+     */
+    public PrefixMatches findMatches(RouteRequest request) {
+        return PrefixMatches.of(matched(request));
+    }
+
+    private Decision matched(RouteRequest request) {
+        final Decision out = new Decision();
+        begin(request, out);
+        matcher.match(request, out.selection());
+        return out;
+    }
+
+    /**
+     * Writes what the workers hold as router events that would build it: a JSON array, one event a
+     * line, per worker parents before children. Events are applied meanwhile; what is not reached
+     * through its parents any more is left out. One worker's hashes are in memory at a time. The
+     * hashes of tokens are public ones where the router is on an event plane, else made with a seed
+     * of this router's own.
+     *
+     * @param out takes it
+     * @throws IOException as of {@code out}
+     * @throws InterruptedException if the thread is interrupted
+     * @throws ClosedException if the router is closed, or is closed meanwhile
+     */
+    public void dumpEvents(Appendable out) throws IOException, InterruptedException {
+        parts.checkOpen();
+        dump.write(out);
     }
 
     int blockSize() {
@@ -360,6 +611,17 @@ public final class KvRouter implements AutoCloseable {
 
     LoadBoard board() {
         return parts.board;
+    }
+
+    /**
+     * The journal of the decisions that {@link #reserve} has made, and of requests for which there
+     * was no worker: why each went where it did, and what came of it. {@link #select} is not in it,
+     * nor is what was refused because too much was booked.
+     *
+     * @return null where {@link RouterSettings#DECISION_JOURNAL} is 0
+     */
+    public DecisionJournal journal() {
+        return parts.journalOrNull;
     }
 
     /**
@@ -378,6 +640,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public void tick(long nowNs) {
         if (bookings.tick(nowNs)) {
+            registry.tick(nowNs);
             fillWatch.look(nowNs);
             if (!config.ticksItself()) {
                 bookings.watch().look(nowNs);
@@ -404,7 +667,25 @@ public final class KvRouter implements AutoCloseable {
      */
     public RouterStatus status() {
         final ReplicaSync replica = replicaOrNull;
-        return parts.status(bookings.forgottenLeases(), replica == null ? null : replica.status());
+        return parts.status(
+                bookings.forgottenLeases(),
+                replica == null ? null : replica.status(),
+                planeOrNull == null ? null : planeOrNull.status(),
+                selector.failures(),
+                new RouterStatus.Snapshots(
+                        savedOrNull == null ? null : savedOrNull.status(),
+                        config.planeStateOrNull() == null
+                                ? null
+                                : config.planeStateOrNull().status()));
+    }
+
+    /**
+     * The event plane that workers' events come from, for inspection and metrics.
+     *
+     * @return the plane; null where the router is on none
+     */
+    public EventPlane eventPlane() {
+        return planeOrNull;
     }
 
     /**
@@ -423,6 +704,15 @@ public final class KvRouter implements AutoCloseable {
      */
     public int activeLeases() {
         return bookings.open();
+    }
+
+    /**
+     * Sessions that stay with a worker now; looks at every place of their table.
+     *
+     * @return 0 where the router does not follow sessions ({@link RouterSettings#SESSION_TTL})
+     */
+    public int sessions() {
+        return sessionsOrNull == null ? 0 : sessionsOrNull.count();
     }
 
     /**
@@ -510,6 +800,8 @@ public final class KvRouter implements AutoCloseable {
         // each of them, also when one before it fails: then its error is thrown at the end
         CloseHelper.closeAll(
                 keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
+                config.planeStateOrNull(),
+                planeSourceOrNull,
                 replicaOrNull == null ? config.replicaLinkOrNull() : replicaOrNull, // has the link
                 tickerOrNull,
                 watchOrNull,

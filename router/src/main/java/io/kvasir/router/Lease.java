@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.router.journal.DecisionJournal;
+
 import java.lang.ref.Reference;
 
 /**
@@ -18,9 +20,13 @@ public final class Lease implements AutoCloseable {
     private int outputBlocks;
     private boolean computesBlocks;
     private double tokensToCompute;
+    private int ownTokens;
     private long bookedNs; // 0 where nothing is learned from it
     private WatchedPrompt watched; // null where the caller sees the first token
     private boolean reported;
+    private DecisionJournal journal; // null where the decision is not kept
+    private long journalNumber;
+    private long decidedNs;
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -30,6 +36,7 @@ public final class Lease implements AutoCloseable {
      *
      * @param newBlocks full blocks of the prompt that the worker is not known to hold
      * @param toCompute tokens that it computes until the prompt is, those before included
+     * @param own those of the prompt alone
      * @param atNs when it was booked; 0 where nothing is to be learned from it
      * @param prompt what is watched; null where the caller sees the first token
      */
@@ -40,6 +47,7 @@ public final class Lease implements AutoCloseable {
             RouteRequest request,
             int newBlocks,
             double toCompute,
+            int own,
             long atNs,
             WatchedPrompt prompt) {
         try {
@@ -50,11 +58,41 @@ public final class Lease implements AutoCloseable {
             outputBlocks = 0;
             computesBlocks = newBlocks > 0;
             tokensToCompute = toCompute;
+            ownTokens = own;
             bookedNs = atNs;
             watched = prompt;
             reported = false;
+            journal = null;
         } finally {
             Reference.reachabilityFence(this); // not forgotten before all of it is written
+        }
+    }
+
+    /** The decision is kept, and what comes of it. */
+    void journaled(DecisionJournal in, long number, long atNs) {
+        journal = in;
+        journalNumber = number;
+        decidedNs = atNs;
+    }
+
+    /**
+     * Number of the decision in the router's journal.
+     *
+     * @return {@link DecisionJournal#NONE} where it is not kept
+     */
+    public long journalNumber() {
+        return journal == null ? DecisionJournal.NONE : journalNumber;
+    }
+
+    /**
+     * Says what the engine reports that it took from its cache of the prompt: kept in the router's
+     * journal beside what was predicted.
+     *
+     * @param tokens of the prompt
+     */
+    public void engineCachedTokens(int tokens) {
+        if (journal != null) {
+            journal.engineCachedTokens(journalNumber, tokens);
         }
     }
 
@@ -102,7 +140,10 @@ public final class Lease implements AutoCloseable {
             worker.served();
         }
         if (first && watched == null && bookedNs != 0) {
-            bookings.computed(worker, tokensToCompute, bookedNs);
+            bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);
+        }
+        if (first && watched == null && journal != null) {
+            journal.firstToken(journalNumber, bookings.nowNs() - decidedNs);
         }
     }
 

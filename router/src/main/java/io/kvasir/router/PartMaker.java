@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.hash.TokenHasher;
+import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
@@ -13,10 +14,14 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.booking.BookingPipelineConfig;
 import io.kvasir.pipeline.booking.ReplicaPort;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.replica.ReplicaConfig;
 import io.kvasir.router.replica.ReplicaFleet;
 import io.kvasir.router.replica.ReplicaOrigin;
 import io.kvasir.router.replica.ReplicaSync;
+import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.state.FileStateStore;
 
 import org.agrona.ErrorHandler;
@@ -24,20 +29,14 @@ import org.agrona.ErrorHandler;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.function.Supplier;
 
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
     static final String TICKER_THREAD = "kvasir-router-ticker";
-
-    /** Random numbers of routers, exact as a double, too. */
-    private static final long ROUTER_IDS = (1L << 53) - 2;
 
     private static final Duration TICK_PERIOD = Duration.ofMillis(200);
 
@@ -46,20 +45,45 @@ class PartMaker {
         return config.get(RouterSettings.COUNTERS_DIR) == null ? null : RouterCounters.file(config);
     }
 
+    /** Where decisions are kept; null where none are. */
+    DecisionJournal journal(RouterConfig config) {
+        final int records = config.get(RouterSettings.DECISION_JOURNAL);
+        if (records == 0) {
+            return null;
+        }
+        final int candidates = config.get(RouterSettings.DECISION_JOURNAL_CANDIDATES);
+        final int blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        final Path folder = config.get(RouterSettings.DECISION_JOURNAL_DIR);
+        if (folder == null) {
+            return DecisionJournal.inMemory(records, candidates, blockSize);
+        }
+        try {
+            return JournalFile.create(
+                    folder, records, candidates, blockSize, Clock.systemUTC().millis());
+        } catch (IOException e) {
+            throw new UncheckedIOException("decision-journal-dir=" + folder + " cannot be used", e);
+        }
+    }
+
     /** What was saved of the index; null where nothing is to be. */
     SavedPrefixes savedPrefixes(RouterConfig config) {
         final Path folder = config.get(RouterSettings.STATE_DIR);
-        if (folder == null) {
+        final StateStore given = config.stateStoreOrNull();
+        if ((folder == null && given == null) || !config.isIndexed()) {
             return null;
         }
         try {
             return new SavedPrefixes(
-                    new FileStateStore(folder),
+                    given == null ? new FileStateStore(folder) : given,
                     config.get(RouterSettings.BLOCK_SIZE),
                     config.neededHashSeed(),
                     config.hashSeed());
         } catch (IOException e) {
-            throw new UncheckedIOException("state-dir=" + folder + " cannot be used", e);
+            throw new UncheckedIOException(
+                    given == null
+                            ? "state-dir=" + folder + " cannot be used"
+                            : given + " cannot be used",
+                    e);
         }
     }
 
@@ -69,12 +93,14 @@ class PartMaker {
             SavedPrefixes saved,
             Supplier<WorkerSet> workers,
             IndexPipeline pipeline,
+            EventPlane planeOrNull,
             ErrorHandler errors) {
         final StateKeeper keeper =
                 new StateKeeper(
                         saved,
                         workers,
                         pipeline,
+                        planeOrNull,
                         config.get(RouterSettings.SNAPSHOT_INTERVAL),
                         config.get(RouterSettings.SNAPSHOT_CLOSE_TIMEOUT),
                         errors);
@@ -82,17 +108,41 @@ class PartMaker {
         return keeper;
     }
 
-    PrefixIndex index(RouterConfig config, MemoryGate gate) {
-        return new PrefixIndex(RouterConfig.index(config.settings()), gate);
+    /**
+     * The file that has the index; null where it ends with the process.
+     *
+     * @param seedOrNull seed that its hashes must have; null where any will do
+     */
+    IndexMemory indexMemory(RouterConfig config, Long seedOrNull) {
+        final Path folder = config.get(RouterSettings.STATE_MAPPED_DIR);
+        if (folder == null || !config.isIndexed()) {
+            return null;
+        }
+        try {
+            return KeptPrefixes.open(
+                    folder,
+                    RouterConfig.index(config.settings()),
+                    config.get(RouterSettings.BLOCK_SIZE),
+                    seedOrNull,
+                    config.hashSeed());
+        } catch (IOException e) {
+            throw new UncheckedIOException("state-mapped-dir=" + folder + " cannot be used", e);
+        }
     }
 
-    ActiveRequests activeRequests(
-            RouterConfig config, PrefixIndex index, LoadBoard board, MemoryGate gate) {
+    /**
+     * @param memoryOrNull the index's from here on, closed with the gate
+     */
+    PrefixIndex index(RouterConfig config, MemoryGate gate, IndexMemory memoryOrNull) {
+        return new PrefixIndex(config.index(), gate, memoryOrNull);
+    }
+
+    ActiveRequests activeRequests(RouterConfig config, LoadBoard board, MemoryGate gate) {
         return new ActiveRequests(
                 new ActiveRequestsConfig(
                         board.slots(),
                         bookings(config).tableEntries(),
-                        index.config().maxBlocks(),
+                        RouterConfig.index(config.settings()).maxBlocks(),
                         config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST)),
                 board,
                 gate);
@@ -103,7 +153,7 @@ class PartMaker {
     }
 
     IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index, ErrorHandler errors) {
-        return new IndexPipeline(RouterConfig.indexPipeline(config.settings()), index, errors);
+        return new IndexPipeline(config.indexPipeline(), index, errors);
     }
 
     BookingPipeline bookingPipeline(
@@ -130,15 +180,13 @@ class PartMaker {
     }
 
     private static ReplicaConfig replicas(RouterConfig config) {
-        final Long set = config.get(RouterSettings.ROUTER_ID);
-        final long id = set == null ? 1 + (new SecureRandom().nextLong() & ROUTER_IDS) : set;
-        final Instant now = Clock.systemUTC().instant();
         final int blockSize = config.get(RouterSettings.BLOCK_SIZE);
         final long[] check = new long[1];
         new TokenHasher()
                 .localHashes(new int[blockSize], 0, blockSize, blockSize, config.hashSeed(), check);
         return new ReplicaConfig(
-                new ReplicaOrigin(id, ChronoUnit.MICROS.between(Instant.EPOCH, now)),
+                ReplicaOrigin.ofNewRun(
+                        config.get(RouterSettings.ROUTER_ID), Clock.systemUTC().instant()),
                 check[0],
                 config.get(RouterSettings.REPLICA_DIGEST).toNanos(),
                 config.get(RouterSettings.REPLICA_LEASE).toNanos(),

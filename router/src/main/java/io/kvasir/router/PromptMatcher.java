@@ -20,11 +20,13 @@ final class PromptMatcher {
 
     private final RouterParts parts;
     private final double degradedCredit;
+    private final BusyLimits busyLimits;
     private final Supplier<WorkerSet> workers;
 
     PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
         degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
+        busyLimits = BusyLimits.of(config.settings());
         this.workers = workers;
     }
 
@@ -42,7 +44,13 @@ final class PromptMatcher {
                 final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
                 matchInside(request, seen);
-                out.fill(request, request.cached, request.active, parts.board, degradedCredit);
+                out.fill(
+                        request,
+                        request.cached,
+                        request.active,
+                        parts.board,
+                        degradedCredit,
+                        busyLimits);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
             if (!stable) {
@@ -67,7 +75,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(request, cached, active, parts.board, degradedCredit);
+            out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
             stable = seen == workers.get();
         }
         if (!stable) {
@@ -84,7 +92,9 @@ final class PromptMatcher {
         if (parts.predictedOrNull != null) {
             predict(request, seen);
         }
-        parts.active.matchActiveInside(request.localHashes, request.blockCount, request.active);
+        // matching no block clears what the last prompt had in use
+        parts.active.matchActiveInside(
+                request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
     }
 
     /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */

@@ -10,8 +10,12 @@ public final class RouteException extends Exception {
         NO_WORKERS(true),
         /** Workers exist, but the request excludes each of them. */
         ALL_EXCLUDED(true),
+        /** Workers are available, but the selection policy allows none of them. */
+        NONE_ELIGIBLE(true),
         /** The pinned worker is removed, unavailable or excluded. */
         PINNED_UNAVAILABLE(true),
+        /** Every worker that the request could use is busy by the limits of load. */
+        ALL_WORKERS_BUSY(true),
         /** The router's own limit of booked requests is reached. */
         OVERLOADED(true),
         /** The request itself cannot be routed: direct mode without a pinned worker. */

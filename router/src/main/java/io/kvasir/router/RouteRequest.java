@@ -19,24 +19,30 @@ import java.util.Objects;
 public final class RouteRequest {
     private static final int[] NO_TOKENS = {};
     private static final long[] NO_HASHES = {};
+    private static final long NO_SESSION = 0;
 
     private final KvRouter maker;
     private final int blockSize;
     private final long hashSeed;
     private final int maxBlocks;
     private final TokenHasher hasher = new TokenHasher();
+    private final long[] firstBlock = new long[1];
     private final PromptObjects objects = new PromptObjects();
     private final List<Worker> excluded = new ArrayList<>(4);
     private int[] tokens = NO_TOKENS;
     private int tokenCount;
+    private String id; // null for none
     private String lora;
     private String salt;
     private RoutingMode mode;
     private double overlapWeight = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
+    private long session = NO_SESSION;
     private long excludedTaints;
     private boolean prefills = true;
+    private final boolean usuallyReuses;
+    private boolean reuses;
     private boolean watched;
     private boolean severalPrompts;
     private WorkerCost cost; // null for none
@@ -63,8 +69,11 @@ public final class RouteRequest {
             long hashSeed,
             int maxBlocks,
             int maxSlots,
-            boolean predicts) {
+            boolean predicts,
+            boolean assumesReuse) {
         this.maker = maker;
+        usuallyReuses = assumesReuse;
+        reuses = assumesReuse;
         this.blockSize = blockSize;
         this.hashSeed = hashSeed;
         this.maxBlocks = maxBlocks;
@@ -93,15 +102,18 @@ public final class RouteRequest {
     public RouteRequest reset() {
         tokens = NO_TOKENS;
         tokenCount = 0;
+        id = null;
         lora = null;
         salt = null;
         mode = null;
         overlapWeight = Double.NaN;
         temperature = Double.NaN;
         pinned = null;
+        session = NO_SESSION;
         excluded.clear();
         excludedTaints = 0;
         prefills = true;
+        reuses = usuallyReuses;
         watched = false;
         severalPrompts = false;
         cost = null;
@@ -125,6 +137,18 @@ public final class RouteRequest {
         tokens = ids;
         tokenCount = count;
         changed();
+        return this;
+    }
+
+    /**
+     * Sets the caller's id of the request, by which the decision is found in the router's journal:
+     * {@link KvRouter#journal}.
+     *
+     * @param requestId null for none; of a long one the beginning is kept
+     * @return this
+     */
+    public RouteRequest id(String requestId) {
+        id = requestId;
         return this;
     }
 
@@ -242,6 +266,23 @@ public final class RouteRequest {
     }
 
     /**
+     * Says which session the request belongs to: of one conversation, say. Its requests stay with
+     * one worker where the router follows sessions ({@link RouterSettings#SESSION_TTL}), and it is
+     * what is hashed in mode {@link RoutingMode#CONSISTENT_HASH}.
+     *
+     * @param id of any length; null or empty for none
+     * @return this
+     */
+    public RouteRequest session(String id) {
+        session = id == null || id.isEmpty() ? NO_SESSION : notNone(BlockHasher.seed(0, id, null));
+        return this;
+    }
+
+    private static long notNone(long hash) {
+        return hash == NO_SESSION ? 1 : hash;
+    }
+
+    /**
      * Takes a worker out of the candidates, for a retry elsewhere.
      *
      * @param worker the worker that failed
@@ -274,6 +315,19 @@ public final class RouteRequest {
      */
     public RouteRequest trackPrefillTokens(boolean track) {
         prefills = track;
+        return this;
+    }
+
+    /**
+     * Overrides whether this request shares the blocks of a prefix that others of its worker use:
+     * {@link RouterSettings#ASSUME_KV_REUSE}. If not, all of its blocks count as its own, for the
+     * choice and while it runs.
+     *
+     * @param reuse false if the engine does not share them
+     * @return this
+     */
+    public RouteRequest assumeKvReuse(boolean reuse) {
+        reuses = reuse;
         return this;
     }
 
@@ -356,6 +410,11 @@ public final class RouteRequest {
         return tokenCount;
     }
 
+    /** Null for none. */
+    String id() {
+        return id;
+    }
+
     RoutingMode mode() {
         return mode;
     }
@@ -370,6 +429,29 @@ public final class RouteRequest {
 
     Worker pinned() {
         return pinned;
+    }
+
+    /** Whether the request belongs to a session. */
+    boolean hasSession() {
+        return session != NO_SESSION;
+    }
+
+    /** Hash of the session's id, the same in every router. */
+    long session() {
+        return session;
+    }
+
+    /**
+     * Hash of the session, or where there is none of the prompt's first block, or of all of a
+     * shorter one; the same in every router.
+     */
+    long affinityKey() {
+        if (hasSession() || tokenCount == 0) {
+            return session;
+        }
+        final int length = Math.min(tokenCount, blockSize);
+        hasher.localHashes(tokens, 0, length, length, BlockHasher.seed(lora, salt), firstBlock);
+        return firstBlock[0];
     }
 
     int excludedCount() {
@@ -387,6 +469,11 @@ public final class RouteRequest {
     /** Null for none. */
     WorkerCost cost() {
         return cost;
+    }
+
+    /** Whether the request shares blocks that others use. */
+    boolean reuses() {
+        return reuses;
     }
 
     /** Whether the worker computes the prompt. */

@@ -7,15 +7,19 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.spi.StateStore;
 
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 
 /**
@@ -23,22 +27,29 @@ import java.util.function.LongSupplier;
  * embedder gives. Sizes of the parts follow from it. Immutable.
  */
 public final class RouterConfig {
+    private static final int LEAST_RING = 2; // where no event ever comes
+
     private final Settings settings;
     private final PredictedPrefixesConfig predictedOrNull;
-    private final CostModel costModel;
+    private final SelectionPolicy policy;
     private final RandomSource random;
     private final LongSupplier clockOrNull;
     private final ReplicaLink replicaLinkOrNull;
+    private final Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull;
+    private final StateStore stateStoreOrNull;
+    private final PlaneState planeStateOrNull;
+    private final boolean indexed;
     private final long hashSeed;
 
     private RouterConfig(Builder builder) {
         settings = builder.settings.build();
+        policy = builder.policy();
+        indexed = keepsIndex(settings, policy);
         predictedOrNull =
-                builder.predictedOrNull == null
-                        ? predicted(settings)
+                builder.predictedOrNull == null || !indexed
+                        ? predicted(settings, indexed)
                         : builder.predictedOrNull.withMaxWorkerSlots(
                                 settings.get(RouterSettings.MAX_WORKERS));
-        costModel = builder.costModel;
         final Long seed = settings.get(RouterSettings.SEED);
         random =
                 builder.randomOrNull == null
@@ -46,26 +57,107 @@ public final class RouterConfig {
                         : builder.randomOrNull;
         clockOrNull = builder.clockOrNull;
         replicaLinkOrNull = builder.replicaLinkOrNull;
+        eventPlaneOrNull = builder.eventPlaneOrNull;
+        planeStateOrNull = builder.planeStateOrNull;
+        checkSeed();
+        if (planeStateOrNull != null && eventPlaneOrNull == null) {
+            throw new IllegalArgumentException("a planeState without an eventPlane");
+        }
+        stateStoreOrNull = builder.stateStoreOrNull;
+        if (!indexed) {
+            refuse("eventPlane", eventPlaneOrNull);
+            refuse("stateStore", stateStoreOrNull);
+        }
         final Long neededSeed = neededHashSeed();
         hashSeed = neededSeed == null ? new SecureRandom().nextLong() : neededSeed;
     }
 
+    /** What would feed or keep an index that is not there. */
+    private void refuse(String part, Object given) {
+        if (given != null) {
+            throw new IllegalArgumentException(
+                    part
+                            + " is given, and no index is kept: "
+                            + whyNoIndex(settings)
+                            + "; set "
+                            + RouterSettings.PREFIX_INDEX
+                            + "=on, or leave it out");
+        }
+    }
+
+    /** The settings by which no index is kept. */
+    static String whyNoIndex(Settings s) {
+        return RouterSettings.PREFIX_INDEX
+                + "="
+                + RouterSettings.PREFIX_INDEX.print(s.get(RouterSettings.PREFIX_INDEX))
+                + ", "
+                + RouterSettings.OVERLAP_WEIGHT
+                + "="
+                + RouterSettings.OVERLAP_WEIGHT.print(s.get(RouterSettings.OVERLAP_WEIGHT));
+    }
+
+    private static boolean keepsIndex(Settings s, SelectionPolicy policy) {
+        return switch (s.get(RouterSettings.PREFIX_INDEX)) {
+            case ON -> true;
+            case OFF -> false;
+            case AUTO -> policy.looksAtEach() || s.get(RouterSettings.OVERLAP_WEIGHT) > 0;
+        };
+    }
+
+    /**
+     * Whether a router of these settings keeps an index; see {@link RouterSettings#PREFIX_INDEX}.
+     *
+     * @param s values of the rows of {@link RouterSettings}
+     */
+    public static boolean keepsIndex(Settings s) {
+        return keepsIndex(s, SelectionPolicies.named(s.get(RouterSettings.SELECTION_POLICY)));
+    }
+
+    /** Whether an index is kept. */
+    boolean isIndexed() {
+        return indexed;
+    }
+
+    /** Sizes of the index; those of the least one where none is kept. */
+    PrefixIndexConfig index() {
+        return indexed
+                ? index(settings)
+                : new PrefixIndexConfig(settings.get(RouterSettings.MAX_WORKERS), 1, 1);
+    }
+
+    private void checkSeed() {
+        final Long set = settings.get(RouterSettings.HASH_SEED);
+        if (eventPlaneOrNull != null && set != null && set != BlockHasher.BASE_SEED) {
+            throw new IllegalArgumentException(
+                    "events of an event plane carry public hashes, and hash-seed is another one;"
+                            + " set hash-seed="
+                            + BlockHasher.BASE_SEED
+                            + " or leave it out");
+        }
+    }
+
     /**
      * The seed that hashes in the index must have: the one that is set; among replicas the public
-     * one, so that each knows the others' blocks; null where any seed will do.
+     * one, so that each knows the others' blocks, and on an event plane, whose events carry it;
+     * null where any seed will do.
      */
     Long neededHashSeed() {
         final Long set = settings.get(RouterSettings.HASH_SEED);
-        return set == null && replicaLinkOrNull != null ? (Long) BlockHasher.BASE_SEED : set;
+        final boolean isPublic = replicaLinkOrNull != null || eventPlaneOrNull != null;
+        return set == null && isPublic ? (Long) BlockHasher.BASE_SEED : set;
     }
 
     private RouterConfig(RouterConfig other, long hashSeed) {
         settings = other.settings;
         predictedOrNull = other.predictedOrNull;
-        costModel = other.costModel;
+        policy = other.policy;
+        indexed = other.indexed;
         random = other.random;
         clockOrNull = other.clockOrNull;
         replicaLinkOrNull = other.replicaLinkOrNull;
+        eventPlaneOrNull = other.eventPlaneOrNull;
+        stateStoreOrNull = other.stateStoreOrNull;
+        planeStateOrNull = other.planeStateOrNull;
         this.hashSeed = hashSeed;
     }
 
@@ -84,13 +176,23 @@ public final class RouterConfig {
         return settings.get(setting);
     }
 
+    /** A number for the values of all settings: the same for equal ones, hardly for others. */
+    long version() {
+        final StringBuilder text = new StringBuilder();
+        for (Setting<?> row : RouterSettings.TABLE.rows()) {
+            text.append(row.name()).append('=').append(settings.texts(row)).append('\n');
+        }
+        return JournalRecord.hash(text.toString());
+    }
+
     /** Sizes of what workers without events are taken to hold; null when nothing is predicted. */
     PredictedPrefixesConfig predictedOrNull() {
         return predictedOrNull;
     }
 
-    CostModel costModel() {
-        return costModel;
+    /** What decides among workers. */
+    SelectionPolicy policy() {
+        return policy;
     }
 
     RandomSource random() {
@@ -112,7 +214,25 @@ public final class RouterConfig {
         return replicaLinkOrNull;
     }
 
-    /** Seed of the hashes in the index; where none is set, random, or public among replicas. */
+    /** What feeds the router's event plane; null where it is on none. */
+    Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull() {
+        return eventPlaneOrNull;
+    }
+
+    /** Where snapshots are kept; null for {@link RouterSettings#STATE_DIR}. */
+    StateStore stateStoreOrNull() {
+        return stateStoreOrNull;
+    }
+
+    /** Where what the plane's workers hold is saved; null for nowhere. */
+    PlaneState planeStateOrNull() {
+        return planeStateOrNull;
+    }
+
+    /**
+     * Seed of the hashes in the index; where none is set, random, or public among replicas and on
+     * an event plane.
+     */
     long hashSeed() {
         return hashSeed;
     }
@@ -132,8 +252,12 @@ public final class RouterConfig {
         return s.source(setting) == Settings.Source.DEFAULT;
     }
 
-    /** Memory of the machine, of the container, or allowed off-heap, whichever is least. */
-    private static double memoryBytes() {
+    /**
+     * Memory of the machine, of the container, or allowed off-heap, whichever is least.
+     *
+     * @return bytes; 0 where this JVM does not say
+     */
+    public static double memoryBytes() {
         final long allowed = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
         return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
                 ? Math.min(allowed, system.getTotalMemorySize())
@@ -172,6 +296,13 @@ public final class RouterConfig {
     }
 
     /** Sizes and times of the event pipeline. */
+    IndexPipelineConfig indexPipeline() {
+        return indexed
+                ? indexPipeline(settings)
+                : IndexPipelineConfig.defaults().withRingSize(LEAST_RING).startedOnDemand();
+    }
+
+    /** The same where an index is kept. */
     static IndexPipelineConfig indexPipeline(Settings s) {
         final ZmqConfig usual = ZmqConfig.defaults();
         final int pollers = s.get(RouterSettings.EVENT_POLLERS);
@@ -222,8 +353,8 @@ public final class RouterConfig {
     }
 
     /** What is predicted of workers without events; null for nothing. */
-    private static PredictedPrefixesConfig predicted(Settings s) {
-        return s.get(RouterSettings.APPROXIMATE)
+    private static PredictedPrefixesConfig predicted(Settings s, boolean indexed) {
+        return indexed && s.get(RouterSettings.APPROXIMATE)
                 ? new PredictedPrefixesConfig(
                         s.get(RouterSettings.MAX_WORKERS),
                         s.get(RouterSettings.MAX_TREE_SIZE),
@@ -238,12 +369,21 @@ public final class RouterConfig {
      * set. Owned by one thread.
      */
     public static final class Builder {
+        /** Name of a policy of which a part was replaced. */
+        private static final String CUSTOM = "custom";
+
         private Settings.Builder settings = Settings.builder(RouterSettings.TABLE);
         private PredictedPrefixesConfig predictedOrNull; // null: by the settings
-        private CostModel costModel = CostModel.LINEAR;
+        private SelectionPolicy policyOrNull; // null, as the three after it: by the settings
+        private Eligibility eligibilityOrNull;
+        private CostModel costModelOrNull;
+        private Picker pickerOrNull;
         private RandomSource randomOrNull; // null: by the settings
         private LongSupplier clockOrNull; // null: a thread of the router ticks, by nanoTime
         private ReplicaLink replicaLinkOrNull; // null: no replicas
+        private Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull; // null: none
+        private StateStore stateStoreOrNull; // null: by the settings
+        private PlaneState planeStateOrNull; // null: nothing of it is saved
 
         Builder() {}
 
@@ -282,6 +422,11 @@ public final class RouterConfig {
         public Builder settings(Settings values) {
             settings = values.toBuilder();
             return this;
+        }
+
+        /** The values that are set, and the defaults. */
+        public Settings settings() {
+            return settings.build();
         }
 
         /** Sets {@link RouterSettings#BLOCK_SIZE}. */
@@ -365,14 +510,64 @@ public final class RouterConfig {
         }
 
         /**
+         * What decides among workers, instead of the one that {@link
+         * RouterSettings#SELECTION_POLICY} names. {@link #eligibility}, {@link #costModel} and
+         * {@link #picker} replace a part of it.
+         *
+         * @param policy default {@link SelectionPolicy#LINEAR}
+         * @return this
+         */
+        public Builder selectionPolicy(SelectionPolicy policy) {
+            policyOrNull = Objects.requireNonNull(policy, "selectionPolicy");
+            return this;
+        }
+
+        /**
+         * Which workers may be chosen.
+         *
+         * @param rule default that of the policy
+         * @return this
+         */
+        public Builder eligibility(Eligibility rule) {
+            eligibilityOrNull = Objects.requireNonNull(rule, "eligibility");
+            return this;
+        }
+
+        /**
          * The cost function.
          *
-         * @param model default {@link CostModel#LINEAR}
+         * @param model default that of the policy
          * @return this
          */
         public Builder costModel(CostModel model) {
-            costModel = Objects.requireNonNull(model, "costModel");
+            costModelOrNull = Objects.requireNonNull(model, "costModel");
             return this;
+        }
+
+        /**
+         * Which of the priced workers is taken in mode {@link RoutingMode#KV}.
+         *
+         * @param choice default that of the policy
+         * @return this
+         */
+        public Builder picker(Picker choice) {
+            pickerOrNull = Objects.requireNonNull(choice, "picker");
+            return this;
+        }
+
+        private SelectionPolicy policy() {
+            final SelectionPolicy made =
+                    policyOrNull == null
+                            ? SelectionPolicies.named(
+                                    settings.build().get(RouterSettings.SELECTION_POLICY))
+                            : policyOrNull;
+            return eligibilityOrNull == null && costModelOrNull == null && pickerOrNull == null
+                    ? made
+                    : new SelectionPolicy(
+                            CUSTOM,
+                            eligibilityOrNull == null ? made.eligibility() : eligibilityOrNull,
+                            costModelOrNull == null ? made.costModel() : costModelOrNull,
+                            pickerOrNull == null ? made.picker() : pickerOrNull);
         }
 
         /**
@@ -387,6 +582,18 @@ public final class RouterConfig {
         }
 
         /**
+         * Has the router keep snapshots of its index in a store, instead of the files of {@link
+         * RouterSettings#STATE_DIR}.
+         *
+         * @param store no other router's; closed with the router, or when it cannot be made
+         * @return this
+         */
+        public Builder stateStore(StateStore store) {
+            stateStoreOrNull = Objects.requireNonNull(store, "store");
+            return this;
+        }
+
+        /**
          * Has the router share its bookings with its replicas, routers over the same workers under
          * the same names, so that each one's load is that of all. Where {@link
          * RouterSettings#HASH_SEED} is not set, hashes have the public seed then. With {@link
@@ -397,6 +604,37 @@ public final class RouterConfig {
          */
         public Builder replicaLink(ReplicaLink link) {
             replicaLinkOrNull = Objects.requireNonNull(link, "link");
+            return this;
+        }
+
+        /**
+         * Has the router learn what its workers hold from an event plane, where all of them speak
+         * over one subscription, besides those that have an endpoint of their own. Workers are
+         * registered with {@link WorkerSpec#onEventPlane}. Events carry public hashes, so {@link
+         * RouterSettings#HASH_SEED} must be the public seed, which it is where it is not set.
+         *
+         * <pre>{@code
+         * builder.eventPlane(plane -> new JetStreamEventSource(access, names, null, plane))
+         * }</pre>
+         *
+         * @param source opens what feeds the plane, called once, when the router is there; what it
+         *     gives is closed with the router
+         * @return this
+         */
+        public Builder eventPlane(Function<EventPlane, ? extends AutoCloseable> source) {
+            eventPlaneOrNull = Objects.requireNonNull(source, "source");
+            return this;
+        }
+
+        /**
+         * Has what the workers of the {@link #eventPlane} hold be restored when they are
+         * registered, and saved for the other routers over the same plane.
+         *
+         * @param state closed with the router
+         * @return this
+         */
+        public Builder planeState(PlaneState state) {
+            planeStateOrNull = Objects.requireNonNull(state, "state");
             return this;
         }
 

@@ -1,8 +1,9 @@
 package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
-import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.router.state.SnapshotStatus;
 
 import java.time.Clock;
 import java.util.ArrayList;
@@ -34,7 +35,7 @@ final class RouterCounters implements AutoCloseable {
     /** Counters of removed workers are free again after a second. */
     private static final int SPARE_WORKERS = 64;
 
-    private static final int MOST_OF_ROUTER = 64;
+    private static final int MOST_OF_ROUTER = 96;
 
     /** A worker and the status of its events, read once for all its counters. */
     private record WorkerState(Worker worker, SourceStatus sourceOrNull) {
@@ -54,7 +55,7 @@ final class RouterCounters implements AutoCloseable {
                     of(
                             "index state: 0 loading, 1 exact, 2 resync, 3 stale, 4 degraded,"
                                     + " 5 predicted, 6 gone",
-                            worker -> number(worker.state())),
+                            worker -> worker.state().number()),
                     ofSource("event messages", SourceStatus::messages),
                     ofSource("events applied", SourceStatus::applied),
                     ofSource("gaps in event numbers", SourceStatus::gaps),
@@ -63,18 +64,6 @@ final class RouterCounters implements AutoCloseable {
 
     private static WorkerCounter of(String label, ToLongFunction<Worker> value) {
         return new WorkerCounter(label, state -> value.applyAsLong(state.worker));
-    }
-
-    private static long number(IndexState state) {
-        return switch (state) {
-            case LOADING -> 0;
-            case EXACT -> 1;
-            case RESYNC -> 2;
-            case STALE -> 3;
-            case DEGRADED -> 4;
-            case PREDICTED -> 5;
-            case GONE -> 6;
-        };
     }
 
     private static WorkerCounter ofSource(String label, ToLongFunction<SourceStatus> value) {
@@ -142,6 +131,9 @@ final class RouterCounters implements AutoCloseable {
         values.put("bookings without a shared path", status.pathlessBookings());
         values.put("leases forgotten", status.forgottenLeases());
         values.put("loads corrected", status.loadCorrections());
+        status.policyFailures()
+                .byPart()
+                .forEach((part, count) -> values.put("selection policy failed: " + part, count));
         if (status.replicaOrNull() != null) {
             values.put("replicas", status.replicaOrNull().peers());
             values.put("replicas' bookings", status.replicaOrNull().peerBookings());
@@ -149,7 +141,29 @@ final class RouterCounters implements AutoCloseable {
                     .byEvent()
                     .forEach((event, count) -> values.put("replica sync: " + event, count));
         }
+        final EventPlaneStatus plane = status.planeOrNull();
+        if (plane != null) {
+            values.put("event plane's streams", (long) plane.streams());
+            values.put("event plane: waiting", plane.waiting() + plane.behind());
+            values.put("event plane: recovering", (long) plane.recovering());
+            plane.byEvent().forEach((event, count) -> values.put("event plane: " + event, count));
+        }
+        addSnapshots(values, "snapshots", status.snapshots().ofRouterOrNull());
+        addSnapshots(values, "shared snapshots", status.snapshots().ofPlaneOrNull());
         return values;
+    }
+
+    private static void addSnapshots(
+            SequencedMap<String, Long> values, String what, SnapshotStatus statusOrNull) {
+        if (statusOrNull != null) {
+            values.put(what + " taken", statusOrNull.taken());
+            values.put(what + " failed", statusOrNull.failed());
+            statusOrNull
+                    .abandoned()
+                    .forEach((cause, count) -> values.put(what + " abandoned: " + cause, count));
+            values.put(what + ": bytes of the last", statusOrNull.lastBytes());
+            values.put(what + ": blocks restored", statusOrNull.restoredBlocks());
+        }
     }
 
     /** Sets the values to those of now; nothing once it is closed. */

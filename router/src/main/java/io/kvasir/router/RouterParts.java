@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
+import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -10,6 +11,8 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.EventPlaneStatus;
+import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.replica.ReplicaStatus;
 
 import org.agrona.CloseHelper;
@@ -32,24 +35,30 @@ final class RouterParts implements AutoCloseable {
     final PrefixIndex index;
     final ActiveRequests active;
     final PredictedPrefixes predictedOrNull; // null when nothing is predicted
+    final DecisionJournal journalOrNull; // null where no decisions are kept
     final IndexPipeline indexPipeline;
     final BookingPipeline bookingPipeline;
 
     /**
+     * @param memoryOrNull of the index, closed with this, or at once if this fails; null for memory
+     *     of the process
      * @throws OutOfMemoryError if the operating system or the JVM refuses the memory or a thread
      */
-    RouterParts(RouterConfig config, PartMaker maker) {
-        countersOrNull = maker.counters(config);
+    RouterParts(RouterConfig config, PartMaker maker, IndexMemory memoryOrNull) {
+        countersOrNull = counters(config, maker, memoryOrNull);
         errors =
                 countersOrNull == null
                         ? _ -> {}
                         : error ->
                                 countersOrNull.errors().record(error, Clock.systemUTC().millis());
         IndexPipeline started = null;
+        DecisionJournal journal = null;
         try {
-            index = maker.index(config, gate);
+            journal = maker.journal(config);
+            journalOrNull = journal;
+            index = maker.index(config, gate, memoryOrNull);
             board = new LoadBoard(index.config().maxWorkerSlots());
-            active = maker.activeRequests(config, index, board, gate);
+            active = maker.activeRequests(config, board, gate);
             final PredictedPrefixesConfig predicted = config.predictedOrNull();
             predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);
             started = maker.indexPipeline(config, index, errors);
@@ -57,10 +66,23 @@ final class RouterParts implements AutoCloseable {
             indexPipeline = started;
         } catch (Throwable t) {
             try {
-                CloseHelper.closeAll(gate, started, countersOrNull);
+                CloseHelper.closeAll(gate, started, journal, countersOrNull);
             } catch (Throwable again) {
                 t.addSuppressed(again);
             }
+            throw t;
+        }
+    }
+
+    /** The first step: from here on the gate has the memory of the index. */
+    private CountersFile counters(RouterConfig config, PartMaker maker, IndexMemory memoryOrNull) {
+        if (memoryOrNull != null) {
+            gate.own(memoryOrNull);
+        }
+        try {
+            return maker.counters(config);
+        } catch (Throwable t) {
+            gate.close();
             throw t;
         }
     }
@@ -75,7 +97,12 @@ final class RouterParts implements AutoCloseable {
     }
 
     /** Reads what is used and what was refused. */
-    RouterStatus status(long forgottenLeases, ReplicaStatus replicaOrNull) {
+    RouterStatus status(
+            long forgottenLeases,
+            ReplicaStatus replicaOrNull,
+            EventPlaneStatus planeOrNull,
+            PolicyFailures policyFailures,
+            RouterStatus.Snapshots snapshots) {
         return new RouterStatus(
                 usages(),
                 new RouterStatus.Refusals(
@@ -94,7 +121,10 @@ final class RouterParts implements AutoCloseable {
                 forgottenLeases,
                 active.corrections(),
                 indexPipeline.failures() + bookingPipeline.failures(),
-                replicaOrNull);
+                replicaOrNull,
+                planeOrNull,
+                snapshots,
+                policyFailures);
     }
 
     private List<RouterStatus.Usage> usages() {
@@ -134,6 +164,6 @@ final class RouterParts implements AutoCloseable {
     /** Stops the writers, and gives the memory back once no caller is inside. */
     @Override
     public void close() {
-        CloseHelper.closeAll(gate, indexPipeline, bookingPipeline);
+        CloseHelper.closeAll(gate, indexPipeline, bookingPipeline, journalOrNull);
     }
 }

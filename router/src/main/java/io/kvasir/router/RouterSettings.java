@@ -5,6 +5,8 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixTree;
 import io.kvasir.pipeline.ring.WaitMode;
+import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.journal.JournalRecord;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -43,13 +45,88 @@ public final class RouterSettings {
                                     1,
                                     MAX,
                                     "Tokens per block, as in the engines.")
+                            .alias("kv-cache-block-size")
                             .variable("DYN_KV_CACHE_BLOCK_SIZE"));
 
     /** Default routing mode. */
     public static final Setting<RoutingMode> MODE =
             row(
                     Setting.choice("mode", RoutingMode.KV, "How the worker of a request is chosen.")
+                            .alias("router-mode")
                             .variable("DYN_ROUTER_MODE"));
+
+    /** Most requests of a worker in mode consistent-hash. */
+    public static final Setting<Double> HASH_LOAD_FACTOR =
+            row(
+                    Setting.decimal(
+                            "hash-load-factor",
+                            1.25,
+                            1,
+                            Double.POSITIVE_INFINITY,
+                            "Mode consistent-hash: how many times its share of the running"
+                                    + " requests a worker has at most; what it has more goes to"
+                                    + " the next one for the same key."));
+
+    /** How long a session stays with its worker; zero for not at all. */
+    public static final Setting<Duration> SESSION_TTL =
+            row(
+                    Setting.duration(
+                                    "session-affinity-ttl-secs",
+                                    0,
+                                    0,
+                                    "How long after its last request a session stays with the"
+                                            + " worker that had it, in any mode but direct. 0 = not"
+                                            + " at all.")
+                            .alias("router-session-affinity-ttl-secs")
+                            .variable("DYN_ROUTER_SESSION_AFFINITY_TTL_SECS"));
+
+    /** What a session's worker means. */
+    public static final Setting<SessionMode> SESSION_MODE =
+            row(
+                    Setting.choice(
+                                    "session-affinity-mode",
+                                    SessionMode.HARD,
+                                    "hard = the session's worker as long as it may be chosen; soft"
+                                        + " = unless its load exceeds the least one by more than"
+                                        + " the blocks of the prompt.")
+                            .alias("router-session-affinity-mode")
+                            .variable("DYN_ROUTER_SESSION_AFFINITY_MODE"));
+
+    /** Sessions that are remembered. */
+    public static final Setting<Integer> MAX_SESSIONS =
+            row(
+                    Setting.integer(
+                            "max-sessions",
+                            65_536,
+                            1,
+                            1 << 24,
+                            "Sessions that stay with their workers at once; beyond it those that"
+                                    + " would end soonest are forgotten. 25 bytes each."));
+
+    /** What decides among workers. */
+    public static final Setting<String> SELECTION_POLICY =
+            row(
+                    Setting.text(
+                                    "selection-policy",
+                                    "NAME",
+                                    name -> name,
+                                    SelectionPolicy.LINEAR.name(),
+                                    "Which workers may be chosen, what each costs, and which one is"
+                                        + " taken: linear = overlap-weight × blocks to prefill +"
+                                        + " blocks in use; prefill-time = overlap-weight × pace ×"
+                                        + " (left of the prompts before + 4 × uncached) + blocks in"
+                                        + " use / 64, the pace and what is left learned from first"
+                                        + " tokens (ADR 28); load-deviation = α × (load − mean"
+                                        + " load) + (1 − α) × uncached part of the prompt + 0.1 ×"
+                                        + " requests / request slots, α 0.7 while loads differ,"
+                                        + " else 0.3, full workers left out; logits = load +"
+                                        + " waiting part − 2 × hit part, any worker where all are"
+                                        + " 0.")
+                            .where(
+                                    SelectionPolicies::has,
+                                    String.join(", ", SelectionPolicies.builtIn())
+                                            + ", or one of a SelectionPolicyProvider on the class"
+                                            + " path"));
 
     /** Weight of a block to prefill against a block to decode. */
     public static final Setting<Double> OVERLAP_WEIGHT =
@@ -61,7 +138,24 @@ public final class RouterSettings {
                                     Double.POSITIVE_INFINITY,
                                     "Weight of a block to prefill against a block to decode; 0 ="
                                             + " load alone.")
-                            .variable("DYN_KV_OVERLAP_SCORE_WEIGHT"));
+                            .alias("kv-overlap-score-weight")
+                            .alias("router-kv-overlap-score-weight")
+                            .variable("DYN_KV_OVERLAP_SCORE_WEIGHT")
+                            .variable("DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT")
+                            .variable("DYN_OVERLAP_SCORE_WEIGHT"));
+
+    /** Whether an index is kept. */
+    public static final Setting<IndexUse> PREFIX_INDEX =
+            row(
+                    Setting.choice(
+                            "prefix-index",
+                            IndexUse.AUTO,
+                            "Whether what workers hold is followed or predicted: auto = unless"
+                                + " overlap-weight is 0, so that nothing of it counts (with another"
+                                + " selection-policy than linear it may); on = also then, for"
+                                + " requests that override the weight; off = never. Without it no"
+                                + " event is received, nothing is saved, and there is no memory or"
+                                + " thread for it."));
 
     /** Sampling temperature. */
     public static final Setting<Double> TEMPERATURE =
@@ -72,6 +166,7 @@ public final class RouterSettings {
                                     0,
                                     Double.POSITIVE_INFINITY,
                                     "0 takes the cheapest worker, above 0 samples by cost.")
+                            .alias("router-temperature")
                             .variable("DYN_ROUTER_TEMPERATURE"));
 
     /** Credit of a worker whose events are known to be incomplete. */
@@ -206,11 +301,82 @@ public final class RouterSettings {
                                     true,
                                     "Count the blocks that running requests use as load; if not,"
                                             + " workers differ by what they have to prefill.")
+                            .alias("router-track-active-blocks")
                             .variable("DYN_ROUTER_TRACK_ACTIVE_BLOCKS"));
+
+    /** Whether running requests share the blocks of a common prefix. */
+    public static final Setting<Boolean> ASSUME_KV_REUSE =
+            row(
+                    Setting.bool(
+                                    "assume-kv-reuse",
+                                    true,
+                                    "Count a block that several requests of a worker use once; if"
+                                            + " not, as for engines that do not share blocks, each"
+                                            + " request's blocks are its own.")
+                            .alias("router-assume-kv-reuse")
+                            .variable("DYN_ROUTER_ASSUME_KV_REUSE"));
+
+    /** Whether prompts count as work to prefill. */
+    public static final Setting<Boolean> TRACK_PREFILL_TOKENS =
+            row(
+                    Setting.bool(
+                                    "track-prefill-tokens",
+                                    true,
+                                    "Count prompts that are not computed yet as load, less what of"
+                                            + " them is cached; if not, overlap-weight is 0 and"
+                                            + " workers differ by their blocks in use alone.")
+                            .alias("router-track-prefill-tokens")
+                            .variable("DYN_ROUTER_TRACK_PREFILL_TOKENS"));
+
+    /** Part of a worker's KV blocks in use from which it is busy. */
+    public static final Setting<Double> BUSY_DECODE_BLOCKS =
+            row(
+                    Setting.decimal(
+                                    "active-decode-blocks-threshold",
+                                    0,
+                                    0,
+                                    1,
+                                    "A worker is busy, and no candidate in any mode, while more"
+                                            + " than this part of its KV blocks is in use by"
+                                            + " requests booked there, where their number is known;"
+                                            + " 0 = never.")
+                            .alias("busy-threshold")
+                            .variable("DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD"));
+
+    /** Tokens to prefill from which a worker is busy. */
+    public static final Setting<Long> BUSY_PREFILL_TOKENS =
+            row(
+                    Setting.number(
+                                    "active-prefill-tokens-threshold",
+                                    0L,
+                                    0,
+                                    Long.MAX_VALUE,
+                                    "A worker is busy while more tokens are booked there to be"
+                                            + " prefilled; 0 = never.")
+                            .variable("DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD"));
+
+    /** The same as a multiple of the tokens of one step. */
+    public static final Setting<Double> BUSY_PREFILL_SHARE =
+            row(
+                    Setting.decimal(
+                                    "active-prefill-tokens-threshold-frac",
+                                    0,
+                                    0,
+                                    Double.POSITIVE_INFINITY,
+                                    "The same as a multiple of the tokens of one step of the engine"
+                                        + " (max_num_batched_tokens), where these are known; 0 ="
+                                        + " never.")
+                            .variable("DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC"));
 
     /** Whether generated blocks count as active blocks. */
     public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =
-            row(Setting.bool("track-output-blocks", true, "Count generated blocks as load, too."));
+            row(
+                    Setting.bool(
+                                    "track-output-blocks",
+                                    true,
+                                    "Count generated blocks as load, too.")
+                            .alias("router-track-output-blocks")
+                            .variable("DYN_ROUTER_TRACK_OUTPUT_BLOCKS"));
 
     /** How the thread that applies bookings waits for them. */
     public static final Setting<WaitMode> BOOKING_WAIT =
@@ -244,18 +410,25 @@ public final class RouterSettings {
     public static final Setting<Duration> TTL =
             row(
                     Setting.duration(
-                            "ttl-secs", 120, 1, "Approximate: how long a routed prompt counts."));
+                                    "ttl-secs",
+                                    120,
+                                    1,
+                                    "Approximate: how long a routed prompt counts.")
+                            .alias("router-ttl")
+                            .alias("router-ttl-secs")
+                            .variable("DYN_ROUTER_TTL_SECS"));
 
     /** Blocks that workers without events are taken to hold. */
     public static final Setting<Long> MAX_TREE_SIZE =
             row(
                     Setting.number(
-                            "max-tree-size",
-                            1L << 20,
-                            1,
-                            PredictedPrefixesConfig.MAX_BLOCKS,
-                            "Approximate: (worker, block) pairs above which the oldest prompts are"
-                                    + " dropped; about 80 bytes each."));
+                                    "max-tree-size",
+                                    1L << 20,
+                                    1,
+                                    PredictedPrefixesConfig.MAX_BLOCKS,
+                                    "Approximate: (worker, block) pairs above which the oldest"
+                                            + " prompts are dropped; about 80 bytes each.")
+                            .alias("router-max-tree-size"));
 
     /** How much is left of these blocks when there were too many. */
     public static final Setting<Double> PRUNE_TARGET_RATIO =
@@ -266,7 +439,8 @@ public final class RouterSettings {
                                     0,
                                     1,
                                     "Approximate: part of these that is left then.")
-                            .where(ratio -> ratio > 0, "above 0"));
+                            .where(ratio -> ratio > 0, "above 0")
+                            .alias("router-prune-target-ratio"));
 
     /** Event messages that may wait for the index writer. */
     public static final Setting<Integer> EVENT_RING_SIZE =
@@ -441,7 +615,7 @@ public final class RouterSettings {
                             "Time in which cached blocks of a stale worker come to count"
                                     + " nothing."));
 
-    /** Who this router is among its replicas. */
+    /** Identity of this router among its replicas. */
     public static final Setting<Long> ROUTER_ID =
             row(
                     Setting.number(
@@ -496,6 +670,42 @@ public final class RouterSettings {
                                     + " file, for kvasir stat; one router a folder, best on a file"
                                     + " system in memory. Not set, they are not kept."));
 
+    /** Decisions that are kept. */
+    public static final Setting<Integer> DECISION_JOURNAL =
+            row(
+                    Setting.integer(
+                            "decision-journal",
+                            1024,
+                            0,
+                            DecisionJournal.MAX_RECORDS,
+                            "Decisions that each router keeps outside the heap, with what was known"
+                                    + " of the chosen worker and of the cheapest others; 0 keeps"
+                                    + " none. One takes 320 bytes and 128 per candidate."));
+
+    /** Candidates that are kept of a decision. */
+    public static final Setting<Integer> DECISION_JOURNAL_CANDIDATES =
+            row(
+                    Setting.integer(
+                            "decision-journal-candidates",
+                            8,
+                            1,
+                            JournalRecord.MAX_CANDIDATES,
+                            "Candidates that are kept of a decision: the chosen one and the"
+                                    + " cheapest others."));
+
+    /** Where decisions are kept. */
+    public static final Setting<Path> DECISION_JOURNAL_DIR =
+            row(
+                    Setting.text(
+                            "decision-journal-dir",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder in which the decisions are kept in a mapped file, which stays"
+                                    + " when the router ends or dies, for kvasir replay --journal;"
+                                    + " one router a folder, best on a file system in memory. Not"
+                                    + " set, they end with the process."));
+
     /** Where snapshots of the index are kept. */
     public static final Setting<Path> STATE_DIR =
             row(
@@ -507,6 +717,23 @@ public final class RouterSettings {
                             "Folder of snapshots of what workers hold, on a local disk, from which"
                                     + " a restarted router goes on; one router a folder. Not set,"
                                     + " nothing is kept."));
+
+    /** Folder of the mapped file that has the index; {@code null} keeps it in memory. */
+    public static final Setting<Path> STATE_MAPPED_DIR =
+            row(
+                    Setting.text(
+                            "state-mapped-dir",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder of a mapped file that has the index itself, as large as it may"
+                                    + " grow, from which a router goes on at once whose process was"
+                                    + " killed; on a local disk or in memory, one router a folder."
+                                    + " Not set, the index ends with the process."));
+
+    /** Folders of which each router needs its own. */
+    public static final List<Setting<Path>> FOLDERS =
+            List.of(COUNTERS_DIR, DECISION_JOURNAL_DIR, STATE_DIR, STATE_MAPPED_DIR);
 
     /** Time between two snapshots; zero for one at the close alone. */
     public static final Setting<Duration> SNAPSHOT_INTERVAL =

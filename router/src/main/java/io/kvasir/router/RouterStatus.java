@@ -1,6 +1,8 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.router.replica.ReplicaStatus;
+import io.kvasir.router.state.SnapshotStatus;
 
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -19,6 +21,9 @@ import java.util.SequencedMap;
  * @param loadCorrections times that a load was not what is booked, and was corrected
  * @param failures records of both rings that could not be applied because of an error
  * @param replicaOrNull what replica sync has done; null where the router has no replicas
+ * @param planeOrNull what came from the event plane; null where the router is on none
+ * @param snapshots what became of snapshots of the index
+ * @param policyFailures how often the selection policy has failed
  */
 public record RouterStatus(
         List<Usage> usages,
@@ -28,11 +33,22 @@ public record RouterStatus(
         long forgottenLeases,
         long loadCorrections,
         long failures,
-        ReplicaStatus replicaOrNull) {
+        ReplicaStatus replicaOrNull,
+        EventPlaneStatus planeOrNull,
+        Snapshots snapshots,
+        PolicyFailures policyFailures) {
     /** Copies the list. */
     public RouterStatus {
         usages = List.copyOf(usages);
     }
+
+    /**
+     * What became of snapshots.
+     *
+     * @param ofRouterOrNull those of this router alone; null where none are taken
+     * @param ofPlaneOrNull those that all routers over the event plane share; likewise
+     */
+    public record Snapshots(SnapshotStatus ofRouterOrNull, SnapshotStatus ofPlaneOrNull) {}
 
     /**
      * How full something is.

@@ -2,16 +2,22 @@ package io.kvasir.router;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.events.IndexPipeline;
-import io.kvasir.pipeline.events.SlotLoad;
 import io.kvasir.pipeline.events.SlotSnapshot;
 import io.kvasir.pipeline.snapshot.SlotMark;
 import io.kvasir.pipeline.snapshot.SnapshotProblem;
 import io.kvasir.pipeline.snapshot.SnapshotReader;
 import io.kvasir.pipeline.snapshot.SnapshotWriter;
 import io.kvasir.pipeline.snapshot.WorkerSection;
+import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.router.spi.SavedWorker;
 import io.kvasir.router.spi.StateStore;
+import io.kvasir.router.state.SnapshotCause;
+import io.kvasir.router.state.SnapshotCounts;
+import io.kvasir.router.state.SnapshotStatus;
+import io.kvasir.router.state.WorkerSnapshots;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -19,7 +25,6 @@ import org.slf4j.LoggerFactory;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
-import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -38,9 +43,14 @@ final class SavedPrefixes implements AutoCloseable {
     private static final String SUFFIX = ".snapshot";
     private static final int KEPT = 2;
 
+    /** What the names of sections begin with that are of workers of an event plane. */
+    private static final String PLANE = "\u0001plane/";
+
     private final StateStore store;
     private final int blockSize;
+    private final SnapshotCounts counts = new SnapshotCounts();
     private final Map<WorkerRegistry.NamedRank, Found> found = new HashMap<>(); // guarded by this
+    private PlanePosition planePosition; // of the newest snapshot; null where it has none
     private long hashSeed;
     private long lastNumber = -1;
 
@@ -91,6 +101,7 @@ final class SavedPrefixes implements AutoCloseable {
                 }
                 all = SnapshotReader.scan(in);
             }
+            counts.known(all.takenMs());
             if (!seedKnown && !all.workers().isEmpty()) {
                 hashSeed = all.workers().getFirst().hashSeed();
                 seedKnown = true;
@@ -98,6 +109,9 @@ final class SavedPrefixes implements AutoCloseable {
             final SnapshotReader.Contents fitting = all.fitting(blockSize, hashSeed);
             for (SnapshotProblem problem : fitting.problems()) {
                 LOG.warn("{} in {}: {}; it is not used", object, store, problem);
+            }
+            if (planePosition == null) {
+                planePosition = planePosition(fitting.workers());
             }
             for (WorkerSection section : fitting.workers()) {
                 found.putIfAbsent(
@@ -108,6 +122,45 @@ final class SavedPrefixes implements AutoCloseable {
         if (!found.isEmpty()) {
             LOG.info("snapshots of {} workers are in {}", found.size(), store);
         }
+    }
+
+    /** Up to which message all workers of an event plane are there; null if there are none. */
+    private static PlanePosition planePosition(List<WorkerSection> sections) {
+        PlanePosition least = null;
+        for (WorkerSection section : sections) {
+            final long store = planeStore(section.name());
+            final long upTo = section.mark().position();
+            if (store != 0 && (least == null || upTo < least.upTo())) {
+                least = new PlanePosition(store, upTo);
+            }
+        }
+        return least;
+    }
+
+    private static String planeName(long store, EventPlaneWorker worker) {
+        return PLANE + store + "/" + Long.toUnsignedString(worker.workerId());
+    }
+
+    /** In which store the messages are of which a section was made; 0 if it is of no plane. */
+    private static long planeStore(String name) {
+        final int slash = name.lastIndexOf('/');
+        if (!name.startsWith(PLANE) || slash < PLANE.length()) {
+            return 0;
+        }
+        try {
+            return Long.parseLong(name.substring(PLANE.length(), slash));
+        } catch (NumberFormatException e) {
+            return 0; // no name of ours
+        }
+    }
+
+    /**
+     * How far the newest snapshot is in the messages of an event plane.
+     *
+     * @return null if it has no workers of one
+     */
+    PlanePosition planePositionOrNull() {
+        return planePosition;
     }
 
     /** Names of the snapshots, the oldest first. */
@@ -133,6 +186,46 @@ final class SavedPrefixes implements AutoCloseable {
         return hashSeed;
     }
 
+    /** Whether no snapshot can be used; then hashes may have another seed. */
+    synchronized boolean isEmpty() {
+        return found.isEmpty();
+    }
+
+    /** Sets the seed of all that is hashed from now on, where there is no snapshot. */
+    void hashSeed(long seed) {
+        hashSeed = seed;
+    }
+
+    /** What was saved of a worker is not needed. */
+    synchronized void forget(WorkerRegistry.NamedRank worker) {
+        found.remove(worker);
+    }
+
+    /**
+     * Loads an empty slot with what was saved of a worker of an event plane. Waits until it is in
+     * the index.
+     *
+     * @param store in which the plane's messages are now
+     * @return null if nothing was saved of it, or it could not be read: then the slot is empty
+     */
+    PlaneState.Restored restore(
+            EventPlaneWorker worker,
+            long store,
+            int slot,
+            IndexPipeline pipeline,
+            PrefixIndex index) {
+        final var named = new WorkerRegistry.NamedRank(planeName(store, worker), worker.dpRank());
+        final Found saved;
+        synchronized (this) {
+            saved = found.get(named);
+        }
+        final StreamStart start = restore(named, slot, pipeline, index);
+        return start == null
+                ? null
+                : new PlaneState.Restored(
+                        start, new PlanePosition(store, saved.section.mark().position()));
+    }
+
     /**
      * Loads an empty slot with what was saved of a worker. Waits until it is in the index.
      *
@@ -150,14 +243,36 @@ final class SavedPrefixes implements AutoCloseable {
         }
         final long startNs = System.nanoTime();
         final WorkerSection section = saved.section;
-        try (SlotLoad load = pipeline.load(slot);
-                InputStream in = store.get(saved.object, section.offset())) {
-            if (in == null
-                    || !SnapshotReader.read(in, section, load::records)
-                    || !load.finish(section.mark())) {
+        final StreamStart start = load(worker, saved, slot, pipeline, index);
+        if (start == null) {
+            counts.restoreFailed();
+            return null;
+        }
+        counts.restored(section.mark().heldBlocks());
+        LOG.info(
+                "{}: {} blocks as of message {} restored in {} ms",
+                worker,
+                section.mark().heldBlocks(),
+                section.mark().sequence(),
+                (System.nanoTime() - startNs) / 1_000_000);
+        return start;
+    }
+
+    private StreamStart load(
+            WorkerRegistry.NamedRank worker,
+            Found saved,
+            int slot,
+            IndexPipeline pipeline,
+            PrefixIndex index) {
+        try (InputStream in = store.get(saved.object, saved.section.offset())) {
+            final StreamStart start =
+                    in == null
+                            ? null
+                            : WorkerSnapshots.load(in, saved.section, slot, pipeline, index);
+            if (start == null) {
                 LOG.warn("{}: what was saved in {} cannot be used", worker, saved.object);
-                return null;
             }
+            return start;
         } catch (IOException e) {
             LOG.warn("{}: {} cannot be read", worker, saved.object, e);
             return null;
@@ -165,54 +280,76 @@ final class SavedPrefixes implements AutoCloseable {
             Thread.currentThread().interrupt();
             return null;
         }
-        LOG.info(
-                "{}: {} blocks as of message {} restored in {} ms",
-                worker,
-                section.mark().heldBlocks(),
-                section.mark().sequence(),
-                (System.nanoTime() - startNs) / 1_000_000);
-        return new StreamStart(
-                section.mark().sequence(),
-                section.mark().content(),
-                section.mark().complete(),
-                index.missingBlocks(slot),
-                section.memory());
     }
 
     /**
      * Saves what the index holds of workers with events, and deletes what is older than the
      * snapshot before.
      *
+     * @param planeOrNull what feeds workers of an event plane, which are saved where it keeps its
+     *     messages; null for none
      * @param takenMs time of day, in ms since 1970
      * @return how many workers were saved; 0 leaves everything as it was
      * @throws IOException if it cannot be saved; what was saved before is there still
      */
-    int save(Iterable<Worker> workers, IndexPipeline pipeline, long takenMs) throws IOException {
+    int save(Iterable<Worker> workers, IndexPipeline pipeline, EventPlane planeOrNull, long takenMs)
+            throws IOException {
+        final List<Worker> followed = new ArrayList<>();
+        workers.forEach(
+                worker -> {
+                    if (worker.hasEventEndpoint() || worker.isOnPlane()) {
+                        followed.add(worker);
+                    }
+                });
+        // after these workers were found on it: it is true of them all
+        final PlanePosition position = planeOrNull == null ? null : planeOrNull.positionOrNull();
         final String name = PREFIX + String.format(Locale.ROOT, "%019d", lastNumber + 1) + SUFFIX;
-        final int[] saved = {0};
+        final long startNs = System.nanoTime();
+        final List<SavedWorker> saved = new ArrayList<>();
+        final long[] bytes = {0};
         try {
-            store.put(name, out -> saved[0] = write(out, workers, pipeline, takenMs));
+            store.put(
+                    name,
+                    out -> {
+                        final SnapshotWriter writer =
+                                new SnapshotWriter(out, blockSize, hashSeed, takenMs);
+                        write(writer, followed, pipeline, position, takenMs, saved);
+                        if (position != null
+                                && position.store() != planeOrNull.positionOrNull().store()) {
+                            throw new IOException("the event plane's stream was made anew");
+                        }
+                        bytes[0] = writer.bytes();
+                    });
         } catch (NothingToSaveException e) {
             return 0;
+        } catch (IOException | RuntimeException e) {
+            counts.failed();
+            throw e;
         }
+        counts.taken(System.nanoTime() - startNs, bytes[0], takenMs);
         lastNumber++;
         final List<String> all = snapshots();
         for (String old : all.subList(0, Math.max(0, all.size() - KEPT))) {
             store.delete(old);
         }
-        return saved[0];
+        store.saved(name, saved);
+        return saved.size();
     }
 
-    private int write(
-            OutputStream out, Iterable<Worker> workers, IndexPipeline pipeline, long takenMs)
+    private void write(
+            SnapshotWriter writer,
+            Iterable<Worker> workers,
+            IndexPipeline pipeline,
+            PlanePosition positionOrNull,
+            long takenMs,
+            List<SavedWorker> saved)
             throws IOException {
-        final SnapshotWriter writer = new SnapshotWriter(out, blockSize, hashSeed, takenMs);
         for (Worker worker : workers) {
             final EventSource source = worker.source();
-            if (source != null && worker.hasEventEndpoint()) {
+            if (source != null && (positionOrNull != null || worker.planeOrNull() == null)) {
                 try (SlotSnapshot snapshot = pipeline.snapshot(worker.slot())) {
                     if (!worker.isRemoved()) { // else it may be of the slot's next tenant
-                        write(writer, worker, source, snapshot);
+                        write(writer, worker, source, snapshot, positionOrNull, takenMs, saved);
                     }
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
@@ -224,24 +361,62 @@ final class SavedPrefixes implements AutoCloseable {
             throw new NothingToSaveException();
         }
         writer.end();
-        return writer.workers();
     }
 
-    private static void write(
-            SnapshotWriter writer, Worker worker, EventSource source, SlotSnapshot snapshot)
+    private void write(
+            SnapshotWriter writer,
+            Worker worker,
+            EventSource source,
+            SlotSnapshot snapshot,
+            PlanePosition positionOrNull,
+            long takenMs,
+            List<SavedWorker> saved)
             throws IOException, InterruptedException {
-        final SlotMark mark = snapshot.mark();
-        if (mark != null) {
-            writer.beginWorker(worker.name(), worker.dpRank(), mark);
-            for (byte[] chunk = snapshot.take(); chunk != null; chunk = snapshot.take()) {
-                writer.records(chunk);
-            }
+        final EventPlaneWorker named = worker.planeOrNull();
+        final SlotSnapshot.Outcome outcome =
+                named == null
+                        ? WorkerSnapshots.write(
+                                writer,
+                                worker.name(),
+                                worker.dpRank(),
+                                source,
+                                snapshot,
+                                0,
+                                takenMs)
+                        : WorkerSnapshots.write(
+                                writer,
+                                planeName(positionOrNull.store(), named),
+                                named.dpRank(),
+                                source,
+                                snapshot,
+                                positionOrNull.upTo(),
+                                takenMs);
+        if (outcome == SlotSnapshot.Outcome.WHOLE) {
+            final SlotMark mark = snapshot.mark();
+            saved.add(
+                    new SavedWorker(
+                            worker.name(),
+                            worker.dpRank(),
+                            worker.url(),
+                            worker.id(),
+                            worker.slotGeneration(),
+                            mark.sequence(),
+                            mark.content()));
+            return;
         }
-        if (snapshot.outcome() == SlotSnapshot.Outcome.WHOLE) {
-            writer.endWorker(source.memory()); // asked after the mark: it knows that message
-        } else if (snapshot.outcome() != SlotSnapshot.Outcome.NO_MESSAGE) {
-            LOG.warn("{} is not in the snapshot: {}", worker, snapshot.outcome());
+        if (outcome == SlotSnapshot.Outcome.NO_MESSAGE) {
+            return;
         }
+        LOG.warn("{} is not in the snapshot: {}", worker, outcome);
+        final SnapshotCause cause = SnapshotCause.of(outcome);
+        if (cause != null) {
+            counts.abandoned(cause);
+        }
+    }
+
+    /** What became of snapshots so far. */
+    SnapshotStatus status() {
+        return counts.status();
     }
 
     /** Gives the lock back. */

@@ -24,9 +24,10 @@ public final class Settings {
         CODE
     }
 
-    private record Entry(Object value, Source source, String origin) {}
+    /** Texts: as it was written; null where it was not. */
+    private record Entry(Object value, Source source, String origin, List<String> texts) {}
 
-    private static final Entry UNSET = new Entry(null, Source.DEFAULT, "default");
+    private static final Entry UNSET = new Entry(null, Source.DEFAULT, "default", null);
 
     private final SettingTable table;
     private final Map<Setting<?>, Entry> entries;
@@ -69,6 +70,25 @@ public final class Settings {
         return entries.getOrDefault(setting, UNSET).origin;
     }
 
+    /**
+     * The value of a setting as it is written in flags and files.
+     *
+     * @return elements of a list, one text of anything else; empty where there is no value
+     */
+    public <T> List<String> texts(Setting<T> setting) {
+        final List<String> written = entries.getOrDefault(setting, UNSET).texts;
+        if (written != null) {
+            return written;
+        }
+        final T value = get(setting);
+        if (value == null) {
+            return List.of();
+        }
+        return value instanceof List<?> all
+                ? all.stream().map(String::valueOf).toList()
+                : List.of(setting.print(value));
+    }
+
     /** The known settings. */
     public SettingTable table() {
         return table;
@@ -101,7 +121,17 @@ public final class Settings {
 
         /** Sets a value, unless a stronger source has. */
         public <T> Builder set(Setting<T> setting, T value, Source source, String origin) {
-            final Entry entry = new Entry(setting.check(value), source, origin);
+            return set(setting, value, source, origin, null);
+        }
+
+        /**
+         * Sets a value that was read from texts, unless a stronger source has.
+         *
+         * @param texts as {@link Settings#texts} shows it
+         */
+        public <T> Builder set(
+                Setting<T> setting, T value, Source source, String origin, List<String> texts) {
+            final Entry entry = new Entry(setting.check(value), source, origin, texts);
             entries.merge(
                     setting, entry, (old, now) -> now.source.compareTo(old.source) < 0 ? old : now);
             return this;
@@ -110,12 +140,21 @@ public final class Settings {
         /** Sets a value as it is written, unless a stronger source has. */
         public <T> Builder parse(
                 Setting<T> setting, List<String> texts, Source source, String origin) {
-            return set(setting, setting.parse(texts), source, origin);
+            return set(setting, setting.parse(texts), source, origin, List.copyOf(texts));
         }
 
         /** Sets a value as it is written in one text, unless a stronger source has. */
         public <T> Builder parse(Setting<T> setting, String text, Source source, String origin) {
-            return set(setting, setting.parse(text), source, origin);
+            final T value = setting.parse(text);
+            final List<String> texts =
+                    setting.isList() ? List.of(text.strip().split("\\s+")) : List.of(text);
+            return set(setting, value, source, origin, texts);
+        }
+
+        /** Gives a setting its default again. */
+        public Builder without(Setting<?> setting) {
+            entries.remove(setting);
+            return this;
         }
 
         /** Sets every value that an environment variable names. */

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.events.IndexPipeline;
+import io.kvasir.pipeline.source.EventPlane;
 
 import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
@@ -26,6 +27,7 @@ final class StateKeeper implements AutoCloseable {
     private final SavedPrefixes saved;
     private final Supplier<WorkerSet> workers;
     private final IndexPipeline pipeline;
+    private final EventPlane planeOrNull; // null where nothing of it is saved here
     private final Duration period;
     private final Duration closeLimit;
     private final ErrorHandler errors;
@@ -33,6 +35,7 @@ final class StateKeeper implements AutoCloseable {
     private final Thread thread;
 
     /**
+     * @param planeOrNull whose workers are saved, too; null for none
      * @param period between two saves; zero to save at the close alone
      * @param closeLimit how long the close waits for the last save
      */
@@ -40,12 +43,14 @@ final class StateKeeper implements AutoCloseable {
             SavedPrefixes saved,
             Supplier<WorkerSet> workers,
             IndexPipeline pipeline,
+            EventPlane planeOrNull,
             Duration period,
             Duration closeLimit,
             ErrorHandler errors) {
         this.saved = saved;
         this.workers = workers;
         this.pipeline = pipeline;
+        this.planeOrNull = planeOrNull;
         this.period = period;
         this.closeLimit = closeLimit;
         this.errors = errors;
@@ -75,7 +80,10 @@ final class StateKeeper implements AutoCloseable {
             final long startNs = System.nanoTime();
             final int count =
                     saved.save(
-                            List.of(workers.get().workers()), pipeline, Clock.systemUTC().millis());
+                            List.of(workers.get().workers()),
+                            pipeline,
+                            planeOrNull,
+                            Clock.systemUTC().millis());
             if (count > 0) {
                 LOG.debug(
                         "snapshots of {} workers saved in {} ms",

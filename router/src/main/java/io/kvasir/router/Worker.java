@@ -1,11 +1,15 @@
 package io.kvasir.router;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.disagg.LearnedLine;
+import io.kvasir.router.journal.JournalRecord;
+
+import java.util.Map;
 
 /**
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
@@ -15,13 +19,19 @@ public final class Worker {
     private final WorkerSpec spec;
     private final int slot;
     private final int slotGeneration;
+    private final long nameHash;
     private final LoadBoard board;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
+    private final long[] journalName;
     private final LearnedLine promptTimes = new LearnedLine();
     private volatile EventSource source;
     private volatile boolean available = true;
     private volatile boolean removed;
+    private volatile boolean onPlane;
+    private volatile long kvBlocks; // 0 where it is not known
+    private volatile long batchTokens; // likewise
+    private volatile long requestSlots; // likewise
 
     Worker(
             WorkerSpec spec,
@@ -33,9 +43,11 @@ public final class Worker {
         this.spec = spec;
         this.slot = slot;
         this.slotGeneration = slotGeneration;
+        nameHash = BlockHasher.seed(spec.dpRank(), spec.name(), null);
         this.board = board;
         this.index = index;
         this.withoutEvents = withoutEvents;
+        journalName = JournalRecord.name(spec.name());
         board.open(slot, true);
     }
 
@@ -85,12 +97,31 @@ public final class Worker {
     }
 
     /**
+     * What it is labelled with.
+     *
+     * @return as registered; immutable
+     */
+    public Map<String, String> labels() {
+        return spec.labels();
+    }
+
+    /**
      * The dense number that indexes this worker's bits and load cell.
      *
      * @return 0..maxWorkers-1; reused after the worker was removed
      */
     public int slot() {
         return slot;
+    }
+
+    /** Hash of name and rank, the same in every router. */
+    long nameHash() {
+        return nameHash;
+    }
+
+    /** The name as decision journals have it. */
+    long[] journalName() {
+        return journalName;
     }
 
     /** How many workers had the slot before. */
@@ -109,6 +140,16 @@ public final class Worker {
 
     void source(EventSource opened) {
         source = opened;
+    }
+
+    /** The event plane passes its events on from now on. */
+    void joinedPlane() {
+        onPlane = true;
+    }
+
+    /** Whether the event plane passes its events on. */
+    boolean isOnPlane() {
+        return onPlane;
     }
 
     /**
@@ -224,6 +265,57 @@ public final class Worker {
     }
 
     /**
+     * Says how much the engine of this rank can take, as far as it is known; for {@link
+     * RouterSettings#BUSY_DECODE_BLOCKS} and {@link RouterSettings#BUSY_PREFILL_SHARE}.
+     *
+     * @param blocks KV blocks of its cache; 0 or less: not known
+     * @param tokens most tokens of one step; 0 or less: not known
+     */
+    public void capacity(long blocks, long tokens) {
+        capacity(blocks, tokens, 0);
+    }
+
+    /**
+     * The same with the requests that it runs at once, which a selection policy may ask for.
+     *
+     * @param blocks KV blocks of its cache; 0 or less: not known
+     * @param tokens most tokens of one step; 0 or less: not known
+     * @param requests most requests that it runs at once; 0 or less: not known
+     */
+    public void capacity(long blocks, long tokens, long requests) {
+        kvBlocks = Math.max(0, blocks);
+        batchTokens = Math.max(0, tokens);
+        requestSlots = Math.max(0, requests);
+    }
+
+    /**
+     * Most requests that the engine runs at once.
+     *
+     * @return 0 where it is not known
+     */
+    public long requestSlots() {
+        return requestSlots;
+    }
+
+    /**
+     * KV blocks of the engine's cache.
+     *
+     * @return 0 where it is not known
+     */
+    public long kvBlocks() {
+        return kvBlocks;
+    }
+
+    /**
+     * Most tokens of one step of the engine.
+     *
+     * @return 0 where it is not known
+     */
+    public long batchTokens() {
+        return batchTokens;
+    }
+
+    /**
      * Says whether requests may be sent here; set by the owner of its health checks.
      *
      * @return true unless marked unavailable
@@ -243,6 +335,15 @@ public final class Worker {
         if (!removed) {
             board.open(slot, canServe);
         }
+    }
+
+    /**
+     * What it is called on the event plane.
+     *
+     * @return null where it is not there
+     */
+    public EventPlaneWorker planeOrNull() {
+        return spec.planeOrNull();
     }
 
     /** Whether its events come from an endpoint that was registered with it. */

@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /**
  * An array of workers of which nothing that can be read ever changes. Those made by {@link #with}
- * share one memory: a worker is written behind the end of every array that is there. So one more
+ * share one memory: a worker is written after the end of every array that is there. So one more
  * costs no copy of the others, but when the memory is full, which then doubles, or when it is
  * written before the end.
  *
@@ -12,7 +12,7 @@ import java.util.Arrays;
  * published to them by a volatile write.
  */
 final class WorkerArray {
-    static final WorkerArray EMPTY = new WorkerArray(new Worker[0], 0, new Shared(0, 0));
+    static final WorkerArray EMPTY = new WorkerArray(new Worker[0], 0, new Shared(0));
 
     private static final int LEAST_CAPACITY = 16;
 
@@ -23,11 +23,9 @@ final class WorkerArray {
     /** What is known of a memory by all arrays in it. */
     private static final class Shared {
         private int written; // length of the longest array
-        private final long copied; // workers that were copied to come this far
 
-        Shared(int written, long copied) {
+        Shared(int written) {
             this.written = written;
-            this.copied = copied;
         }
     }
 
@@ -39,7 +37,7 @@ final class WorkerArray {
 
     /** An array of its own memory, which the caller gives up. */
     static WorkerArray of(Worker[] workers) {
-        return new WorkerArray(workers, workers.length, new Shared(workers.length, 0));
+        return new WorkerArray(workers, workers.length, new Shared(workers.length));
     }
 
     int length() {
@@ -64,16 +62,11 @@ final class WorkerArray {
         final Worker[] more = new Worker[capacity];
         System.arraycopy(memory, 0, more, 0, length);
         more[index] = worker;
-        return new WorkerArray(more, longer, new Shared(longer, shared.copied + length));
+        return new WorkerArray(more, longer, new Shared(longer));
     }
 
     /** A copy of what is there, of that length. */
     Worker[] copy() {
         return Arrays.copyOf(memory, length);
-    }
-
-    /** Workers that were copied to make this array out of an empty one. */
-    long copied() {
-        return shared.copied;
     }
 }

@@ -1,7 +1,9 @@
 package io.kvasir.router;
 
 import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.events.KeptSlot;
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
@@ -12,6 +14,7 @@ import io.kvasir.router.replica.ReplicaWorker;
 
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -26,12 +29,17 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     /** How long a new worker may wait for the slot of a removed one to be swept. */
     private static final long SLOT_WAIT_NS = 5_000_000_000L;
 
+    private final Settings settings;
+    private final boolean indexed;
     private final RouterParts parts;
     private final SavedPrefixes savedOrNull; // null where nothing is saved
+    private final EventPlane planeOrNull; // null where the router is on none
+    private final PlaneState planeStateOrNull; // null where nothing of it is saved
     private final int blockSize;
     private final long hashSeed;
     private final FreshnessLimits freshness;
     private final WorkerSlots slots;
+    private final KeptPrefixes kept;
     private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
     private final int[] generations; // workers removed so far, per slot; guarded by this
     private volatile WorkerSet workers = WorkerSet.EMPTY;
@@ -49,14 +57,43 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
     }
 
-    WorkerRegistry(RouterConfig config, RouterParts parts, SavedPrefixes savedOrNull) {
+    WorkerRegistry(
+            RouterConfig config,
+            RouterParts parts,
+            SavedPrefixes savedOrNull,
+            EventPlane planeOrNull) {
         this.parts = parts;
+        settings = config.settings();
+        indexed = config.isIndexed();
         this.savedOrNull = savedOrNull;
+        this.planeOrNull = planeOrNull;
+        planeStateOrNull = config.planeStateOrNull();
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         hashSeed = config.hashSeed();
         freshness = RouterConfig.freshness(config.settings());
         slots = new WorkerSlots(parts.board.slots());
         generations = new int[parts.board.slots()];
+        kept =
+                new KeptPrefixes(
+                        parts.indexPipeline,
+                        parts.index,
+                        planeStateOrNull == null ? planeOrNull : null);
+        kept.slots().forEach(slots::keep);
+        kept.takeUseless().forEach(this::sweep);
+    }
+
+    /** Gives up what an earlier process has left of workers that do not come. */
+    void tick(long nowNs) {
+        final List<KeptSlot> overdue = kept.takeOverdue(nowNs);
+        for (int i = 0; i < overdue.size(); i++) { // a tick allocates nothing
+            giveUp(overdue.get(i));
+        }
+    }
+
+    /** In this order: what the plane leaves out of the worker must not be missing in its slot. */
+    private void giveUp(KeptSlot overdue) {
+        sweep(overdue.slot());
+        kept.isSwept(overdue);
     }
 
     /** The workers that are registered now. */
@@ -65,9 +102,30 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     }
 
     /** See {@link KvRouter#addWorker}. */
-    Worker add(WorkerSpec spec) {
+    Worker add(WorkerSpec given) {
+        final WorkerSpec spec = indexed ? given : given.withoutEvents();
         checkNew(spec);
-        final int slot = slots.take(SLOT_WAIT_NS);
+        final KeptTenant tenant = tenantOrNull(spec);
+        final KeptSlot mine = tenant == null ? null : kept.take(tenant);
+        final Worker worker = give(spec, mine);
+        if (spec.planeOrNull() != null) {
+            joinPlane(worker, spec.planeOrNull(), tenant, mine);
+        }
+        return worker;
+    }
+
+    /** What a worker's slot is known by after a restart; null where it is not. */
+    private KeptTenant tenantOrNull(WorkerSpec spec) {
+        if (spec.events() != null) {
+            return KeptTenant.of(NamedRank.of(spec));
+        }
+        return spec.planeOrNull() != null && planeStateOrNull == null && planeOrNull.isKeeping()
+                ? KeptTenant.of(spec.planeOrNull())
+                : null;
+    }
+
+    private Worker give(WorkerSpec spec, KeptSlot mine) {
+        final int slot = mine == null ? takeSlot() : mine.slot();
         if (slot < 0) {
             throw new IllegalStateException(
                     "no slot left for worker "
@@ -77,17 +135,104 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             + "; raise max-workers");
         }
         try {
-            return register(spec, slot, restore(spec, slot));
+            return register(spec, slot, spec.events() == null ? null : start(spec, slot, mine));
         } catch (Throwable t) {
             parts.board.open(slot, false);
             sweep(slot);
+            if (mine != null) {
+                kept.isSwept(mine);
+            }
             throw t;
         }
     }
 
+    private StreamStart start(WorkerSpec spec, int slot, KeptSlot mine) {
+        return mine == null ? restore(spec, slot) : goOn(spec, mine);
+    }
+
+    /** Without the lock: the plane's is held while the index's ring is full. */
+    private void joinPlane(
+            Worker worker, EventPlaneWorker named, KeptTenant tenantOrNull, KeptSlot mine) {
+        final PlaneState.Restored restored =
+                mine == null
+                        ? restorePlane(worker, named)
+                        : new PlaneState.Restored(kept.start(tenantOrNull, mine), kept.seen(mine));
+        final EngineStream stream =
+                openDirect(
+                        worker,
+                        SourceConfig.ofRouterEvents(worker.name(), worker.slot(), blockSize)
+                                .withDpRank(named.dpRank()),
+                        restored == null ? null : restored.start());
+        try {
+            planeOrNull.register(
+                    named.workerId(),
+                    named.dpRank(),
+                    stream,
+                    restored == null ? null : restored.seen());
+        } catch (IllegalArgumentException e) {
+            takeOutAndSweep(worker);
+            stream.close();
+            throw e;
+        }
+        worker.joinedPlane();
+        if (mine == null && tenantOrNull != null) {
+            label(worker, tenantOrNull);
+        }
+    }
+
+    /** Null where nothing was restored. */
+    private PlaneState.Restored restorePlane(Worker worker, EventPlaneWorker named) {
+        if (planeStateOrNull != null) {
+            return planeStateOrNull.restore(named, worker.slot(), parts.indexPipeline, parts.index);
+        }
+        return savedOrNull == null || planeOrNull.keptBeforeOrNull() == null
+                ? null
+                : savedOrNull.restore(
+                        named,
+                        planeOrNull.keptBeforeOrNull().store(),
+                        worker.slot(),
+                        parts.indexPipeline,
+                        parts.index);
+    }
+
+    /**
+     * Behind the registration at the plane: it has taken back by then what it could not say of this
+     * worker. Nothing if the worker was removed meanwhile.
+     */
+    private synchronized void label(Worker worker, KeptTenant tenant) {
+        if (workers.at(worker.slot()) == worker) {
+            kept.tenant(worker.slot(), tenant);
+        }
+    }
+
+    private void leavePlane(Worker worker) {
+        final EventPlaneWorker named = worker.planeOrNull();
+        if (named != null) {
+            planeOrNull.remove(named.workerId(), named.dpRank());
+        }
+    }
+
+    private int takeSlot() {
+        if (!slots.hasNext()) {
+            final KeptSlot givenUp = kept.giveUp();
+            if (givenUp != null) {
+                giveUp(givenUp);
+            }
+        }
+        return slots.take(SLOT_WAIT_NS);
+    }
+
+    /** The blocks are there; those of a snapshot are older. */
+    private StreamStart goOn(WorkerSpec spec, KeptSlot mine) {
+        if (savedOrNull != null) {
+            savedOrNull.forget(NamedRank.of(spec));
+        }
+        return kept.start(KeptTenant.of(NamedRank.of(spec)), mine);
+    }
+
     /** Without the lock: waits for the index writer. Null where nothing was restored. */
     private StreamStart restore(WorkerSpec spec, int slot) {
-        return savedOrNull == null || spec.events() == null
+        return savedOrNull == null
                 ? null
                 : savedOrNull.restore(NamedRank.of(spec), slot, parts.indexPipeline, parts.index);
     }
@@ -96,6 +241,14 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         checkOpen();
         if (spec.events() != null) {
             checkBlockSize(spec.events());
+        }
+        if (spec.planeOrNull() != null && planeOrNull == null) {
+            throw new IllegalArgumentException(
+                    "worker "
+                            + spec.name()
+                            + " is "
+                            + spec.planeOrNull()
+                            + " on an event plane, and the router is on none; set event-plane");
         }
         final Worker other = named.get(NamedRank.of(spec));
         if (other != null) {
@@ -106,6 +259,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private synchronized Worker register(WorkerSpec spec, int slot, StreamStart startOrNull) {
         checkNew(spec); // again: the wait was without the lock
         parts.board.reset(slot);
+        if (spec.events() != null) {
+            kept.tenant(slot, KeptTenant.of(NamedRank.of(spec)));
+        }
         final EventSource source =
                 spec.events() == null
                         ? null
@@ -135,8 +291,15 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     }
 
     /** See {@link KvRouter#openDirect}. */
-    synchronized EngineStream openDirect(Worker worker, SourceConfig source) {
+    synchronized EngineStream openDirect(
+            Worker worker, SourceConfig source, StreamStart startOrNull) {
         checkOpen();
+        if (!indexed) {
+            throw new IllegalStateException(
+                    "the router takes no events, as it keeps no index: "
+                            + RouterConfig.whyNoIndex(settings)
+                            + "; set prefix-index=on");
+        }
         checkBlockSize(source);
         if (workers.at(worker.slot()) != worker) {
             throw new IllegalArgumentException(
@@ -147,7 +310,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
             before.close();
         }
         final EngineStream stream =
-                parts.indexPipeline.openDirect(ofThisRouter(source, worker.slot()));
+                parts.indexPipeline.openDirect(ofThisRouter(source, worker.slot()), startOrNull);
         worker.source(stream);
         return stream;
     }
@@ -173,13 +336,21 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
 
     /** See {@link KvRouter#removeWorker}. */
     void remove(Worker worker) {
-        if (takeOut(worker)) {
-            sweep(worker.slot());
+        if (takeOutAndSweep(worker)) {
+            leavePlane(worker);
             final EventSource source = worker.source();
             if (source != null) {
                 source.close(); // may wait; what it still sends is of an earlier slot generation
             }
         }
+    }
+
+    private boolean takeOutAndSweep(Worker worker) {
+        final boolean there = takeOut(worker);
+        if (there) {
+            sweep(worker.slot());
+        }
+        return there;
     }
 
     private synchronized boolean takeOut(Worker worker) {
@@ -200,8 +371,11 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         synchronized (this) {
             generations[slot]++;
         }
-        final Runnable swept = slots.sweep(slot, 2);
+        final Runnable swept = slots.sweep(slot, indexed ? 2 : 1);
         parts.bookingPipeline.workerGone(slot, swept);
+        if (!indexed) {
+            return;
+        }
         try {
             parts.indexPipeline.retire(slot, swept);
         } catch (ClosedException e) {

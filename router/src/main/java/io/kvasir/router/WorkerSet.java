@@ -102,11 +102,6 @@ final class WorkerSet {
         return workers.copy();
     }
 
-    /** Workers that were copied to make this set by {@link #with} alone. */
-    long copied() {
-        return workers.copied() + bySlot.copied();
-    }
-
     /** The worker of a slot; null when none was registered there. */
     Worker at(int slot) {
         return slot < bySlot.length() ? bySlot.get(slot) : null;

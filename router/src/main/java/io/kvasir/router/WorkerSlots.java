@@ -62,6 +62,16 @@ final class WorkerSlots {
         return slot;
     }
 
+    /** Takes a slot that has something of an earlier process. */
+    synchronized void keep(int slot) {
+        taken.set(slot);
+    }
+
+    /** Whether a slot can be taken at once, or soon. */
+    synchronized boolean hasNext() {
+        return swept > 0 || taken.nextClearBit(0) < count;
+    }
+
     /** Gives back a slot that nothing has been written for. */
     synchronized void giveBack(int slot) {
         taken.clear(slot);

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.pipeline.source.SourceConfig;
 
+import java.util.Map;
 import java.util.Objects;
 
 /**
@@ -16,13 +17,25 @@ import java.util.Objects;
  *     RouterConfig.Builder#routedPrefixes}
  * @param taints what keeps requests from it that do not tolerate that, one bit each; their meaning
  *     is the embedder's. See {@link RouteRequest#excludeTainted}
+ * @param planeOrNull the rank on the router's event plane, see {@link
+ *     RouterConfig.Builder#eventPlane}; null for a worker that is not there
+ * @param labels what an embedder's {@link Eligibility} or {@link CostModel} goes by: a zone, a kind
+ *     of machine; the router itself does not read them
  */
 public record WorkerSpec(
-        long id, String name, String url, int dpRank, SourceConfig events, long taints) {
-    /** Checks the values. */
+        long id,
+        String name,
+        String url,
+        int dpRank,
+        SourceConfig events,
+        long taints,
+        EventPlaneWorker planeOrNull,
+        Map<String, String> labels) {
+    /** Checks the values, and copies the labels. */
     public WorkerSpec {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(url, "url");
+        labels = Map.copyOf(labels);
         if (name.isBlank()) {
             throw new IllegalArgumentException("worker id=" + id + " has no name; give it one");
         }
@@ -30,6 +43,32 @@ public record WorkerSpec(
             throw new IllegalArgumentException(
                     "dpRank=" + dpRank + " of worker " + name + " is negative");
         }
+        if (events != null && planeOrNull != null) {
+            throw new IllegalArgumentException(
+                    "worker "
+                            + name
+                            + " has events of its own and is "
+                            + planeOrNull
+                            + " on the event plane; name one of both");
+        }
+    }
+
+    /** A worker without labels. */
+    public WorkerSpec(
+            long id,
+            String name,
+            String url,
+            int dpRank,
+            SourceConfig events,
+            long taints,
+            EventPlaneWorker planeOrNull) {
+        this(id, name, url, dpRank, events, taints, planeOrNull, Map.of());
+    }
+
+    /** A worker that is on no event plane. */
+    public WorkerSpec(
+            long id, String name, String url, int dpRank, SourceConfig events, long taints) {
+        this(id, name, url, dpRank, events, taints, null);
     }
 
     /** A worker without taints. */
@@ -48,5 +87,28 @@ public record WorkerSpec(
      */
     public static WorkerSpec of(long id, String name, String url) {
         return new WorkerSpec(id, name, url, 0, null);
+    }
+
+    /**
+     * The same worker, whose events come from the router's event plane.
+     *
+     * @param worker what it is called there
+     */
+    public WorkerSpec onEventPlane(EventPlaneWorker worker) {
+        return new WorkerSpec(id, name, url, dpRank, null, taints, worker, labels);
+    }
+
+    /** The same worker without events of any kind. */
+    WorkerSpec withoutEvents() {
+        return new WorkerSpec(id, name, url, dpRank, null, taints, null, labels);
+    }
+
+    /**
+     * The same worker with labels.
+     *
+     * @param all of them
+     */
+    public WorkerSpec labelled(Map<String, String> all) {
+        return new WorkerSpec(id, name, url, dpRank, events, taints, planeOrNull, all);
     }
 }

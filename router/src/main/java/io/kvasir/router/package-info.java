@@ -14,10 +14,11 @@
  *       index, among predicted prefixes and among running requests what each worker has of the
  *       prompt, and copies the loads: all that is known is in a {@code Selection} then.
  *   <li>{@code WorkerSelector} chooses: one of the {@code Candidates} by mode, the cheapest by
- *       {@code CandidateCosts}, or one drawn by {@code CostSampler} from what a {@code CostModel}
- *       says. {@code CandidateCosts} computes groups of 64 slots one by one where a match has
- *       listed a slot of theirs ({@code ListedCosts}), else by the sets of slots that hold the same
- *       ({@code SharedCosts}).
+ *       {@code CandidateCosts}, or the one that a {@code SelectionPolicy} says, which {@code
+ *       GuardedPolicy} asks and which sees the candidates through {@code CandidateCursor}. {@code
+ *       CandidateCosts} computes groups of 64 slots one by one where a match has listed a slot of
+ *       theirs ({@code ListedCosts}), else by the sets of slots that hold the same ({@code
+ *       SharedCosts}).
  *   <li>{@code Bookings} puts the load on the board and the booking into the booking pipeline, and
  *       the {@code Lease} takes its number. The lease carries the booking on, and ends it; {@code
  *       HeldBooking} ends it when the lease is collected unclosed.

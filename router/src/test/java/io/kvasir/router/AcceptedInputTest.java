@@ -61,8 +61,8 @@ class AcceptedInputTest {
     @ParameterizedTest
     @CsvSource({"Infinity", "-Infinity", "NaN", "1.7e308", "-1.7e308"})
     void whateverACostModelAnswersAWorkerIsChosen(double answer) throws RouteException {
-        final CostModel busy = (weight, prefill, decode, requests) -> requests > 0 ? answer : 7;
-        final CostModel all = (weight, prefill, decode, requests) -> answer;
+        final CostModel busy = busy(answer);
+        final CostModel all = CostModel.each((_, _) -> answer);
         for (CostModel model : new CostModel[] {busy, all}) {
             try (KvRouter router = withLoad(model)) {
                 for (double temperature : new double[] {0, 0.5, Double.MIN_VALUE}) {
@@ -74,10 +74,14 @@ class AcceptedInputTest {
         }
     }
 
+    private static CostModel busy(double answer) {
+        return CostModel.each((_, one) -> one.activeRequests() > 0 ? answer : 7);
+    }
+
     @Test
     void aDearOrUnknownCostIsAvoided() throws RouteException {
         for (double answer : new double[] {Double.POSITIVE_INFINITY, Double.NaN}) {
-            try (KvRouter router = withLoad((w, p, d, requests) -> requests > 0 ? answer : 7)) {
+            try (KvRouter router = withLoad(busy(answer))) {
                 router.select(router.newRequest().tokens(new int[64], 64), decision);
                 assertEquals("w0", decision.worker().name());
             }

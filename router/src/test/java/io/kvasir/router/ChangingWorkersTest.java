@@ -20,8 +20,8 @@ class ChangingWorkersTest {
 
     private final RouterConfig config =
             KvRouter.builder().maxWorkers(SLOTS).maxBlocks(256, 256).maxActiveRequests(16).config();
-    private final RouterParts parts = new RouterParts(config, new PartMaker());
-    private final WorkerRegistry registry = new WorkerRegistry(config, parts, null);
+    private final RouterParts parts = new RouterParts(config, new PartMaker(), null);
+    private final WorkerRegistry registry = new WorkerRegistry(config, parts, null, null);
     private final Selection selection = new Selection();
     private int reads;
 
@@ -49,7 +49,7 @@ class ChangingWorkersTest {
                             }
                             return set;
                         });
-        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false);
+        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false, true);
         request.tokens(new int[40], 40).hash();
         selection.begin(request, 16, true, RoutingMode.KV, 1, 0);
         if (given) {
@@ -83,9 +83,7 @@ class ChangingWorkersTest {
         match(given, removed);
         assertThrows(
                 RouteException.class,
-                () ->
-                        new WorkerSelector(CostModel.LINEAR, RandomSource.seeded(1))
-                                .choose(selection));
+                () -> new WorkerSelector(config, error -> {}, null).choose(selection));
     }
 
     @Test

@@ -107,6 +107,25 @@ final class EngineMessages {
         out.write(text.getBytes(StandardCharsets.US_ASCII));
     }
 
+    /** Waits until decisions see what is booked on a worker, which is a moment after it is. */
+    static void awaitLoad(KvRouter router, Worker worker, long requests, long blocks) {
+        final Decision seen = new Decision();
+        await(
+                () -> {
+                    final boolean settled = router.bookingPipeline().backlog() == 0;
+                    try {
+                        router.select(router.newRequest(), seen);
+                    } catch (RouteException e) {
+                        // it has looked nevertheless
+                    }
+                    final int i = router.workers().indexOf(worker);
+                    return settled
+                            && seen.activeRequests(i) == requests
+                            && seen.decodeBlocks(i) == blocks;
+                },
+                () -> requests + " requests and " + blocks + " blocks on " + worker);
+    }
+
     static void await(BooleanSupplier condition, String what) {
         await(condition, () -> what);
     }

@@ -39,7 +39,10 @@ class FillWatchTest {
                 0,
                 0,
                 0,
-                null);
+                null,
+                null,
+                new RouterStatus.Snapshots(null, null),
+                new PolicyFailures(0, 0, 0, 0));
     }
 
     @Test

@@ -27,6 +27,10 @@ class LegsTest {
     private KvRouter router = start(true, false);
 
     private KvRouter start(boolean tracksBlocks, boolean approximate) {
+        return start(tracksBlocks, approximate, true);
+    }
+
+    private KvRouter start(boolean tracksBlocks, boolean approximate, boolean tracksPrefill) {
         return KvRouter.builder()
                 .tickedBy(() -> 0)
                 .blockSize(BLOCK_SIZE)
@@ -34,6 +38,7 @@ class LegsTest {
                 .maxBlocks(4096, 8192)
                 .set(RouterSettings.TRACK_ACTIVE_BLOCKS, tracksBlocks)
                 .set(RouterSettings.APPROXIMATE, approximate)
+                .set(RouterSettings.TRACK_PREFILL_TOKENS, tracksPrefill)
                 .random(RandomSource.seeded(seed))
                 .build();
     }
@@ -183,6 +188,32 @@ class LegsTest {
             router.select(request(prompt).trackPrefillTokens(false).overlapWeight(0), decision);
             assertSame(idle, decision.worker());
         }
+    }
+
+    @Test
+    void aRouterThatTracksNoPrefillGoesByBlocksInUseAndStillSaysWhatIsCached()
+            throws RouteException {
+        router.close();
+        router = start(true, true, false);
+        final Worker holder = worker(1, 0);
+        final int[] prompt = prompt(8);
+        reserve(request(prompt)).close();
+        EngineMessages.await(() -> holder.activeRequests() == 0, "no load");
+        final Worker idle = worker(2, 0);
+        try (Lease load = reserve(request(prompt(1)).pin(holder))) {
+            assertSame(holder, load.worker());
+            assertEquals(0, holder.prefillTokens());
+            EngineMessages.await(() -> holder.activeBlocks() == 1, "a block in use");
+            router.select(request(prompt).overlapWeight(100), decision);
+            assertSame(idle, decision.worker());
+            assertEquals(0, decision.overlapWeight());
+            router.select(request(prompt).pin(holder), decision);
+            assertEquals(8, decision.overlapBlocks());
+            assertEquals(7 * BLOCK_SIZE, decision.predictedCachedTokens());
+            load.prefillComplete();
+        }
+        EngineMessages.await(() -> holder.activeBlocks() == 0, "no load");
+        assertEquals(0, holder.prefillTokens());
     }
 
     @Test

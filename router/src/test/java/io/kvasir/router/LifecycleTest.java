@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
+import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -135,14 +136,13 @@ class LifecycleTest {
         }
 
         @Override
-        PrefixIndex index(RouterConfig config, MemoryGate gate) {
-            return made(() -> super.index(config, gate));
+        PrefixIndex index(RouterConfig config, MemoryGate gate, IndexMemory memoryOrNull) {
+            return made(() -> super.index(config, gate, memoryOrNull));
         }
 
         @Override
-        ActiveRequests activeRequests(
-                RouterConfig config, PrefixIndex index, LoadBoard board, MemoryGate gate) {
-            return made(() -> super.activeRequests(config, index, board, gate));
+        ActiveRequests activeRequests(RouterConfig config, LoadBoard board, MemoryGate gate) {
+            return made(() -> super.activeRequests(config, board, gate));
         }
 
         @Override

@@ -62,7 +62,16 @@ class RoutingAllocationTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"KV, 0", "KV, 0.5", "ROUND_ROBIN, 0", "RANDOM, 0"})
+    @CsvSource({
+        "KV, 0",
+        "KV, 0.5",
+        "ROUND_ROBIN, 0",
+        "RANDOM, 0",
+        "POWER_OF_TWO, 0",
+        "LEAST_LOADED, 0",
+        "LEAST_CONNECTIONS, 0",
+        "CONSISTENT_HASH, 0"
+    })
     void selectingAllocatesNothing(RoutingMode mode, double temperature) {
         assertEquals(
                 0,
@@ -108,6 +117,30 @@ class RoutingAllocationTest {
                             reserve(prompt);
                             lease.prefillComplete();
                             lease.outputTokens(20);
+                            lease.close();
+                        }));
+    }
+
+    @Test
+    void theTimeOfThePrefillAllocatesNothingNorDoesItsPace() {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .set(RouterSettings.SELECTION_POLICY, "prefill-time")
+                        .maxWorkers(100)
+                        .maxActiveRequests(32)
+                        .build();
+        for (int w = 0; w < 100; w++) {
+            router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+        }
+        request = router.newRequest();
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            reserve(next());
+                            lease.prefillComplete();
                             lease.close();
                         }));
     }

@@ -30,7 +30,8 @@ class SettingsTest {
                 "block-size | 3000000000 | block-size=3000000000 is out of range; range: 1 or more",
                 "block-size | big | block-size=big is not a number; range: 1 or more",
                 "max-workers | 65537 | max-workers=65537 is out of range; range: 1..65536",
-                "mode | fast | mode=fast is none of: kv, round-robin, random, direct",
+                "mode | fast | mode=fast is none of: kv, round-robin, random, power-of-two,"
+                        + " least-loaded, least-connections, consistent-hash, direct",
                 "approximate | maybe | approximate=maybe must be true or false",
                 "temperature | -1 | temperature=-1 is out of range; range: 0 or more, finite",
                 "temperature | NaN | temperature=NaN is out of range; range: 0 or more, finite",

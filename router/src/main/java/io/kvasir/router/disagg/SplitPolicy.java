@@ -65,8 +65,8 @@ public final class SplitPolicy {
     private static final int LONGEST_PROBE = 4096;
 
     /**
-     * What a block in use counts where the delay of those who use it is counted by itself; 1
-     * elsewhere. It keeps a worker from filling up.
+     * What a block in use counts where the delay of its users is counted by itself; 1 elsewhere. It
+     * keeps a worker from filling up.
      */
     private static final double BLOCK_IN_USE = 0.3;
 

@@ -3,7 +3,7 @@ package io.kvasir.router.replica;
 /**
  * How a router takes part in replica sync.
  *
- * @param origin who it is
+ * @param origin its identity
  * @param hashCheck the local hash that it gives to a block of zeros
  * @param digestNs time between digests of its own bookings
  * @param leaseNs silence after which another router's bookings are dropped

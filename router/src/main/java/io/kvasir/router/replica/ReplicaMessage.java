@@ -15,7 +15,7 @@ public sealed interface ReplicaMessage {
     /** Sequence of messages that have none. */
     long NO_SEQUENCE = 0;
 
-    /** Who has sent it. */
+    /** Its sender. */
     ReplicaOrigin origin();
 
     /** Position in the order of the sender's changes; {@link #NO_SEQUENCE} where it has none. */
@@ -120,7 +120,7 @@ public sealed interface ReplicaMessage {
     /**
      * Asks a router for its digest, for lists, or for single bookings.
      *
-     * @param routerId who is asked; {@link #ALL} for every router's digest
+     * @param routerId the router that is asked; {@link #ALL} for every router's digest
      * @param workers whose {@link Bookings} are wanted
      * @param bookings which are to be {@link Added} again
      */

@@ -42,7 +42,7 @@ public final class ReplicaSync implements AutoCloseable {
     /**
      * Begins to listen.
      *
-     * @param config who this router is, and its times
+     * @param config identity of this router, and its times
      * @param link to the others; closed by {@link #close}
      * @param port of the router's bookings
      * @param fleet the router's workers

@@ -3,10 +3,10 @@
  * that of all and simultaneous requests do not herd.
  *
  * <p>A router broadcasts what becomes of its own bookings through a {@code ReplicaLink}, which may
- * lose, double and reorder; sums over its bookings ({@code Digest}) follow in a period. Whoever
- * finds that its copy sums up to something else asks for the list of that worker's bookings, ends
- * what is not in it, and asks for what it lacks. So a lost message is repaired within two periods,
- * and a router that joins asks for nothing else: its copy is empty.
+ * lose, double and reorder; sums over its bookings ({@code Digest}) follow in a period. A router
+ * whose copy sums up to something else asks for the list of that worker's bookings, ends what is
+ * not in it, and asks for what it lacks. So a lost message is repaired within two periods, and a
+ * router that joins asks for nothing else: its copy is empty.
  *
  * <pre>
  *   booking writer ──► ReplicaOutbox ──► ReplicaPublisher ──► ReplicaLink ──► other routers

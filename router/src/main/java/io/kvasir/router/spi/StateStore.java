@@ -78,6 +78,18 @@ public interface StateStore extends AutoCloseable {
      */
     void delete(String name) throws IOException;
 
+    /**
+     * Says which workers an object has that was just put, for stores that show it to others. Does
+     * nothing where there are none.
+     *
+     * @param name of the object
+     * @param workers all of them
+     * @throws IOException if the others may not see it; the object is there all the same
+     */
+    default void saved(String name, List<SavedWorker> workers) throws IOException {
+        // the object is all there is
+    }
+
     /** Gives the lock back. The objects stay. A second call does nothing. */
     @Override
     void close();
@@ -89,12 +101,17 @@ public interface StateStore extends AutoCloseable {
      * @throws IllegalArgumentException if it is none
      */
     static String checkName(String name) {
-        if (!name.matches("[a-z0-9][a-z0-9.-]{0," + (MAX_NAME - 1) + "}")) {
+        if (!isName(name)) {
             throw new IllegalArgumentException(
                     "no name of an object: "
                             + name
                             + "; small letters, digits, dots and dashes are allowed");
         }
         return name;
+    }
+
+    /** Whether a name may be that of an object. */
+    static boolean isName(String name) {
+        return name.matches("[a-z0-9][a-z0-9.-]{0," + (MAX_NAME - 1) + "}");
     }
 }

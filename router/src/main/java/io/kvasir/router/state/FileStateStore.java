@@ -1,5 +1,6 @@
 package io.kvasir.router.state;
 
+import io.kvasir.core.memory.LockFile;
 import io.kvasir.router.spi.StateStore;
 
 import org.agrona.CloseHelper;
@@ -10,16 +11,12 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.FileAttribute;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
@@ -59,8 +56,7 @@ public final class FileStateStore implements StateStore {
 
     private final Path folder;
     private final Consumer<Step> steps;
-    private FileChannel lockFile; // null where the lock is not held
-    private FileLock lock;
+    private LockFile lock; // null where it is not held
     private boolean closed;
 
     /**
@@ -78,16 +74,8 @@ public final class FileStateStore implements StateStore {
         this.folder = folder;
         this.steps = steps;
         if (!Files.isDirectory(folder)) {
-            Files.createDirectories(folder, permissions(folder, "rwx------"));
+            Files.createDirectories(folder, LockFile.ownersAlone(folder, "rwx------"));
         }
-    }
-
-    private static FileAttribute<?>[] permissions(Path of, String text) {
-        return of.getFileSystem().supportedFileAttributeViews().contains("posix")
-                ? new FileAttribute<?>[] {
-                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(text))
-                }
-                : new FileAttribute<?>[0];
     }
 
     @Override
@@ -98,21 +86,10 @@ public final class FileStateStore implements StateStore {
         if (closed) {
             return false;
         }
-        final FileChannel file =
-                FileChannel.open(
-                        folder.resolve(LOCK),
-                        Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE),
-                        permissions(folder, "rw-------"));
-        try {
-            lock = file.tryLock();
-        } catch (OverlappingFileLockException e) {
-            lock = null; // of another store in this process
-        }
+        lock = LockFile.takeOrNull(folder.resolve(LOCK));
         if (lock == null) {
-            file.close();
             return false;
         }
-        lockFile = file;
         removeUnfinished();
         return true;
     }
@@ -167,7 +144,7 @@ public final class FileStateStore implements StateStore {
                 FileChannel.open(
                         unfinished,
                         Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-                        permissions(folder, "rw-------"))) {
+                        LockFile.ownersAlone(folder, "rw-------"))) {
             steps.accept(Step.CREATED);
             final CheckedOutputStream checked =
                     new CheckedOutputStream(
@@ -255,9 +232,8 @@ public final class FileStateStore implements StateStore {
     @Override
     public synchronized void close() {
         closed = true;
+        CloseHelper.close(lock);
         lock = null;
-        CloseHelper.close(lockFile); // which ends the lock
-        lockFile = null;
     }
 
     @Override

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RouteException;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
@@ -14,7 +15,8 @@ import java.util.concurrent.TimeUnit;
 
 /** Replicas over a hub that loses, doubles and delays, in virtual time; one seed is one story. */
 class ReplicaSimulationTest {
-    private static final int SEEDS = Integer.getInteger("replica.seeds", 200);
+    private static final int SEEDS = 20;
+    private static final int MANY_SEEDS = Integer.getInteger("replica.seeds", 200);
     private static final int EVENTS = 150;
     private static final Duration NEVER = Duration.ofDays(20);
 
@@ -73,11 +75,21 @@ class ReplicaSimulationTest {
     @Test
     void allReplicasComeToTheTrueLoadWhateverWasLostReorderedDoubledOrCutOff()
             throws RouteException {
+        simulate(0, SEEDS);
+    }
+
+    @Tag("integration") // ten seconds
+    @Test
+    void soTheyDoWithManySeeds() throws RouteException {
+        simulate(SEEDS, SEEDS + MANY_SEEDS);
+    }
+
+    private static void simulate(long from, long to) throws RouteException {
         long lost = 0;
         long adds = 0;
         long frees = 0;
         long dropped = 0;
-        for (long seed = 0; seed < SEEDS; seed++) {
+        for (long seed = from; seed < to; seed++) {
             try (ReplicaStory story =
                     new ReplicaStory(seed, ReplicaStory.DIGEST, ReplicaStory.LEASE)) {
                 disturbed(story, true);
@@ -94,7 +106,7 @@ class ReplicaSimulationTest {
             }
         }
         System.out.println(
-                SEEDS
+                (to - from)
                         + " seeds: lost "
                         + lost
                         + ", repaired adds "

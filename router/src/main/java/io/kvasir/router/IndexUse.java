@@ -1,0 +1,11 @@
+package io.kvasir.router;
+
+/** Whether a router keeps an index of what its workers hold. */
+public enum IndexUse {
+    /** It does, unless cached blocks count nothing: {@code overlap-weight} 0. */
+    AUTO,
+    /** It does: requests override the weight, or are asked who holds what. */
+    ON,
+    /** It does not: no memory, no events, no threads for them. */
+    OFF
+}

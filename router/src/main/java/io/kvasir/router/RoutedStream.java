@@ -1,0 +1,92 @@
+package io.kvasir.router;
+
+import java.util.concurrent.Flow;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ToIntFunction;
+
+/**
+ * Passes an answer on and keeps its booking up to date: the first token ends the prefill, the end
+ * of the answer the booking. Methods of {@link Flow.Subscriber}: the engine's thread, one at a
+ * time; of {@link Flow.Subscription}: any thread.
+ */
+final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
+    private final Lease lease;
+    private final ToIntFunction<? super R> tokens;
+    private final Flow.Subscriber<? super R> answer;
+    private final AtomicBoolean over = new AtomicBoolean();
+    private Flow.Subscription engine; // null before the first subscription
+    private int generated;
+
+    RoutedStream(Lease lease, ToIntFunction<? super R> tokens, Flow.Subscriber<? super R> answer) {
+        this.lease = lease;
+        this.tokens = tokens;
+        this.answer = answer;
+    }
+
+    @Override
+    public void onSubscribe(Flow.Subscription subscription) {
+        if (engine != null) {
+            subscription.cancel(); // the rules of Flow: one at a time
+            return;
+        }
+        engine = subscription;
+        answer.onSubscribe(this);
+    }
+
+    @Override
+    public void onNext(R part) {
+        if (over.get()) {
+            return;
+        }
+        try {
+            count(tokens.applyAsInt(part));
+            answer.onNext(part);
+        } catch (RuntimeException e) {
+            engine.cancel();
+            onError(e);
+        }
+    }
+
+    private void count(int added) {
+        if (added > 0) {
+            lease.prefillComplete();
+            generated = Math.addExact(generated, added);
+            lease.outputTokens(generated);
+        }
+    }
+
+    @Override
+    public void onError(Throwable why) {
+        if (end()) {
+            answer.onError(why);
+        }
+    }
+
+    @Override
+    public void onComplete() {
+        if (end()) {
+            answer.onComplete();
+        }
+    }
+
+    @Override
+    public void request(long parts) {
+        engine.request(parts);
+    }
+
+    @Override
+    public void cancel() {
+        if (end()) {
+            engine.cancel();
+        }
+    }
+
+    /** Releases the booking; false if that was done before. */
+    private boolean end() {
+        if (!over.compareAndSet(false, true)) {
+            return false;
+        }
+        lease.close();
+        return true;
+    }
+}

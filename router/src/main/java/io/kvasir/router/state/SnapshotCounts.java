@@ -1,0 +1,91 @@
+package io.kvasir.router.state;
+
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.SequencedMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Counts what becomes of snapshots. Thread-safe. */
+public final class SnapshotCounts {
+    private final AtomicLong taken = new AtomicLong();
+    private final AtomicLong failed = new AtomicLong();
+    private final Map<SnapshotCause, AtomicLong> abandoned = byCause();
+    private final AtomicLong totalNs = new AtomicLong();
+    private final AtomicLong lastBytes = new AtomicLong();
+    private final AtomicLong lastTakenMs = new AtomicLong();
+    private final AtomicLong restoredWorkers = new AtomicLong();
+    private final AtomicLong restoredBlocks = new AtomicLong();
+    private final AtomicLong restoreFailures = new AtomicLong();
+
+    /** Counts nothing yet. */
+    public SnapshotCounts() {}
+
+    private static Map<SnapshotCause, AtomicLong> byCause() {
+        final Map<SnapshotCause, AtomicLong> counts = new EnumMap<>(SnapshotCause.class);
+        for (SnapshotCause cause : SnapshotCause.values()) {
+            counts.put(cause, new AtomicLong());
+        }
+        return counts;
+    }
+
+    /**
+     * One was saved.
+     *
+     * @param ns how long it took
+     * @param bytes its length
+     * @param atMs time of day, in ms since 1970
+     */
+    public void taken(long ns, long bytes, long atMs) {
+        totalNs.getAndAdd(ns);
+        lastBytes.set(bytes);
+        known(atMs);
+        taken.getAndIncrement();
+    }
+
+    /** One could not be saved. */
+    public void failed() {
+        failed.getAndIncrement();
+    }
+
+    /** One, or a worker of one, was given up. */
+    public void abandoned(SnapshotCause cause) {
+        abandoned.get(cause).getAndIncrement();
+    }
+
+    /**
+     * There is one.
+     *
+     * @param takenMs when it was taken, in ms since 1970
+     */
+    public void known(long takenMs) {
+        lastTakenMs.accumulateAndGet(takenMs, Math::max);
+    }
+
+    /** A worker was restored with so many blocks. */
+    public void restored(long blocks) {
+        restoredWorkers.getAndIncrement();
+        restoredBlocks.getAndAdd(blocks);
+    }
+
+    /** A worker that was saved could not be restored. */
+    public void restoreFailed() {
+        restoreFailures.getAndIncrement();
+    }
+
+    /** As of now. */
+    public SnapshotStatus status() {
+        final SequencedMap<String, Long> byCause = new LinkedHashMap<>();
+        abandoned.forEach((cause, count) -> byCause.put(cause.label(), count.get()));
+        return new SnapshotStatus(
+                taken.get(),
+                failed.get(),
+                byCause,
+                totalNs.get(),
+                lastBytes.get(),
+                lastTakenMs.get(),
+                restoredWorkers.get(),
+                restoredBlocks.get(),
+                restoreFailures.get());
+    }
+}

@@ -1,0 +1,180 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.SourceConfig;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.nio.file.Path;
+import java.util.Arrays;
+
+/** Workers that register again at a router whose index has outlived its process. */
+class KeptPrefixesTest {
+    private static final int BLOCK = 16;
+    private static final int[] PROMPT = new int[8 * BLOCK];
+
+    static {
+        Arrays.setAll(PROMPT, i -> 1_000 + i);
+    }
+
+    @TempDir Path folder;
+
+    private long nowNs;
+
+    private RouterConfig.Builder builder(int workers) {
+        return KvRouter.builder()
+                .blockSize(BLOCK)
+                .maxWorkers(workers)
+                .maxBlocks(4_096, 8_192)
+                .tickedBy(() -> nowNs)
+                .set(RouterSettings.STATE_MAPPED_DIR, folder);
+    }
+
+    /** A worker whose engine cannot be reached; its messages are delivered by hand. */
+    private static WorkerSpec spec(String name, int rank) {
+        return new WorkerSpec(
+                rank, name, "http://w", rank, SourceConfig.of(name, 0, BLOCK, "tcp://127.0.0.1:1"));
+    }
+
+    private static Worker add(KvRouter router, String name, int rank, int blocks) {
+        final Worker worker = router.addWorker(spec(name, rank));
+        router.openDirect(worker, EngineMessages.source(name, BLOCK))
+                .onMessage(0, EngineMessages.stored(PROMPT, blocks, BLOCK, 100L * rank));
+        EngineMessages.await(() -> worker.indexedBlocks() == blocks, "the event");
+        return worker;
+    }
+
+    private static int overlap(KvRouter router, Worker worker) throws RouteException {
+        final Decision decision = new Decision();
+        router.select(router.newRequest().tokens(PROMPT, PROMPT.length).pin(worker), decision);
+        return decision.overlapBlocks();
+    }
+
+    @Test
+    void aWorkerThatRegistersAgainHasItsBlocksAtOnceWhateverTheOrder() throws Exception {
+        try (KvRouter router = builder(4).build()) {
+            add(router, "a", 0, 3);
+            add(router, "a", 1, 5);
+            add(router, "b", 0, 7);
+        }
+        try (KvRouter router = builder(4).build()) {
+            final Worker other = router.addWorker(spec("c", 0));
+            final Worker b = router.addWorker(spec("b", 0));
+            final Worker a1 = router.addWorker(spec("a", 1));
+            final Worker a0 = router.addWorker(spec("a", 0));
+            assertEquals(0, other.indexedBlocks());
+            assertEquals(7, overlap(router, b));
+            assertEquals(5, overlap(router, a1));
+            assertEquals(3, overlap(router, a0));
+            assertEquals(0, overlap(router, other));
+            assertEquals(IndexState.STALE, b.state()); // until its engine has been heard of
+            assertEquals(0, b.eventSequence());
+        }
+    }
+
+    @Test
+    void aWorkerThatWasRemovedIsNotThereAgain() {
+        try (KvRouter router = builder(4).build()) {
+            router.removeWorker(add(router, "a", 0, 3));
+            EngineMessages.await(() -> router.index().heldBlocks() == 0, "the sweep");
+            add(router, "b", 0, 2);
+        }
+        try (KvRouter router = builder(4).build()) {
+            assertEquals(2, router.index().heldBlocks());
+            assertEquals(0, router.addWorker(spec("a", 0)).indexedBlocks());
+            assertEquals(2, router.addWorker(spec("b", 0)).indexedBlocks());
+        }
+    }
+
+    @Test
+    void blocksWhoseWorkerDoesNotComeGiveTheirSlotToAnother() throws Exception {
+        try (KvRouter router = builder(2).build()) {
+            add(router, "a", 0, 3);
+            add(router, "b", 0, 4);
+        }
+        try (KvRouter router = builder(2).build()) {
+            final Worker c = router.addWorker(spec("c", 0));
+            final Worker d = router.addWorker(spec("d", 0));
+            assertNotEquals(c.slot(), d.slot());
+            assertEquals(0, overlap(router, c));
+            assertEquals(0, overlap(router, d));
+            assertEquals(0, router.index().heldBlocks());
+            assertThrows(IllegalStateException.class, () -> router.addWorker(spec("a", 0)));
+        }
+    }
+
+    @Test
+    void blocksWhoseWorkerDoesNotComeAreSweptInTime() {
+        try (KvRouter router = builder(2).build()) {
+            add(router, "a", 0, 3);
+        }
+        try (KvRouter router = builder(2).build()) {
+            nowNs = 5;
+            router.tick(nowNs);
+            nowNs += KeptPrefixes.WAIT_NS - 1;
+            router.tick(nowNs);
+            assertEquals(3, router.index().heldBlocks());
+            nowNs++;
+            router.tick(nowNs);
+            EngineMessages.await(() -> router.index().heldBlocks() == 0, "the sweep");
+            assertEquals(0, router.addWorker(spec("a", 0)).indexedBlocks());
+        }
+    }
+
+    @Test
+    void anotherSeedOrSizeBeginsEmpty() {
+        try (KvRouter router = builder(2).build()) {
+            add(router, "a", 0, 3);
+        }
+        try (KvRouter router = builder(2).set(RouterSettings.HASH_SEED, 77L).build()) {
+            assertEquals(0, router.index().heldBlocks());
+            add(router, "a", 0, 4);
+        }
+        try (KvRouter router = builder(3).build()) {
+            assertEquals(0, router.index().heldBlocks());
+        }
+    }
+
+    @Test
+    void theSeedOfTheFileIsTakenOverAndSnapshotsGoOnWithIt(@TempDir Path state) throws Exception {
+        try (KvRouter router = builder(2).build()) {
+            add(router, "a", 0, 3);
+        }
+        try (KvRouter router = builder(2).set(RouterSettings.STATE_DIR, state).build()) {
+            final Worker a = router.addWorker(spec("a", 0));
+            assertEquals(3, overlap(router, a));
+        }
+        try (KvRouter router = builder(2).set(RouterSettings.STATE_DIR, state).build()) {
+            assertEquals(3, overlap(router, router.addWorker(spec("a", 0))));
+        }
+    }
+
+    @Test
+    void aSnapshotIsTheNextBestThingWhereTheFileCannotBeUsed(@TempDir Path state) throws Exception {
+        try (KvRouter router = builder(2).set(RouterSettings.STATE_DIR, state).build()) {
+            add(router, "a", 0, 3);
+        }
+        // other sizes: the file begins empty, the snapshot fits
+        try (KvRouter router = builder(3).set(RouterSettings.STATE_DIR, state).build()) {
+            assertEquals(0, router.index().heldBlocks());
+            assertEquals(3, overlap(router, router.addWorker(spec("a", 0))));
+        }
+    }
+
+    @Test
+    void twoRoutersDoNotShareAFile() {
+        try (KvRouter router = builder(2).build()) {
+            assertEquals(0, router.index().heldBlocks());
+            final IllegalStateException refused =
+                    assertThrows(IllegalStateException.class, () -> builder(2).build());
+            assertTrue(refused.getMessage().contains("another router"), refused.getMessage());
+        }
+        builder(2).build().close();
+    }
+}

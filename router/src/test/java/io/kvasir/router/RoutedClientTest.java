@@ -1,0 +1,225 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.ClosedException;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Flow;
+
+class RoutedClientTest {
+    private static final int BLOCK_SIZE = 16;
+
+    private final KvRouter router =
+            KvRouter.builder()
+                    .tickedBy(() -> 0)
+                    .blockSize(BLOCK_SIZE)
+                    .maxWorkers(8)
+                    .trackOutputBlocks(true)
+                    .build();
+    private final Worker one = router.addWorker(WorkerSpec.of(1, "w1", "http://w1"));
+    private final int[] prompt = new int[2 * BLOCK_SIZE];
+    private final Engine engine = new Engine();
+    private final RoutedClient<String, String> client =
+            new RoutedClient<>(router, engine, String::length);
+    private final Answer answer = new Answer();
+
+    /** An engine that is told what to send. */
+    private static final class Engine implements EngineClient<String, String> {
+        final List<String> calls = new ArrayList<>();
+        Flow.Subscriber<? super String> answer;
+        long asked;
+        boolean cancelled;
+        RuntimeException failure;
+
+        @Override
+        public Flow.Publisher<String> generate(Worker worker, String request) {
+            calls.add(worker.name() + " " + request);
+            if (failure != null) {
+                throw failure;
+            }
+            return subscriber -> {
+                answer = subscriber;
+                subscriber.onSubscribe(
+                        new Flow.Subscription() {
+                            @Override
+                            public void request(long parts) {
+                                asked += parts;
+                            }
+
+                            @Override
+                            public void cancel() {
+                                cancelled = true;
+                            }
+                        });
+            };
+        }
+    }
+
+    /** What the caller sees. */
+    private static final class Answer implements Flow.Subscriber<String> {
+        final List<String> parts = new ArrayList<>();
+        Flow.Subscription subscription;
+        Throwable failure;
+        int ends;
+        RuntimeException thrown;
+
+        @Override
+        public void onSubscribe(Flow.Subscription given) {
+            subscription = given;
+            given.request(5);
+        }
+
+        @Override
+        public void onNext(String part) {
+            parts.add(part);
+            if (thrown != null) {
+                throw thrown;
+            }
+        }
+
+        @Override
+        public void onError(Throwable why) {
+            failure = why;
+            ends++;
+        }
+
+        @Override
+        public void onComplete() {
+            ends++;
+        }
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private RouteRequest route() {
+        return router.newRequest().tokens(prompt, prompt.length);
+    }
+
+    private void awaitLoad(long requests, long tokens, long blocks) {
+        EngineMessages.await(
+                () ->
+                        one.activeRequests() == requests
+                                && one.prefillTokens() == tokens
+                                && one.activeBlocks() == blocks,
+                () -> one.activeRequests() + " " + one.prefillTokens() + " " + one.activeBlocks());
+    }
+
+    @Test
+    void theLoadFollowsTheAnswer() {
+        client.generate(route(), "hello", answer);
+        assertEquals(List.of("w1 hello"), engine.calls);
+        assertEquals(5, engine.asked);
+        awaitLoad(1, prompt.length, 2);
+        engine.answer.onNext(""); // no token yet
+        assertEquals(1, router.activeLeases());
+        assertEquals(prompt.length, one.prefillTokens());
+        engine.answer.onNext("a");
+        awaitLoad(1, 0, 2);
+        engine.answer.onNext("b".repeat(15));
+        awaitLoad(1, 0, 3);
+        answer.subscription.request(7);
+        assertEquals(12, engine.asked);
+        engine.answer.onComplete();
+        awaitLoad(0, 0, 0);
+        assertEquals(List.of("", "a", "b".repeat(15)), answer.parts);
+        assertEquals(1, answer.ends);
+        engine.answer.onComplete();
+        engine.answer.onError(new IllegalStateException());
+        engine.answer.onNext("late");
+        assertEquals(1, answer.ends);
+        assertEquals(3, answer.parts.size());
+    }
+
+    @Test
+    void anAnswerThatFailsOrIsCancelledEndsTheBooking() {
+        client.generate(route(), "fails", answer);
+        final IllegalStateException failure = new IllegalStateException("engine");
+        engine.answer.onError(failure);
+        assertSame(failure, answer.failure);
+        assertEquals(0, router.activeLeases());
+
+        final Answer left = new Answer();
+        client.generate(route(), "cancelled", left);
+        engine.answer.onNext("x");
+        left.subscription.cancel();
+        left.subscription.cancel();
+        assertTrue(engine.cancelled);
+        assertEquals(0, router.activeLeases());
+        engine.answer.onNext("late");
+        engine.answer.onComplete();
+        assertEquals(List.of("x"), left.parts);
+        assertEquals(0, left.ends);
+        awaitLoad(0, 0, 0);
+    }
+
+    @Test
+    void aCallerThatThrowsEndsTheAnswer() {
+        answer.thrown = new IllegalArgumentException("caller");
+        client.generate(route(), "x", answer);
+        engine.answer.onNext("a");
+        assertTrue(engine.cancelled);
+        assertSame(answer.thrown, answer.failure);
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aRequestThatCannotBeRoutedOrSentIsAnError() {
+        one.available(false);
+        client.generate(route(), "x", answer);
+        assertEquals(
+                RouteException.Kind.NO_WORKERS,
+                assertInstanceOf(RouteException.class, answer.failure).kind());
+        answer.subscription.cancel();
+        one.available(true);
+        engine.failure = new IllegalStateException("no connection");
+        final Answer second = new Answer();
+        client.generate(route(), "x", second);
+        assertSame(engine.failure, second.failure);
+        assertEquals(1, second.ends);
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void modesAreThoseOfTheCalls() {
+        final Worker two = router.addWorker(WorkerSpec.of(2, "w2", "http://w2"));
+        client.direct(route(), two, "d", new Answer());
+        assertEquals(List.of("w2 d"), engine.calls);
+        engine.calls.clear();
+        for (int i = 0; i < 4; i++) {
+            client.roundRobin(route(), "rr", new Answer());
+        }
+        assertEquals(2, Set.copyOf(engine.calls).size());
+        engine.calls.clear();
+        final Set<String> seen = new HashSet<>();
+        for (int i = 0; i < 200; i++) {
+            client.random(route(), "r", new Answer());
+            seen.addAll(engine.calls);
+        }
+        assertEquals(Set.of("w1 r", "w2 r"), seen);
+        engine.calls.clear();
+        client.kv(route(), "k", new Answer());
+        assertEquals(1, engine.calls.size());
+    }
+
+    @Test
+    void aClosedRouterRoutesNothing() {
+        final RouteRequest route = route();
+        router.close();
+        assertThrows(ClosedException.class, () -> client.generate(route, "x", answer));
+        assertEquals(List.of(), engine.calls);
+    }
+}
