@@ -30,6 +30,7 @@ final class ApiRequest {
     List<Message> messages;
     int[] tokens;
     Integer maxTokens;
+    boolean unlimited; // max_tokens is there and null
     Integer maxCompletionTokens;
     int minTokens;
     int n = 1;
@@ -79,6 +80,8 @@ final class ApiRequest {
                 json.nextToken();
                 if (json.currentToken() != JsonToken.VALUE_NULL) {
                     request.field(field, json);
+                } else if (field.equals("max_tokens")) {
+                    request.unlimited = true;
                 }
             }
         } catch (JsonProcessingException e) {

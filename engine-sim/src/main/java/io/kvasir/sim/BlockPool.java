@@ -199,6 +199,17 @@ final class BlockPool {
         }
     }
 
+    /** Visits the hashes that taking some blocks would evict, in that order; changes nothing. */
+    void forEachNextEvicted(int count, LongConsumer visitor) {
+        int block = next[blocks];
+        for (int i = 0; i < count && block != blocks; i++) {
+            if (cached[block]) {
+                visitor.accept(hashes[block]);
+            }
+            block = next[block];
+        }
+    }
+
     private void uncache(int block) {
         cached[block] = false;
         cachedBlocks--;

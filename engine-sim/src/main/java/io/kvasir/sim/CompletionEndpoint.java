@@ -1,5 +1,7 @@
 package io.kvasir.sim;
 
+import io.kvasir.host.ClientWatch;
+
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.io.EofException;
@@ -56,7 +58,7 @@ final class CompletionEndpoint {
         for (SimRequest part : parts) {
             loop.submit(rank, part);
         }
-        final DisconnectWatcher client = new DisconnectWatcher(request);
+        final ClientWatch client = new ClientWatch(request);
         try {
             final Answers answers =
                     new Answers(
@@ -160,7 +162,7 @@ final class CompletionEndpoint {
             wanted = api.maxCompletionTokens;
         }
         if (wanted == null) {
-            wanted = chat ? room : DEFAULT_COMPLETION_TOKENS;
+            wanted = chat || api.unlimited ? room : DEFAULT_COMPLETION_TOKENS;
         }
         if (wanted < 1) {
             throw ApiException.badRequest(
@@ -216,7 +218,7 @@ final class CompletionEndpoint {
     }
 
     private void answer(
-            Answers answers, List<SimRequest> parts, DisconnectWatcher client, Response response)
+            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
             throws Exception {
         for (SimRequest part : parts) {
             while (part.phase != SimRequest.Phase.FINISHED) {
@@ -237,7 +239,7 @@ final class CompletionEndpoint {
     }
 
     private void stream(
-            Answers answers, List<SimRequest> parts, DisconnectWatcher client, Response response)
+            Answers answers, List<SimRequest> parts, ClientWatch client, Response response)
             throws Exception {
         final int[] sent = new int[parts.size()];
         final boolean cut = faults.nextCut();
@@ -319,8 +321,8 @@ final class CompletionEndpoint {
     }
 
     /** Waits for news; throws when there will be none or the client has left. */
-    private void await(SimRequest part, DisconnectWatcher client) throws EofException {
-        part.gate.await(DisconnectWatcher.periodNs());
+    private void await(SimRequest part, ClientWatch client) throws EofException {
+        part.gate.await(ClientWatch.periodNs());
         if (part.phase == SimRequest.Phase.BROKEN || !loop.alive()) {
             throw new EofException("engine restarted");
         }

@@ -27,7 +27,7 @@ import java.util.Map;
 /**
  * The bytes of all blocks of an engine, rank by rank, and what moves them. A row is one token in
  * one layer; it depends on the token and on all before it, so equal prompts have equal bytes on
- * every engine. Rows behind the last token of a block keep what they had.
+ * every engine. Rows after the last token of a block keep what they had.
  *
  * <p>The step loop writes; pulls write blocks that the loop has taken for them and reads no row
  * that is being written. Links are made by the threads of pulls.

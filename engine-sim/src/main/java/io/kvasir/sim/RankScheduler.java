@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongConsumer;
 
 /**
  * Scheduler of one data-parallel rank, step by step as vLLM V1: running requests first, then
@@ -168,7 +169,7 @@ final class RankScheduler {
     private void freed(SimRequest request, KvHold.End end, long nowNs) {
         free(request);
         if (!stepping) {
-            stepEndNs = Math.max(stepEndNs, nowNs); // room for who waits comes to be now
+            stepEndNs = Math.max(stepEndNs, nowNs); // there is room now for those that wait
         }
         switch (end) {
             case PULLED -> stats.handoff.freedByPull++;
@@ -632,6 +633,30 @@ final class RankScheduler {
         final Map<Long, Integer> copies = new TreeMap<>(Long::compareUnsigned);
         pool.forEachCached(name -> copies.merge(name, 1, Integer::sum));
         return copies;
+    }
+
+    /** Leading blocks of a chain that are cached now. */
+    int cachedBlocks(long[] names) {
+        return pool.lookup(names, names.length, new int[names.length]);
+    }
+
+    /** Prompt tokens that are still to be computed; cached ones of those that wait left out. */
+    long tokensToPrefill() {
+        long tokens = 0;
+        for (SimRequest request : running) {
+            tokens += Math.max(0, request.script.promptTokens() - request.computed);
+        }
+        for (SimRequest request : waiting) {
+            final int most = (request.script.promptTokens() - 1) / config.blockSize();
+            final int found = pool.lookup(request.names, most, hits);
+            tokens += request.script.promptTokens() - found * config.blockSize();
+        }
+        return tokens;
+    }
+
+    /** Visits the names of the cached blocks among the next that would be taken. */
+    void forEachNextEvicted(int blocks, LongConsumer visitor) {
+        pool.forEachNextEvicted(blocks, visitor);
     }
 
     RankStats stats() {

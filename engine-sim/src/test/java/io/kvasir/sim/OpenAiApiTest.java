@@ -39,6 +39,17 @@ class OpenAiApiTest {
     }
 
     @Test
+    void aCompletionWithoutALimitGoesOnToItsEnd() {
+        final String prompt = "{\"prompt\":[40,41,42],\"ignore_eos\":true";
+        assertEquals(16, outputTokens(prompt + "}"));
+        assertEquals(1000 - 3, outputTokens(prompt + ",\"max_tokens\":null}"));
+    }
+
+    private static int outputTokens(String body) {
+        return http.post("/v1/completions", body).at("/usage/completion_tokens").intValue();
+    }
+
+    @Test
     void aCompletionHasTheShapeOfVllm() {
         final HttpResponse<String> response =
                 http.send(
