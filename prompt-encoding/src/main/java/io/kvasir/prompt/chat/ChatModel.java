@@ -3,6 +3,9 @@ package io.kvasir.prompt.chat;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.prompt.jinja.TemplateException;
+import io.kvasir.prompt.memo.MemoView;
+import io.kvasir.prompt.memo.PromptMemo;
+import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.prompt.tokenizer.Tokenizer;
 import io.kvasir.prompt.tokenizer.TokenizerException;
@@ -53,9 +56,13 @@ public final class ChatModel implements AutoCloseable {
     private final TemplatePolicy policy;
     private final Map<String, CompiledTemplate> templates = new LinkedHashMap<>();
     private final TemplateCache requestTemplates;
+    private final PromptMemo memo; // null for none
+    private final byte[] identity; // of the tokenizer, where there is a memo
 
-    private ChatModel(ModelFiles files, TemplatePolicy policy) {
+    private ChatModel(ModelFiles files, TemplatePolicy policy, PromptMemo memoOrNull) {
         this.policy = policy;
+        memo = memoOrNull;
+        identity = memoOrNull == null ? null : files.tokenizerIdentity();
         requestTemplates = new TemplateCache(policy.cacheBytes());
         name = files.name();
         tokenizer = Tokenizers.load(files.tokenizer().json(), name, files.moreTokens());
@@ -99,8 +106,23 @@ public final class ChatModel implements AutoCloseable {
      * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
      */
     public static ChatModel load(Path folderOrTokenizerJson, TemplatePolicy policy) {
+        return load(folderOrTokenizerJson, policy, null);
+    }
+
+    /**
+     * Loads a model's files as {@link #load(Path)} does.
+     *
+     * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
+     * @param policy what chat templates may do
+     * @param memoOrNull remembers the tokens of prompts, under keys of their own for other
+     *     tokenizers and salts; closed with the model; null for none
+     * @return the model
+     * @throws TokenizerException if the files cannot be read or the tokenizer cannot be loaded
+     */
+    public static ChatModel load(
+            Path folderOrTokenizerJson, TemplatePolicy policy, PromptMemo memoOrNull) {
         try {
-            return new ChatModel(ModelFiles.read(folderOrTokenizerJson), policy);
+            return new ChatModel(ModelFiles.read(folderOrTokenizerJson), policy, memoOrNull);
         } catch (IOException e) {
             throw new TokenizerException(
                     "cannot read the model's tokenizer files at "
@@ -122,7 +144,8 @@ public final class ChatModel implements AutoCloseable {
                             SimModel.NAME,
                             SimModel.read("tokenizer.json"),
                             SimModel.read("tokenizer_config.json")),
-                    TemplatePolicy.DEFAULT);
+                    TemplatePolicy.DEFAULT,
+                    null);
         } catch (IOException e) {
             throw new TokenizerException("cannot read the simulated model's files: " + e, e);
         }
@@ -171,7 +194,28 @@ public final class ChatModel implements AutoCloseable {
      * @throws PromptException of kind LIMIT if there are more
      */
     public int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
-        return tokenizer.encode(text, addSpecialTokens, maxTokens);
+        return encode(text, addSpecialTokens, maxTokens, null);
+    }
+
+    /**
+     * Token ids of a text that must not be long, with the memo's help.
+     *
+     * @param text the text
+     * @param addSpecialTokens whether special tokens such as BOS are added
+     * @param maxTokens most of them
+     * @param saltOrNull the tenant's: what prompts with other salts have put into the memo is not
+     *     seen; null where tenants are not kept apart
+     * @return fresh array of ids
+     * @throws PromptException of kind LIMIT if there are more
+     */
+    public int[] encode(String text, boolean addSpecialTokens, int maxTokens, String saltOrNull) {
+        return memo == null
+                ? tokenizer.encode(text, addSpecialTokens, maxTokens)
+                : tokenizer.encode(
+                        text,
+                        addSpecialTokens,
+                        maxTokens,
+                        new MemoView(memo, identity, saltOrNull));
     }
 
     /**
@@ -184,7 +228,22 @@ public final class ChatModel implements AutoCloseable {
      *     more
      */
     public int[] chatTokens(JsonNode request, int maxTokens) {
-        return encode(render(request), flag(request, "add_special_tokens", false), maxTokens);
+        return chatTokens(request, maxTokens, null);
+    }
+
+    /**
+     * Token ids of a chat request, with the memo's help; see {@link #chat}.
+     *
+     * @param request body of the request
+     * @param maxTokens most of them
+     * @param saltOrNull the tenant's, as in {@link #encode(String, boolean, int, String)}
+     * @return fresh array of ids
+     * @throws PromptException if the request is wrong, or its tokens cannot be known, or there are
+     *     more
+     */
+    public int[] chatTokens(JsonNode request, int maxTokens, String saltOrNull) {
+        return encode(
+                render(request), flag(request, "add_special_tokens", false), maxTokens, saltOrNull);
     }
 
     /**
@@ -196,6 +255,11 @@ public final class ChatModel implements AutoCloseable {
      */
     public int[] chatTokens(JsonNode request) {
         return chatTokens(request, Integer.MAX_VALUE);
+    }
+
+    /** What became of the sections that were looked up in the memo; null where there is none. */
+    public PromptMemoCounts memoCountsOrNull() {
+        return memo == null ? null : memo.counts();
     }
 
     /** Whether encoding cannot be interrupted: it is done by a native library, and slowly. */
@@ -351,5 +415,8 @@ public final class ChatModel implements AutoCloseable {
     @Override
     public void close() {
         tokenizer.close();
+        if (memo != null) {
+            memo.close();
+        }
     }
 }

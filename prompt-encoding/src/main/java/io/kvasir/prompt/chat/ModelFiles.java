@@ -5,11 +5,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.prompt.memo.MemoView;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -137,6 +140,17 @@ record ModelFiles(
             }
         }
         return tokens;
+    }
+
+    /** SHA-256 of all that says which ids a text has: equal tokenizers have equal ones. */
+    byte[] tokenizerIdentity() {
+        final MessageDigest sha = MemoView.sha256();
+        sha.update(tokenizer.json());
+        for (JsonNode token : moreTokens()) {
+            sha.update((byte) 0); // no byte of JSON
+            sha.update(token.toString().getBytes(StandardCharsets.UTF_8));
+        }
+        return sha.digest();
     }
 
     /**

@@ -15,7 +15,8 @@ final class AddedTokenFinder {
     interface Sink {
         void text(int start, int end);
 
-        void token(int id);
+        /** A token, and where the text behind it begins: white space that it swallows is before. */
+        void token(int id, int end);
     }
 
     private static final class Node {
@@ -75,7 +76,7 @@ final class AddedTokenFinder {
             if (done < start) {
                 sink.text(done, start);
             }
-            sink.token(token.id());
+            sink.token(token.id(), end);
             done = end;
             at = Math.max(at, end);
         }

@@ -1,5 +1,8 @@
 package io.kvasir.prompt.tokenizer;
 
+import io.kvasir.prompt.memo.MemoView;
+import io.kvasir.prompt.memo.PromptMemo;
+
 import java.io.ByteArrayOutputStream;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -15,6 +18,9 @@ import java.util.concurrent.CancellationException;
  * </pre>
  *
  * Immutable except for the word cache, which any number of threads may share.
+ *
+ * <p>Sections of a text between added tokens are encoded each by itself ({@link Sections}), so a
+ * memo may know some of them.
  */
 final class ByteLevelBpe implements Tokenizer {
     private static final int CACHE_WORDS = 1 << 15;
@@ -78,29 +84,47 @@ final class ByteLevelBpe implements Tokenizer {
 
     @Override
     public int[] encode(String text, boolean addSpecialTokens, int maxTokens) {
+        return encode(text, addSpecialTokens, maxTokens, null);
+    }
+
+    @Override
+    public int[] encode(String text, boolean addSpecialTokens, int maxTokens, MemoView memoOrNull) {
         final String whole = withoutLoneSurrogates(text);
         final Call call = new Call((int) Math.min(whole.length() / 3, 2L * maxTokens), maxTokens);
         if (addSpecialTokens) {
             post.appendBefore(call.out);
         }
-        rawTokens.split(
-                whole,
-                new AddedTokenFinder.Sink() {
-                    @Override
-                    public void text(int start, int end) {
-                        encodeNormalized(normalize(whole.substring(start, end)), call);
-                    }
-
-                    @Override
-                    public void token(int id) {
-                        call.out.add(id);
-                    }
-                });
+        if (memoOrNull == null || whole.length() < PromptMemo.MIN_SECTION_CHARS) {
+            rawTokens.split(whole, new Encoding(whole, call));
+        } else {
+            new Sections(whole, rawTokens).encode(new Encoding(whole, call), call, memoOrNull);
+        }
         if (addSpecialTokens) {
             post.appendAfter(call.out);
         }
         call.check();
         return call.out.toArray();
+    }
+
+    /** Encodes the pieces of a text. */
+    private final class Encoding implements AddedTokenFinder.Sink {
+        private final String whole;
+        private final Call call;
+
+        Encoding(String whole, Call call) {
+            this.whole = whole;
+            this.call = call;
+        }
+
+        @Override
+        public void text(int start, int end) {
+            encodeNormalized(normalize(whole.substring(start, end)), call);
+        }
+
+        @Override
+        public void token(int id, int end) {
+            call.out.add(id);
+        }
     }
 
     private void encodeNormalized(String text, Call call) {
@@ -113,7 +137,7 @@ final class ByteLevelBpe implements Tokenizer {
                     }
 
                     @Override
-                    public void token(int id) {
+                    public void token(int id, int end) {
                         call.out.add(id);
                     }
                 });
@@ -174,7 +198,7 @@ final class ByteLevelBpe implements Tokenizer {
     }
 
     /** State of one encode call: the output and the working memory of the merges. */
-    private final class Call implements Splitter.Sink {
+    private final class Call implements Splitter.Sink, Sections.Output {
         private final IdBuffer out;
         private final int maxTokens;
         private int words;
@@ -185,8 +209,14 @@ final class ByteLevelBpe implements Tokenizer {
             this.maxTokens = maxTokens;
         }
 
+        @Override
+        public IdBuffer ids() {
+            return out;
+        }
+
         /** Ends a call that has become too long, or that no one waits for. */
-        void check() {
+        @Override
+        public void check() {
             if (out.count() > maxTokens) {
                 throw PromptException.tooLong(maxTokens);
             }

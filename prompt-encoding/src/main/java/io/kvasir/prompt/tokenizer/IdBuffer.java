@@ -26,6 +26,11 @@ final class IdBuffer {
         count += sourceCount;
     }
 
+    /** The ids so far are at 0 .. {@link #count}; until the next one is added. */
+    int[] array() {
+        return ids;
+    }
+
     int count() {
         return count;
     }

@@ -1,5 +1,7 @@
 package io.kvasir.prompt.tokenizer;
 
+import io.kvasir.prompt.memo.MemoView;
+
 /**
  * Text to token ids and back, exactly as the engine's own tokenizer does it.
  *
@@ -37,6 +39,24 @@ public interface Tokenizer extends AutoCloseable {
             throw PromptException.tooLong(maxTokens);
         }
         return ids;
+    }
+
+    /**
+     * Encodes a text as {@link #encode(String, boolean, int)} does, and takes the tokens of
+     * sections that are remembered from a memo where the implementation can.
+     *
+     * @param text any text, may be empty
+     * @param addSpecialTokens as in {@link #encode(String, boolean)}
+     * @param maxTokens most of them
+     * @param memoOrNull what is remembered of this tokenizer's texts; null for nothing
+     * @return fresh array of token ids in text order, the same as without a memo
+     * @throws PromptException of kind LIMIT if there are more
+     * @throws java.util.concurrent.CancellationException if the thread is interrupted and the
+     *     implementation notices
+     */
+    default int[] encode(
+            String text, boolean addSpecialTokens, int maxTokens, MemoView memoOrNull) {
+        return encode(text, addSpecialTokens, maxTokens);
     }
 
     /**
