@@ -1,0 +1,313 @@
+package io.kvasir.chronicle;
+
+import net.openhft.chronicle.hash.SegmentLock;
+import net.openhft.chronicle.hash.locks.InterProcessLock;
+import net.openhft.chronicle.map.ChronicleMap;
+import net.openhft.chronicle.map.ExternalMapQueryContext;
+import net.openhft.chronicle.map.MapEntry;
+import net.openhft.chronicle.map.MapSegmentContext;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BiConsumer;
+import java.util.function.UnaryOperator;
+
+/**
+ * A bounded map of bytes to bytes that processes of a host share. Any thread; no call waits longer
+ * than {@value #PATIENCE_NS} ns for a lock, and none fails: what cannot be done is not done, and
+ * counted.
+ *
+ * <p>A process that is killed inside a call leaves a segment's lock behind, for which Chronicle Map
+ * itself would wait a minute. Here a segment whose lock was refused for a second, to all calls of
+ * that second, is taken for dead: the file is given up for a new, empty one, by a thread of this
+ * map's own. Other processes see that their file is deleted, and follow. The same ends a map whose
+ * memory cannot be read.
+ */
+final class SharedMap implements AutoCloseable {
+    /** Patience for one lock. */
+    static final long PATIENCE_NS = 100_000;
+
+    private static final Logger LOG = LoggerFactory.getLogger(SharedMap.class);
+    private static final long DEAD_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final int MOST_FAILURES = 100;
+
+    private final MapFiles files;
+    private final LongAdder errors = new LongAdder();
+    private final AtomicBoolean opening = new AtomicBoolean();
+    private final AtomicLong failuresInARow = new AtomicLong();
+    private volatile Use use; // null while there is none
+    private volatile long lookNs = System.nanoTime();
+    private volatile long retryNs;
+    private volatile boolean closed;
+
+    /** A map in use, and since when which locks of it have been refused. */
+    private static final class Use {
+        private final ChronicleMap<byte[], byte[]> map;
+        private final Path file;
+        private final AtomicLongArray readsRefused;
+        private final AtomicLongArray updatesRefused;
+        private final AtomicLongArray writesRefused; // apart: a killed reader stops them alone
+
+        Use(MapFiles.Opened opened) {
+            map = opened.map();
+            file = opened.file();
+            readsRefused = new AtomicLongArray(map.segments());
+            updatesRefused = new AtomicLongArray(map.segments());
+            writesRefused = new AtomicLongArray(map.segments());
+        }
+    }
+
+    /**
+     * Opens a map, or makes it: some seconds the first time in a process. While another process
+     * holds the lock of opening, it goes on without, and tries again.
+     *
+     * @throws IOException if it cannot be used at all; the message says what to change
+     */
+    SharedMap(Path folder, MapLayout layout) throws IOException {
+        files = new MapFiles(folder, layout);
+        try {
+            use = new Use(files.open(null));
+        } catch (SharedFolder.BusyException e) {
+            LOG.warn("shared memory is out of use; it is tried again: {}", e.getMessage());
+            errors.increment();
+            retryNs = System.nanoTime() + RETRY_NS;
+        }
+    }
+
+    /** Calls that could not be done, and damage that was found. */
+    long errors() {
+        return errors.sum();
+    }
+
+    /** Counts damage that a caller has found in a value. */
+    void countError() {
+        errors.increment();
+    }
+
+    /** The file in use, or null. */
+    Path fileOrNull() {
+        final Use now = use;
+        return now == null ? null : now.file;
+    }
+
+    /** A copy of the value under a key; null if there is none, or it cannot be read now. */
+    byte[] get(byte[] key) {
+        final Use now = usable();
+        if (now == null) {
+            return null;
+        }
+        try (ExternalMapQueryContext<byte[], byte[], ?> context = now.map.queryContext(key)) {
+            if (!lock(context.readLock(), now, now.readsRefused, context.segmentIndex())) {
+                return null;
+            }
+            final MapEntry<byte[], byte[]> entry = context.entry();
+            final byte[] value = entry == null ? null : entry.value().get();
+            worked();
+            return value;
+        } catch (RuntimeException | AssertionError | InternalError e) {
+            failed(now, e);
+            return null;
+        }
+    }
+
+    /**
+     * Puts a value under a key, or removes it.
+     *
+     * @param change gets the value that is there, null for none; returns the new one, null for
+     *     none; called under the segment's lock
+     * @return whether that is done
+     */
+    boolean update(byte[] key, UnaryOperator<byte[]> change) {
+        final Use now = usable();
+        if (now == null) {
+            return false;
+        }
+        try (ExternalMapQueryContext<byte[], byte[], ?> context = now.map.queryContext(key)) {
+            final int segment = context.segmentIndex();
+            if (!lock(context.updateLock(), now, now.updatesRefused, segment)) {
+                return false;
+            }
+            final MapEntry<byte[], byte[]> entry = context.entry();
+            final byte[] old = entry == null ? null : entry.value().get();
+            final byte[] next = change.apply(old);
+            // readers that were killed would keep it for ever
+            if (!lock(context.writeLock(), now, now.writesRefused, segment)) {
+                return false;
+            }
+            if (entry != null && next != null) {
+                context.replaceValue(entry, context.wrapValueAsData(next));
+            } else if (entry != null) {
+                context.remove(entry);
+            } else if (next != null) {
+                context.insert(context.absentEntry(), context.wrapValueAsData(next));
+            }
+            worked();
+            return true;
+        } catch (RuntimeException | AssertionError | InternalError e) {
+            failed(now, e);
+            return false;
+        }
+    }
+
+    /**
+     * Shows all entries, one segment after the other.
+     *
+     * @param seen gets key and value; called under a segment's lock
+     * @return whether all were shown
+     */
+    boolean forEach(BiConsumer<byte[], byte[]> seen) {
+        final Use now = usable();
+        if (now == null) {
+            return false;
+        }
+        boolean all = true;
+        for (int segment = 0; segment < now.map.segments(); segment++) {
+            try (MapSegmentContext<byte[], byte[], ?> context = now.map.segmentContext(segment)) {
+                // the context of a segment is its lock, which its interface does not say
+                final InterProcessLock lock = ((SegmentLock) context).updateLock();
+                if (lock(lock, now, now.updatesRefused, segment)) {
+                    context.forEachSegmentEntry(
+                            entry -> seen.accept(entry.key().get(), entry.value().get()));
+                } else {
+                    all = false;
+                }
+            } catch (RuntimeException | AssertionError | InternalError e) {
+                failed(now, e);
+                return false;
+            }
+        }
+        return all;
+    }
+
+    private boolean lock(InterProcessLock lock, Use now, AtomicLongArray refused, int segment) {
+        try {
+            if (lock.tryLock(PATIENCE_NS, TimeUnit.NANOSECONDS)) {
+                if (refused.get(segment) != 0) {
+                    refused.set(segment, 0);
+                }
+                return true;
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // the caller notices
+            return false;
+        }
+        errors.increment();
+        final long ns = System.nanoTime();
+        final long first = refused.get(segment);
+        if (first == 0) {
+            refused.compareAndSet(segment, 0, ns | 1);
+        } else if (ns - first > DEAD_NS) {
+            giveUp(
+                    now,
+                    "the lock of segment "
+                            + segment
+                            + " was held for more than a second; a process that was killed leaves"
+                            + " it behind");
+        }
+        return false;
+    }
+
+    private void worked() {
+        if (failuresInARow.get() != 0) {
+            failuresInARow.set(0);
+        }
+    }
+
+    private void failed(Use now, Throwable failure) {
+        if (now != use) {
+            return; // it was closed under this call
+        }
+        errors.increment();
+        if (failure instanceof InternalError) { // a page of the file is not there any more
+            giveUp(now, "its memory cannot be read: " + failure);
+        } else if (failuresInARow.incrementAndGet() > MOST_FAILURES) {
+            giveUp(now, MOST_FAILURES + " calls have failed, the last one with " + failure);
+        }
+    }
+
+    /** The map in use, once a second after a look at whether its file is still there. */
+    private Use usable() {
+        final Use now = use;
+        final long ns = System.nanoTime();
+        if (now == null) {
+            errors.increment();
+            if (!closed && ns - retryNs > 0) {
+                giveUp(null, "there is none");
+            }
+        } else if (ns - lookNs > LOOK_NS) {
+            lookNs = ns;
+            if (!Files.exists(now.file)) {
+                giveUp(now, "another process has made a new one");
+            }
+        }
+        return now;
+    }
+
+    /** Has a thread open another file; the first call that finds this one of no use. */
+    private void giveUp(Use now, String why) {
+        if (closed || !opening.compareAndSet(false, true)) {
+            return;
+        }
+        if (now != use) {
+            opening.set(false);
+            return;
+        }
+        LOG.warn(
+                "{}: a new file of shared memory is opened: {}",
+                now == null ? files : now.file,
+                why);
+        use = null;
+        retryNs = System.nanoTime() + RETRY_NS;
+        Thread.ofPlatform().daemon().name("kvasir-shared-memory").start(() -> replace(now));
+    }
+
+    private void replace(Use old) {
+        try {
+            if (old != null) {
+                closeMap(old);
+            }
+            final MapFiles.Opened opened = files.open(old == null ? null : old.file);
+            synchronized (this) {
+                if (closed) {
+                    opened.map().close();
+                } else {
+                    failuresInARow.set(0);
+                    use = new Use(opened);
+                }
+            }
+        } catch (IOException | RuntimeException e) {
+            LOG.warn("shared memory is out of use; it is tried again: {}", e.toString());
+        } finally {
+            opening.set(false);
+        }
+    }
+
+    private static void closeMap(Use old) {
+        try {
+            old.map.close(); // waits for the calls inside
+        } catch (RuntimeException | AssertionError | InternalError e) {
+            LOG.debug("{} could not be closed", old.file, e);
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        closed = true;
+        final Use last = use;
+        use = null;
+        if (last != null) {
+            closeMap(last);
+        }
+    }
+}
