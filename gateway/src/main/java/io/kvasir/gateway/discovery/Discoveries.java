@@ -1,26 +1,21 @@
 package io.kvasir.gateway.discovery;
 
-import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.upstream.Authorities;
 import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.gateway.upstream.EtcdStores;
 import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.LeasedStore;
-import io.kvasir.registry.etcd.EtcdOptions;
-import io.kvasir.registry.etcd.EtcdStore;
 
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 
 /** The sources of this package that a configuration names. */
 public final class Discoveries {
-    private static final Duration TIMEOUT = Duration.ofSeconds(5);
-
     private Discoveries() {}
 
     /**
@@ -37,7 +32,8 @@ public final class Discoveries {
             if (!config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS).isEmpty()) {
                 all.add(registrations(config, etcd(config)));
             }
-            if (config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null) {
+            if (config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null
+                    || config.get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES)) {
                 all.add(KubernetesDiscovery.of(config));
             }
         } catch (IllegalArgumentException e) {
@@ -50,7 +46,10 @@ public final class Discoveries {
         return new RegistryDiscovery(
                 store,
                 config.get(GatewaySettings.DISCOVERY_NAMESPACE),
-                config.get(GatewaySettings.MODEL));
+                config.models().stream()
+                        .map(model -> model.get(GatewaySettings.MODEL))
+                        .collect(Collectors.toSet()),
+                config.get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF);
     }
 
     private static LeasedStore nats(GatewayConfig config) {
@@ -61,23 +60,9 @@ public final class Discoveries {
     }
 
     private static LeasedStore etcd(GatewayConfig config) {
-        final String user = config.get(GatewaySettings.DISCOVERY_ETCD_USER);
-        final Path password = config.get(GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE);
-        if ((user == null) != (password == null)) {
-            throw new IllegalArgumentException(
-                    "discovery-etcd-user and discovery-etcd-password-file go together");
-        }
-        return new EtcdStore(
-                new EtcdOptions(
-                        config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS),
-                        config.get(GatewaySettings.DISCOVERY_TTL),
-                        TIMEOUT,
-                        user == null
-                                ? null
-                                : new EtcdOptions.Login(
-                                        user, BearerTokens.lines(password).getFirst()),
-                        Authorities.tlsOrNull(
-                                config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE))),
+        return EtcdStores.open(
+                config,
+                config.get(GatewaySettings.DISCOVERY_TTL),
                 config.get(GatewaySettings.DISCOVERY_ETCD_PREFIX));
     }
 }

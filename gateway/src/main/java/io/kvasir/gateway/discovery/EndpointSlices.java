@@ -3,6 +3,8 @@ package io.kvasir.gateway.discovery;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 
 import java.util.LinkedHashMap;
@@ -26,7 +28,7 @@ final class EndpointSlices {
     /**
      * What holds for each worker.
      *
-     * @param model of the gateway
+     * @param model of workers that name none
      * @param port name of the port that serves; null for the only one
      * @param events name of the port that publishes events; null for none
      * @param replay name of the port that replays them; null for none
@@ -36,10 +38,45 @@ final class EndpointSlices {
     record Ports(
             String model, String port, String events, String replay, Map<String, String> texts) {}
 
+    /** What the control plane says of an endpoint, the best first. */
+    enum Condition {
+        /** It gets requests. */
+        READY,
+        /** It gets no new request. */
+        DRAINING,
+        /** It serves nothing any more. */
+        GONE;
+
+        static Condition of(JsonNode endpoint) {
+            final JsonNode conditions = endpoint.path("conditions");
+            final boolean ready = conditions.path("ready").asBoolean(true);
+            final boolean serving = conditions.path("serving").asBoolean(ready);
+            final boolean terminating = conditions.path("terminating").asBoolean(false);
+            if (terminating && !serving) {
+                return GONE;
+            }
+            return ready && !terminating ? READY : DRAINING;
+        }
+    }
+
     private final Ports ports;
 
     EndpointSlices(Ports ports) {
         this.ports = ports;
+    }
+
+    /**
+     * What a configuration says of them.
+     *
+     * @throws IllegalArgumentException if something is not key=value
+     */
+    static Ports ports(GatewayConfig config) {
+        return new Ports(
+                config.get(GatewaySettings.MODEL),
+                config.get(GatewaySettings.DISCOVERY_KUBERNETES_PORT),
+                config.get(GatewaySettings.DISCOVERY_KUBERNETES_EVENTS_PORT),
+                config.get(GatewaySettings.DISCOVERY_KUBERNETES_REPLAY_PORT),
+                texts(config.get(GatewaySettings.DISCOVERY_KUBERNETES_WORKER)));
     }
 
     /**
@@ -64,6 +101,21 @@ final class EndpointSlices {
         return slice.path("metadata").path("name").asText();
     }
 
+    /** What is said of the pods of a slice, by their UIDs. */
+    static Map<String, Condition> conditions(JsonNode slice) {
+        final Map<String, Condition> all = new LinkedHashMap<>();
+        for (JsonNode endpoint : slice.path("endpoints")) {
+            if (!uid(endpoint).isEmpty()) {
+                all.put(uid(endpoint), Condition.of(endpoint));
+            }
+        }
+        return all;
+    }
+
+    private static String uid(JsonNode endpoint) {
+        return endpoint.path("targetRef").path("uid").asText();
+    }
+
     /**
      * The workers of a slice by their names.
      *
@@ -73,16 +125,13 @@ final class EndpointSlices {
     Map<String, Found> workers(JsonNode slice, Map<String, String> problems) {
         final Map<String, Found> all = new LinkedHashMap<>();
         for (JsonNode endpoint : slice.path("endpoints")) {
-            final JsonNode conditions = endpoint.path("conditions");
-            final boolean ready = conditions.path("ready").asBoolean(true);
-            final boolean serving = conditions.path("serving").asBoolean(ready);
-            final boolean terminating = conditions.path("terminating").asBoolean(false);
-            if (terminating && !serving) {
+            final Condition condition = Condition.of(endpoint);
+            if (condition == Condition.GONE) {
                 continue;
             }
             try {
                 final DiscoveredWorker worker = worker(slice, endpoint);
-                all.put(worker.name(), new Found(worker, ready && !terminating));
+                all.put(worker.name(), new Found(worker, condition == Condition.READY));
             } catch (IllegalArgumentException e) {
                 final String what = name(slice) + "/" + podOrAddress(endpoint);
                 problems.put(what, "endpoint " + what + " is left out: " + e.getMessage());
@@ -171,7 +220,7 @@ final class EndpointSlices {
 
     /** 0 where there is no UID. */
     private static long generation(JsonNode endpoint) {
-        final String uid = endpoint.path("targetRef").path("uid").asText();
+        final String uid = uid(endpoint);
         try {
             return UUID.fromString(uid).getMostSignificantBits() & Long.MAX_VALUE;
         } catch (IllegalArgumentException e) {

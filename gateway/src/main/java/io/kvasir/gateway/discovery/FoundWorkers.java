@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Tells a listener which workers there are and which of them are about to go. One that is about to
- * go when it is first seen is not told of. One thread.
+ * Reports to a listener which workers there are and which of them are about to go. One that is
+ * about to go when it is first seen is not reported. One thread.
  */
 final class FoundWorkers {
     /**
@@ -22,7 +22,7 @@ final class FoundWorkers {
     record Found(DiscoveredWorker worker, boolean ready) {}
 
     private final Discovery.Listener listener;
-    private Map<String, Found> told = Map.of();
+    private Map<String, Found> reported = Map.of();
 
     FoundWorkers(Discovery.Listener listener) {
         this.listener = listener;
@@ -36,7 +36,7 @@ final class FoundWorkers {
     void publish(Collection<Found> now) {
         final Map<String, Found> next = new LinkedHashMap<>();
         for (Found found : now) {
-            final Found before = told.get(found.worker.name());
+            final Found before = reported.get(found.worker.name());
             if (found.ready || (before != null && before.worker.equals(found.worker))) {
                 next.put(found.worker.name(), found);
             }
@@ -44,14 +44,14 @@ final class FoundWorkers {
         final List<DiscoveredWorker> view = new ArrayList<>(next.size());
         next.values().forEach(found -> view.add(found.worker));
         // those that go are drained before a view may wait for their successors
-        next.values().forEach(found -> tellWhether(false, found));
+        next.values().forEach(found -> report(false, found));
         listener.view(view);
-        next.values().forEach(found -> tellWhether(true, found));
-        told = next;
+        next.values().forEach(found -> report(true, found));
+        reported = next;
     }
 
-    private void tellWhether(boolean ready, Found found) {
-        final Found before = told.get(found.worker.name());
+    private void report(boolean ready, Found found) {
+        final Found before = reported.get(found.worker.name());
         final boolean wasReady =
                 before == null || !before.worker.equals(found.worker) || before.ready;
         if (found.ready == ready && wasReady != ready) {

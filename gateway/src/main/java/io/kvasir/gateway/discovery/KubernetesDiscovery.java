@@ -1,56 +1,90 @@
 package io.kvasir.gateway.discovery;
 
-import com.fasterxml.jackson.databind.JsonNode;
-
+import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.discovery.EndpointSlices.Condition;
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceView;
+import io.kvasir.registry.kubernetes.KubernetesAccess;
+import io.kvasir.registry.kubernetes.KubernetesClient;
+import io.kvasir.registry.kubernetes.KubernetesResources;
+import io.kvasir.registry.kubernetes.KubernetesStore;
+import io.kvasir.registry.kubernetes.ResourceWatch;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
-import java.io.IOException;
-import java.net.URI;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /**
- * The endpoints of Kubernetes' EndpointSlices with certain labels, as workers of the gateway's
- * model: listed once and watched from there; listed again where the API server no longer knows the
- * version. While it does not answer, those known last stay. One thread asks and publishes.
+ * Workers of Kubernetes: endpoints of EndpointSlices with certain labels, or registrations in
+ * custom resources. Where both are followed, a registration says what a worker is, and the slices
+ * whether its pod is ready: a pod that is in no slice is ready by its registration alone, and one
+ * that has not registered is no worker. While the API server does not answer, those known last
+ * stay.
+ *
+ * <p>A watch each; one thread publishes, nothing before each has been listed or has failed.
  */
 final class KubernetesDiscovery implements Discovery {
-    private static final Logger LOG = LoggerFactory.getLogger(KubernetesDiscovery.class);
-    private static final long FIRST_VIEW_MS = 5_000;
-    private static final long RETRY_MS = 200;
-    private static final long MAX_RETRY_MS = 5_000;
+    private final Publication publication =
+            new Publication("kubernetes", (all, problems) -> collect(all, problems));
+    private final Slices slices; // null: no slices are watched
+    private final ResourceWatch watch; // likewise
+    private final KubernetesStore store; // null: no registrations are
+    private final InstanceView instances; // likewise
+    private final Registrations registrations; // likewise
+    private final String namespace; // likewise
+    private volatile boolean isStoreSettled;
 
-    private final KubernetesApi api;
-    private final EndpointSlices slices;
-    private final Map<String, JsonNode> known = new TreeMap<>(); // of the thread
-    private final Set<String> said = new HashSet<>(); // likewise
-    private final CountDownLatch first = new CountDownLatch(1);
-    private final Thread thread;
-    private Listener listener;
-    private FoundWorkers found;
-    private volatile boolean closed;
+    /**
+     * What the slices are.
+     *
+     * @param selector labels that they have
+     * @param meaning of them
+     */
+    record Endpoints(String selector, EndpointSlices meaning) {}
 
-    KubernetesDiscovery(KubernetesApi api, EndpointSlices slices) {
-        this.api = api;
-        this.slices = slices;
-        thread =
-                Thread.ofPlatform()
-                        .daemon()
-                        .name("kvasir-discovery-kubernetes")
-                        .unstarted(this::run);
+    /**
+     * Which registrations count.
+     *
+     * @param namespace theirs
+     * @param models other models' are left to other gateways
+     * @param onPlane whether the gateway is on an event plane
+     */
+    record Registered(
+            KubernetesStore store, String namespace, Set<String> models, boolean onPlane) {}
+
+    /**
+     * Asks nothing before {@link #start}.
+     *
+     * @param endpointsOrNull null: no slices are watched
+     * @param registeredOrNull null: no registrations are; its store is closed with this
+     */
+    KubernetesDiscovery(
+            KubernetesAccess access, Endpoints endpointsOrNull, Registered registeredOrNull) {
+        slices =
+                endpointsOrNull == null
+                        ? null
+                        : new Slices(
+                                endpointsOrNull.meaning, this::publishSoon, publication::failed);
+        watch =
+                endpointsOrNull == null
+                        ? null
+                        : new ResourceWatch(
+                                new KubernetesClient(access),
+                                KubernetesResources.endpointSlices(endpointsOrNull.selector),
+                                "kvasir-kubernetes-slices",
+                                slices);
+        store = registeredOrNull == null ? null : registeredOrNull.store;
+        namespace = registeredOrNull == null ? null : registeredOrNull.namespace;
+        instances = registeredOrNull == null ? null : new InstanceView(new Heard());
+        registrations =
+                registeredOrNull == null
+                        ? null
+                        : new Registrations(
+                                instances, registeredOrNull.models, registeredOrNull.onPlane);
     }
 
     /**
@@ -59,54 +93,51 @@ final class KubernetesDiscovery implements Discovery {
      * @throws IllegalArgumentException if server or namespace are not known
      */
     static KubernetesDiscovery of(GatewayConfig config) {
-        final Path account = config.get(GatewaySettings.DISCOVERY_KUBERNETES_ACCOUNT);
+        final KubernetesAccess access =
+                KubernetesAccess.of(
+                        config.get(GatewaySettings.DISCOVERY_KUBERNETES_SERVER),
+                        config.get(GatewaySettings.DISCOVERY_KUBERNETES_ACCOUNT),
+                        config.get(GatewaySettings.DISCOVERY_KUBERNETES_NAMESPACE));
+        final String selector = config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR);
         return new KubernetesDiscovery(
-                new KubernetesApi(
-                        server(config),
-                        account,
-                        namespace(config, account),
-                        config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR)),
-                new EndpointSlices(
-                        new EndpointSlices.Ports(
-                                config.get(GatewaySettings.MODEL),
-                                config.get(GatewaySettings.DISCOVERY_KUBERNETES_PORT),
-                                config.get(GatewaySettings.DISCOVERY_KUBERNETES_EVENTS_PORT),
-                                config.get(GatewaySettings.DISCOVERY_KUBERNETES_REPLAY_PORT),
-                                EndpointSlices.texts(
-                                        config.get(GatewaySettings.DISCOVERY_KUBERNETES_WORKER)))));
+                access,
+                selector == null
+                        ? null
+                        : new Endpoints(selector, new EndpointSlices(EndpointSlices.ports(config))),
+                config.get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES)
+                        ? new Registered(
+                                new KubernetesStore(
+                                        access, config.get(GatewaySettings.DISCOVERY_TTL), null),
+                                config.get(GatewaySettings.DISCOVERY_NAMESPACE),
+                                config.models().stream()
+                                        .map(model -> model.get(GatewaySettings.MODEL))
+                                        .collect(Collectors.toSet()),
+                                config.get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF)
+                        : null);
     }
 
-    private static URI server(GatewayConfig config) {
-        final URI set = config.get(GatewaySettings.DISCOVERY_KUBERNETES_SERVER);
-        if (set != null) {
-            return set;
+    /** Takes what the store says; its thread must not wait. */
+    private final class Heard implements InstanceView.Listener {
+        @Override
+        public void changed() {
+            publishSoon();
         }
-        final String host = System.getenv("KUBERNETES_SERVICE_HOST");
-        if (host == null) {
-            throw new IllegalArgumentException(
-                    "no Kubernetes API server is known: this is no pod, and"
-                            + " discovery-kubernetes-server is not set");
-        }
-        return URI.create(
-                "https://"
-                        + (host.contains(":") ? "[" + host + "]" : host)
-                        + ":"
-                        + System.getenv().getOrDefault("KUBERNETES_SERVICE_PORT", "443"));
-    }
 
-    private static String namespace(GatewayConfig config, Path account) {
-        final String set = config.get(GatewaySettings.DISCOVERY_KUBERNETES_NAMESPACE);
-        if (set != null) {
-            return set;
+        @Override
+        public void refused(String cause) {
+            publication.failed(cause);
         }
-        try {
-            return Files.readString(account.resolve("namespace")).strip();
-        } catch (IOException e) {
-            throw new IllegalArgumentException(
-                    "no Kubernetes namespace is known: set discovery-kubernetes-namespace ("
-                            + e
-                            + ")",
-                    e);
+
+        @Override
+        public void lost(String cause) {
+            isStoreSettled = true;
+            publication.failed(cause);
+        }
+
+        @Override
+        public void found() {
+            isStoreSettled = true;
+            publishSoon();
         }
     }
 
@@ -117,88 +148,50 @@ final class KubernetesDiscovery implements Discovery {
 
     @Override
     public void start(Listener to) {
-        listener = to;
-        found = new FoundWorkers(to);
-        thread.start();
-        try {
-            if (!first.await(FIRST_VIEW_MS, TimeUnit.MILLISECONDS)) {
-                to.failed("no answer of the API server yet");
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        publication.start(
+                to,
+                () -> {
+                    if (watch != null) {
+                        watch.start();
+                    }
+                    if (store != null) {
+                        store.watch(InstanceId.prefix(namespace), instances);
+                    }
+                });
+    }
+
+    private boolean isSettled() {
+        return (slices == null || slices.isSettled()) && (store == null || isStoreSettled);
+    }
+
+    private void publishSoon() {
+        if (isSettled()) {
+            publication.soon();
         }
     }
 
-    private void run() {
-        String version = null; // null: list first
-        long retryMs = RETRY_MS;
-        boolean isLost = false;
-        while (!closed) {
-            try {
-                if (version == null) {
-                    version = listed();
-                }
-                isLost = false;
-                retryMs = RETRY_MS;
-                version = api.watch(version, this::changed);
-                pause(RETRY_MS);
-            } catch (KubernetesException e) {
-                version = null;
-                if (!isLost && !closed && !e.isGone()) {
-                    isLost = true;
-                    listener.failed(e.getMessage());
-                    first.countDown();
-                }
-                pause(retryMs);
-                retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
-            }
+    private void collect(Map<String, Found> all, Map<String, String> problems) {
+        if (!isSettled()) {
+            return; // something has failed, and is said
         }
-    }
-
-    private String listed() throws KubernetesException {
-        final Map<String, JsonNode> all = new TreeMap<>();
-        final String version = api.list(slice -> all.put(EndpointSlices.name(slice), slice));
-        known.clear();
-        known.putAll(all);
-        publish();
-        return version;
-    }
-
-    private void changed(JsonNode event) {
-        final JsonNode slice = event.path("object");
-        if (event.path("type").asText().equals("DELETED")) {
-            known.remove(EndpointSlices.name(slice));
-        } else {
-            known.put(EndpointSlices.name(slice), slice);
+        if (store == null) {
+            all.putAll(slices.workers(problems));
+            return;
         }
-        publish();
-    }
-
-    /** An endpoint that moves between slices may be in both: where it is ready it counts. */
-    private void publish() {
-        final Map<String, String> problems = new HashMap<>();
-        final Map<String, Found> all = new TreeMap<>();
-        for (JsonNode slice : known.values()) {
-            slices.workers(slice, problems)
-                    .forEach((name, w) -> all.merge(name, w, (a, b) -> a.ready() ? a : b));
-        }
-        said.retainAll(problems.values());
-        problems.values().stream().filter(said::add).forEach(listener::failed);
-        try {
-            found.publish(all.values());
-        } catch (RuntimeException e) {
-            LOG.error("the workers of Kubernetes could not be applied", e);
-            listener.failed(e.toString());
-        }
-        first.countDown();
-    }
-
-    private static void pause(long ms) {
-        try {
-            Thread.sleep(ms);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // closing
-        }
+        final Map<String, Condition> conditions = slices == null ? Map.of() : slices.conditions();
+        registrations.collect(
+                (r, found) -> {
+                    final Condition condition =
+                            conditions.getOrDefault(store.podUid(r.id().key()), Condition.READY);
+                    if (condition != Condition.GONE) {
+                        all.put(
+                                found.worker().name(),
+                                new Found(
+                                        found.worker(),
+                                        found.ready() && condition == Condition.READY));
+                    }
+                },
+                problems);
     }
 
     /** The API server tells of changes by itself. */
@@ -209,8 +202,12 @@ final class KubernetesDiscovery implements Discovery {
 
     @Override
     public void close() {
-        closed = true;
-        thread.interrupt();
-        api.close();
+        publication.close();
+        if (watch != null) {
+            watch.close();
+        }
+        if (store != null) {
+            store.close();
+        }
     }
 }

@@ -1,7 +1,6 @@
 package io.kvasir.gateway.discovery;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
-import io.kvasir.registry.ModelInput;
 import io.kvasir.registry.Registration;
 
 import java.util.LinkedHashMap;
@@ -16,20 +15,24 @@ final class RegisteredWorkers {
     /**
      * The worker of a registration; its name is the instance's.
      *
+     * @param onPlane whether the gateway is on an event plane; then a worker's events come from
+     *     there if it is there, too
      * @throws IllegalArgumentException if the gateway cannot use it; the message says why
      */
-    static DiscoveredWorker of(Registration r) {
-        if (r.input() == ModelInput.TOKENS) {
-            throw new IllegalArgumentException(
-                    "input=tokens: this gateway sends the client's text; register input=text");
-        }
+    static DiscoveredWorker of(Registration r, boolean onPlane) {
         final Map<String, String> texts = new LinkedHashMap<>();
         texts.put("url", r.url().toString());
         texts.put("name", r.id().instance());
         texts.put("dp", Integer.toString(r.dpRanks()));
         texts.put("role", r.role().name().toLowerCase(Locale.ROOT));
+        texts.put("input", r.input().name().toLowerCase(Locale.ROOT));
+        texts.put("kv-blocks", Long.toString(Math.max(0, r.limits().kvBlocks())));
+        texts.put("max-batched-tokens", Long.toString(Math.max(0, r.limits().maxBatchedTokens())));
         texts.put("generation", Long.toString(r.generation()));
-        if (r.events() != null) {
+        if (onPlane && r.plane() != null) {
+            texts.put("event-worker", Long.toString(r.plane().workerId()));
+            texts.put("event-rank", Integer.toString(r.plane().rank()));
+        } else if (r.events() != null) {
             texts.put("events", r.events().endpoint());
             texts.put("bind", Boolean.toString(r.events().bind()));
             texts.put("topic", r.events().topic());

@@ -6,7 +6,7 @@ import java.util.RandomAccess;
 
 /**
  * A list that never changes. Those made of it by {@link #with} share its memory: an element is
- * written behind the end of every list that is there. So one more costs no copy of the others, but
+ * written after the end of every list that is there. So one more costs no copy of the others, but
  * when the memory is full, which then doubles.
  *
  * <p>Lists that share memory are made by one thread at a time. Others may read one that was
@@ -22,17 +22,15 @@ final class AppendedList<E> extends AbstractList<E> implements RandomAccess {
     /** What is known of a memory by all lists in it. */
     private static final class Shared {
         private int written; // size of the longest list
-        private final long copied; // elements that were copied to come this far
 
-        Shared(int written, long copied) {
+        Shared(int written) {
             this.written = written;
-            this.copied = copied;
         }
     }
 
     /** The empty list. */
     AppendedList() {
-        this(new Object[0], 0, new Shared(0, 0));
+        this(new Object[0], 0, new Shared(0));
     }
 
     private AppendedList(Object[] memory, int size, Shared shared) {
@@ -51,7 +49,7 @@ final class AppendedList<E> extends AbstractList<E> implements RandomAccess {
         final Object[] more = new Object[Math.max(LEAST_CAPACITY, 2 * size)];
         System.arraycopy(memory, 0, more, 0, size);
         more[size] = element;
-        return new AppendedList<>(more, size + 1, new Shared(size + 1, shared.copied + size));
+        return new AppendedList<>(more, size + 1, new Shared(size + 1));
     }
 
     /** The same without the first one that equals an element; this list if none does. */
@@ -63,12 +61,7 @@ final class AppendedList<E> extends AbstractList<E> implements RandomAccess {
         final Object[] fewer = new Object[size - 1];
         System.arraycopy(memory, 0, fewer, 0, index);
         System.arraycopy(memory, index + 1, fewer, index, size - 1 - index);
-        return new AppendedList<>(fewer, size - 1, new Shared(size - 1, 0));
-    }
-
-    /** Elements that were copied to make this list by {@link #with} alone. */
-    long copied() {
-        return shared.copied;
+        return new AppendedList<>(fewer, size - 1, new Shared(size - 1));
     }
 
     @Override

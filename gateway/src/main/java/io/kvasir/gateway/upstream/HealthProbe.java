@@ -148,7 +148,11 @@ public final class HealthProbe {
     private void compareTokens(Upstream upstream) throws InterruptedException {
         if (encoder == null) {
             upstream.tokenizer(
-                    Upstream.TokenizerCheck.UNKNOWN, "the gateway has no tokenizer; set tokenizer");
+                    Upstream.TokenizerCheck.UNKNOWN,
+                    "the gateway has no tokenizer; set tokenizer"
+                            + (upstream.takesTokens()
+                                    ? "; only prompts that are token ids are sent to this worker"
+                                    : ""));
             return;
         }
         final ObjectNode text = Json.MAPPER.createObjectNode();

@@ -3,6 +3,7 @@ package io.kvasir.gateway.upstream;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.registry.Authorities;
 
 import java.time.Duration;
 
@@ -10,7 +11,15 @@ import java.time.Duration;
 public final class NatsAccesses {
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
+    private static final String PREFILL_SUFFIX = "-prefill";
+
     private NatsAccesses() {}
+
+    /** The component of a pool's workers, in subjects of NATS. */
+    static String component(GatewayConfig config, WorkerPool pool) {
+        final String component = config.get(GatewaySettings.NATS_COMPONENT);
+        return pool == WorkerPool.MAIN ? component : component + PREFILL_SUFFIX;
+    }
 
     /**
      * By the settings that begin with {@code nats-}; connects to nothing.

@@ -4,28 +4,36 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.nats.events.PlaneSnapshots;
+import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Setting;
 import io.kvasir.router.Settings;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.spi.StateStore;
+import io.kvasir.router.spi.StateStoreProvider;
 
 import org.agrona.CloseHelper;
 
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
-import java.util.function.BiFunction;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
 
 /**
- * The routers of a gateway's pools. That of the prefill workers is made when the first of them is
+ * The routers of a model's pools. That of the prefill workers is made when the first of them is
  * registered and stays from then on, so that it costs nothing where there is none. Any thread.
  */
 public final class PoolRouters implements AutoCloseable {
-    private static final String PREFILL_COUNTERS = "prefill";
-    private static final String PREFILL_STATE = "prefill";
+    private static final String PREFILL_FOLDER = "prefill";
 
     private final GatewayConfig config;
-    private final BiFunction<Settings, ReplicaLink, KvRouter> maker;
+    private final Function<RouterConfig.Builder, KvRouter> maker;
     private final KvRouter main;
     private volatile KvRouter prefillOrNull; // written under this
     private boolean closed; // guarded by this
@@ -37,36 +45,106 @@ public final class PoolRouters implements AutoCloseable {
      *     message names the knob to turn
      */
     public PoolRouters(GatewayConfig config) {
-        this(config, PoolRouters::router);
+        this(config, RouterConfig.Builder::build);
     }
 
     /**
-     * @param maker makes a router of its settings and its link to replicas, which may be null
+     * @param maker makes a router of what it is made by
      */
-    PoolRouters(GatewayConfig config, BiFunction<Settings, ReplicaLink, KvRouter> maker) {
+    PoolRouters(GatewayConfig config, Function<RouterConfig.Builder, KvRouter> maker) {
         this.config = config;
         this.maker = maker;
         main = make(config.settings(), WorkerPool.MAIN);
     }
 
-    private static KvRouter router(Settings settings, ReplicaLink linkOrNull) {
-        final RouterConfig.Builder builder = KvRouter.builder().settings(settings);
-        return linkOrNull == null ? builder.build() : builder.replicaLink(linkOrNull).build();
+    /** A store of snapshots that shows other processes what it has; null for the usual one. */
+    private static StateStore storeOrNull(Settings settings) {
+        final Path folder = settings.get(RouterSettings.STATE_DIR);
+        final Path shared = settings.get(GatewaySettings.SHARED_MEMORY_DIR);
+        if (folder == null || shared == null) {
+            return null;
+        }
+        try {
+            return StateStoreProvider.openFirst(folder, shared);
+        } catch (IOException e) {
+            throw new GatewayException(
+                    "state-dir="
+                            + folder
+                            + " with shared-memory-dir="
+                            + shared
+                            + " cannot be used: "
+                            + e,
+                    e);
+        }
     }
 
-    private KvRouter make(Settings settings, WorkerPool pool) {
-        final ReplicaLink link = ReplicaLinks.openOrNull(config, pool);
+    /**
+     * Makes those of several models, or of none.
+     *
+     * @param models what holds for each
+     * @throws GatewayException if those of one cannot be made; the message names it
+     */
+    public static List<PoolRouters> open(List<GatewayConfig> models) {
+        final List<PoolRouters> all = new ArrayList<>();
         try {
-            return make(settings, link);
+            for (GatewayConfig model : models) {
+                all.add(open(model, models.size() > 1));
+            }
+            return all;
         } catch (RuntimeException e) {
-            CloseHelper.close(link);
+            CloseHelper.closeAll(all);
             throw e;
         }
     }
 
-    private KvRouter make(Settings settings, ReplicaLink linkOrNull) {
+    private static PoolRouters open(GatewayConfig model, boolean named) {
         try {
-            return maker.apply(settings, linkOrNull);
+            return new PoolRouters(model);
+        } catch (GatewayException e) {
+            throw named
+                    ? new GatewayException(
+                            "model "
+                                    + LogText.of(model.get(GatewaySettings.MODEL))
+                                    + ": "
+                                    + e.getMessage(),
+                            e)
+                    : e;
+        }
+    }
+
+    private KvRouter make(Settings settings, WorkerPool pool) {
+        final RouterConfig.Builder builder = KvRouter.builder().settings(settings);
+        final boolean indexed = RouterConfig.keepsIndex(settings); // else nothing feeds or keeps it
+        final PlaneSnapshots snapshots = indexed ? SharedSnapshots.openOrNull(config, pool) : null;
+        StateStore store = null;
+        ReplicaLink link = null;
+        try {
+            if (snapshots != null) {
+                builder.planeState(snapshots);
+            }
+            final Function<EventPlane, AutoCloseable> events =
+                    indexed ? EventPlanes.sourceOrNull(config, pool, snapshots) : null;
+            if (events != null) {
+                builder.eventPlane(events);
+            }
+            store = indexed ? storeOrNull(settings) : null;
+            if (store != null) {
+                builder.stateStore(store);
+            }
+            link = ReplicaLinks.openOrNull(config, pool);
+            if (link != null) {
+                builder.replicaLink(link);
+            }
+            return make(builder);
+        } catch (RuntimeException e) {
+            CloseHelper.closeAll(link, store, snapshots);
+            throw e;
+        }
+    }
+
+    private KvRouter make(RouterConfig.Builder builder) {
+        try {
+            return maker.apply(builder);
         } catch (OutOfMemoryError e) {
             throw new GatewayException(
                     "no memory for the index and the bookings: max-blocks="
@@ -124,14 +202,13 @@ public final class PoolRouters implements AutoCloseable {
                         .set(
                                 RouterSettings.OVERLAP_WEIGHT,
                                 config.get(GatewaySettings.PREFILL_OVERLAP_WEIGHT))
+                        .set(RouterSettings.TRACK_PREFILL_TOKENS, true) // its only load
                         .set(RouterSettings.TRACK_ACTIVE_BLOCKS, false);
-        final Path counters = config.get(RouterSettings.COUNTERS_DIR);
-        if (counters != null) {
-            settings.set(RouterSettings.COUNTERS_DIR, counters.resolve(PREFILL_COUNTERS));
-        }
-        final Path state = config.get(RouterSettings.STATE_DIR);
-        if (state != null) {
-            settings.set(RouterSettings.STATE_DIR, state.resolve(PREFILL_STATE));
+        for (Setting<Path> folder : RouterSettings.FOLDERS) {
+            final Path root = config.get(folder);
+            if (root != null) {
+                settings.set(folder, root.resolve(PREFILL_FOLDER));
+            }
         }
         return settings.build();
     }

@@ -12,8 +12,6 @@ import java.util.Objects;
 
 /** Links of a gateway's routers to those of other gateways over the same workers. Stateless. */
 final class ReplicaLinks {
-    private static final String PREFILL_SUFFIX = "-prefill";
-
     private ReplicaLinks() {}
 
     /**
@@ -26,13 +24,12 @@ final class ReplicaLinks {
         if (!config.get(GatewaySettings.REPLICA_SYNC)) {
             return null;
         }
-        final String component = config.get(GatewaySettings.NATS_COMPONENT);
         try {
             return new NatsReplicaLink(
                     new NatsReplicaConfig(
                             NatsAccesses.of(config),
                             config.get(GatewaySettings.NATS_NAMESPACE),
-                            pool == WorkerPool.MAIN ? component : component + PREFILL_SUFFIX,
+                            config.replicaComponent(pool == WorkerPool.PREFILL),
                             Objects.requireNonNullElse(
                                     config.get(GatewaySettings.NATS_ENDPOINT), ""),
                             config.get(GatewaySettings.REPLICA_WIRE),

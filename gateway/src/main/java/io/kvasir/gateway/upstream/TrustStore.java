@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.registry.Authorities;
 
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 

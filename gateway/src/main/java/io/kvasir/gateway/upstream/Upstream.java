@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.BootstrapAddress;
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.config.WorkerInput;
 import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
@@ -102,6 +103,18 @@ public final class Upstream {
     void ranks(List<Worker> registered) {
         ranks = List.copyOf(registered);
         publish();
+        tellCapacity();
+    }
+
+    /** Tells the router what the engine can take: as configured, else as the engine states it. */
+    private void tellCapacity() {
+        final long configured = config.limits().kvBlocks();
+        for (Worker rank : ranks) {
+            rank.capacity(
+                    configured > 0 ? configured : engineBlocks,
+                    config.limits().maxBatchedTokens(),
+                    config.limits().maxRequests());
+        }
     }
 
     /** Whether requests are sent to it. */
@@ -131,9 +144,24 @@ public final class Upstream {
         return config.name();
     }
 
+    /** Name of the model that it serves. */
+    public String model() {
+        return config.model();
+    }
+
     /** Part of a request that it is there for. */
     public WorkerRole role() {
         return config.disaggregation().role();
+    }
+
+    /** What it is sent of a prompt. */
+    public WorkerInput input() {
+        return config.input();
+    }
+
+    /** Whether it is sent token ids instead of the client's text. */
+    public boolean takesTokens() {
+        return config.input() == WorkerInput.TOKENS;
     }
 
     /** How its engine hands prompts over, or takes them. */
@@ -252,7 +280,7 @@ public final class Upstream {
      */
     boolean probed() {
         if (health.state() == UpstreamHealth.State.DOWN && !forgetPredicted()) {
-            return false; // the router has no room to note that now: a later probe brings it back
+            return false; // the router's ring is full: a later probe brings it back
         }
         final UpstreamHealth.State before = health.probed(System.nanoTime());
         final boolean first;
@@ -328,6 +356,7 @@ public final class Upstream {
     void cache(int blockSize, int blocks) {
         engineBlockSize = blockSize;
         engineBlocks = blocks;
+        tellCapacity();
     }
 
     /** Tokens per block by the engine's own word, or {@link UsageReader#UNKNOWN}. */

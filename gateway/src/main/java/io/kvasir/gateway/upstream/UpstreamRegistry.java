@@ -1,6 +1,7 @@
 package io.kvasir.gateway.upstream;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -18,41 +19,28 @@ import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.EnumSet;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Function;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The servers behind the gateway and the workers of its routers that they are, in two pools. {@link
- * Discovery} sources add and remove them while requests run; the last word on a name counts, and
- * may move it to the other pool. A request holds its {@link Upstream} and ends on it, also after
- * its removal. Safe from any thread; readers take no lock.
+ * The servers of one model and the workers of its routers that they are, in two pools. The {@link
+ * Fleet} adds and removes them while requests run. A request holds its {@link Upstream} and ends on
+ * it, also after its removal. Readers, of any thread, take no lock; the fleet's lock guards all
+ * that changes.
  */
 public final class UpstreamRegistry {
     private static final Logger LOG = LoggerFactory.getLogger(UpstreamRegistry.class);
-
-    private static final long REPLACEMENT_WAIT_NS = 5_000_000_000L;
-    private static final long POLL_MS = 5;
 
     private final GatewayConfig config;
     private final PoolRouters routers;
     private final BreakerRules rules;
     private final UsableServers usable; // guarded by itself
-    private final Map<String, Entry> entries = new LinkedHashMap<>(); // guarded by this
-    private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>(); // by source
     private final ConcurrentHashMap<Long, Upstream> byId = new ConcurrentHashMap<>();
-    private long lastId; // guarded by this
-    private boolean closed; // guarded by this
-    private Function<Upstream, Runnable> watcher; // guarded by this; null before #watch
-    private volatile View view = View.EMPTY;
+    private volatile View view = View.EMPTY; // written under the fleet's lock
+    private final AtomicInteger takingTokens = new AtomicInteger(); // servers that do
     private volatile Capabilities capabilities = Capabilities.NONE; // written under usable
-    private volatile Runnable onRemoval = () -> {};
 
     /** What readers see. One server more costs no copy of the others. */
     private record View(
@@ -99,25 +87,28 @@ public final class UpstreamRegistry {
             all.put(pool, now);
             return all;
         }
-
-        long copied() {
-            long copied = upstreams.copied();
-            for (WorkerPool pool : WorkerPool.values()) {
-                copied += byPool.get(pool).copied() + workers.get(pool).copied();
-            }
-            return copied;
-        }
     }
 
-    /** A registered server and what ends its watch. */
-    private record Entry(DiscoveredWorker described, Upstream upstream, Runnable endWatch) {}
-
-    /** Registers servers with the routers of their pools. */
+    /**
+     * Registers servers with the routers of their pools.
+     *
+     * @param config of the model
+     */
     public UpstreamRegistry(GatewayConfig config, PoolRouters routers) {
         this.config = config;
         this.routers = routers;
         rules = BreakerRules.of(config);
         usable = new UsableServers(new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT)));
+    }
+
+    /** Name of the model that the servers have. */
+    public String model() {
+        return config.get(GatewaySettings.MODEL);
+    }
+
+    /** Overlap weight of the model's shadow policy; below 0 for none. */
+    public double shadowOverlapWeight() {
+        return config.get(GatewaySettings.SHADOW_OVERLAP_WEIGHT);
     }
 
     private void healthChanged(Upstream upstream) {
@@ -131,129 +122,19 @@ public final class UpstreamRegistry {
             capabilities = usable.capabilities();
             if (canSplit() != before) {
                 LOG.info(
-                        "requests are {} between prefill and decode workers",
+                        "requests for {} are {} between prefill and decode workers",
+                        LogText.of(model()),
                         before ? "no longer split" : "split");
             }
         }
     }
 
-    /** What a source tells its findings to. */
-    public Discovery.Listener listener(String source) {
-        failures.put(source, new AtomicLong());
-        return new FromSource(source);
-    }
-
     /**
-     * Has every server watched that is or will be registered. Those that come from now on are used
-     * once they answer.
+     * The router of a pool, made if there is none.
      *
-     * @param begin begins to watch one; gives what ends it
+     * @throws IllegalArgumentException if it cannot be made
      */
-    public synchronized void watch(Function<Upstream, Runnable> begin) {
-        watcher = begin;
-        entries.replaceAll(
-                (name, e) -> new Entry(e.described, e.upstream, begin.apply(e.upstream)));
-    }
-
-    /**
-     * Has something done after each removal.
-     *
-     * @param action quick; runs under the registry's lock
-     */
-    public void onRemoval(Runnable action) {
-        onRemoval = action;
-    }
-
-    /** One thread a source. */
-    private void view(String source, List<DiscoveredWorker> all) {
-        final List<DiscoveredWorker> wanted = all.stream().filter(this::isServed).toList();
-        final Set<String> names = new HashSet<>();
-        boolean changed = false;
-        for (DiscoveredWorker worker : wanted) {
-            names.add(worker.name());
-            try {
-                changed |= add(source, worker);
-            } catch (IllegalArgumentException e) {
-                failed(source, "worker " + worker.name() + " is left out: " + e.getMessage());
-            }
-        }
-        final List<Upstream> obsolete = obsolete(source, names);
-        if (changed) {
-            awaitSuccessors(obsolete, names);
-        }
-        obsolete.forEach(upstream -> remove(upstream.name()));
-    }
-
-    private synchronized List<Upstream> obsolete(String source, Set<String> wanted) {
-        return entries.values().stream()
-                .map(Entry::upstream)
-                .filter(u -> u.source().equals(source) && !wanted.contains(u.name()))
-                .toList();
-    }
-
-    /**
-     * Where all servers of a pool are replaced, the former ones serve until one of the new ones
-     * can.
-     */
-    private void awaitSuccessors(List<Upstream> obsolete, Set<String> names) {
-        final Set<WorkerPool> pools = EnumSet.noneOf(WorkerPool.class);
-        obsolete.forEach(upstream -> pools.add(upstream.pool()));
-        pools.removeIf(pool -> upstreams(pool).stream().noneMatch(u -> names.contains(u.name())));
-        final long startNs = System.nanoTime();
-        try {
-            while (!pools.stream().allMatch(pool -> isOneInUse(pool, names))
-                    && System.nanoTime() - startNs < REPLACEMENT_WAIT_NS) {
-                Thread.sleep(POLL_MS);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    private boolean isOneInUse(WorkerPool pool, Set<String> names) {
-        return upstreams(pool).stream().anyMatch(u -> names.contains(u.name()) && u.inUse());
-    }
-
-    private boolean isServed(DiscoveredWorker worker) {
-        final boolean served = worker.model().equals(config.get(GatewaySettings.MODEL));
-        if (!served) {
-            LOG.info("not used: {}", otherService(worker));
-        }
-        return served;
-    }
-
-    private String otherService(DiscoveredWorker worker) {
-        return "worker "
-                + worker.name()
-                + " serves "
-                + worker.model()
-                + ", this gateway routes to workers of "
-                + config.get(GatewaySettings.MODEL);
-    }
-
-    private synchronized boolean add(String source, DiscoveredWorker described) {
-        if (closed) {
-            throw new IllegalArgumentException("the gateway is closing");
-        }
-        if (!isServed(described)) {
-            throw new IllegalArgumentException(otherService(described));
-        }
-        final Entry before = entries.get(described.name());
-        if (before != null && before.described.equals(described)) {
-            before.upstream.source(source);
-            return false;
-        }
-        final WorkerPool pool = WorkerPool.of(described.role());
-        checkRoom(described.worker(), pool);
-        final KvRouter router = router(pool); // before the former one of its name is removed
-        if (before != null) {
-            remove(described.name());
-        }
-        register(source, described, router);
-        return true;
-    }
-
-    private KvRouter router(WorkerPool pool) {
+    KvRouter readyRouter(WorkerPool pool) {
         try {
             return routers.ready(pool);
         } catch (GatewayException e) {
@@ -261,13 +142,22 @@ public final class UpstreamRegistry {
         }
     }
 
-    private void checkRoom(WorkerConfig worker, WorkerPool pool) {
-        final Entry before = entries.get(worker.name());
-        final boolean isReplaced = before != null && before.upstream.pool() == pool;
+    /**
+     * Checks that a worker fits into its pool.
+     *
+     * @param formerOrNull the one that it is to replace
+     * @throws IllegalArgumentException if not
+     */
+    void checkRoom(DiscoveredWorker described, Upstream formerOrNull) {
+        final WorkerPool pool = WorkerPool.of(described.role());
+        final boolean isReplaced =
+                formerOrNull != null
+                        && formerOrNull.pool() == pool
+                        && formerOrNull.model().equals(model());
         final int ranks =
                 workers(pool).size()
-                        - (isReplaced ? before.upstream.ranks().size() : 0)
-                        + worker.dataParallelSize();
+                        - (isReplaced ? formerOrNull.ranks().size() : 0)
+                        + described.worker().dataParallelSize();
         if (ranks > config.get(RouterSettings.MAX_WORKERS)) {
             throw new IllegalArgumentException(
                     ranks
@@ -279,13 +169,29 @@ public final class UpstreamRegistry {
         }
     }
 
-    private void register(String source, DiscoveredWorker described, KvRouter router) {
+    /**
+     * Registers a server.
+     *
+     * @param id greater than all before
+     * @param router of its pool
+     * @param admitted whether it may be used before it has answered
+     * @throws IllegalArgumentException if the router does not take it
+     */
+    Upstream register(
+            DiscoveredWorker described, String source, long id, KvRouter router, boolean admitted) {
         final WorkerConfig worker = described.worker();
-        final long id = lastId++;
+        if (worker.planeOrNull() != null
+                && config.get(GatewaySettings.KV_EVENTS)
+                && config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF) {
+            LOG.warn(
+                    "worker {} has event-worker={}, and event-plane is off: it has no events here",
+                    described.name(),
+                    worker.planeOrNull());
+        }
         final Upstream upstream =
-                new Upstream(
-                        worker, source, id, router, watcher == null, rules, this::healthChanged);
+                new Upstream(worker, source, id, router, admitted, rules, this::healthChanged);
         byId.put(id, upstream); // before the router can choose one of its ranks
+        countTakingTokens(upstream, 1); // likewise: requests are read so that it can be sent them
         final List<Worker> ranks = new ArrayList<>();
         try {
             for (int rank = 0; rank < worker.dataParallelSize(); rank++) {
@@ -295,18 +201,12 @@ public final class UpstreamRegistry {
         } catch (IllegalStateException | IllegalArgumentException e) {
             ranks.forEach(router::removeWorker);
             byId.remove(id);
+            countTakingTokens(upstream, -1);
             throw new IllegalArgumentException(e.getMessage(), e);
         }
-        final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
-        entries.put(worker.name(), new Entry(described, upstream, endWatch));
         view = view.with(upstream); // the newest of all, so the order is that of their ids
         recount(() -> usable.added(upstream));
-        LOG.info(
-                "worker {} at {} is registered by {}, role {}",
-                worker.name(),
-                worker.url(),
-                source,
-                described.role().spelling());
+        return upstream;
     }
 
     private WorkerSpec spec(WorkerConfig worker, long id, int rank) {
@@ -315,8 +215,14 @@ public final class UpstreamRegistry {
                 worker.name(),
                 worker.url().toString(),
                 rank,
-                source(worker, rank, config.get(RouterSettings.BLOCK_SIZE)),
-                WorkerTaints.of(worker.disaggregation()));
+                config.get(GatewaySettings.KV_EVENTS)
+                        ? source(worker, rank, config.get(RouterSettings.BLOCK_SIZE))
+                        : null,
+                WorkerTaints.of(worker),
+                config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF
+                        ? null
+                        : worker.plane(rank),
+                worker.labels());
     }
 
     private static SourceConfig source(WorkerConfig worker, int rank, int blockSize) {
@@ -331,45 +237,39 @@ public final class UpstreamRegistry {
                 .withRemovals(worker.removals());
     }
 
-    private synchronized boolean remove(String name) {
-        final Entry entry = entries.remove(name);
-        if (entry == null) {
-            return false;
+    /** Has a registered server be none any more. */
+    void remove(Upstream upstream) {
+        upstream.ranks().forEach(routers.of(upstream.pool())::removeWorker);
+        byId.remove(upstream.id());
+        countTakingTokens(upstream, -1);
+        view = view.without(upstream);
+        recount(() -> usable.removed(upstream));
+    }
+
+    private void countTakingTokens(Upstream upstream, int more) {
+        if (upstream.takesTokens()) {
+            takingTokens.addAndGet(more);
         }
-        entry.endWatch.run();
-        entry.upstream.ranks().forEach(routers.of(entry.upstream.pool())::removeWorker);
-        byId.remove(entry.upstream.id());
-        view = view.without(entry.upstream);
-        recount(() -> usable.removed(entry.upstream));
-        onRemoval.run();
-        LOG.info("worker {} at {} is removed", name, entry.upstream.url());
-        return true;
     }
 
-    private void failed(String source, String cause) {
-        failures.get(source).incrementAndGet();
-        LOG.warn("workers from {}: {}", source, LogText.of(cause));
+    /** Whether a server is registered that is sent token ids. One volatile read. */
+    public boolean hasTokensWorkers() {
+        return takingTokens.get() > 0;
     }
 
-    /**
-     * Sends no new request to a server, or does again.
-     *
-     * @return false if there is none of that name
-     */
-    public synchronized boolean drain(String name, boolean draining) {
-        final Entry entry = entries.get(name);
-        if (entry == null) {
-            return false;
+    /** Whether a server is registered that answers requests and is sent text. */
+    public boolean hasTextWorkers() {
+        for (Upstream upstream : upstreams(WorkerPool.MAIN)) {
+            if (!upstream.takesTokens()) {
+                return true;
+            }
         }
-        entry.upstream.drain(draining);
-        LOG.info("worker {} {}", name, draining ? "is drained" : "is used again");
-        return true;
+        return false;
     }
 
-    /** Ends all watches, and takes no further server; those that are registered stay. */
-    public synchronized void close() {
-        closed = true;
-        entries.values().forEach(e -> e.endWatch.run());
+    /** Whether the gateway can turn texts of the model into token ids. */
+    boolean hasTokenizer() {
+        return config.get(GatewaySettings.TOKENIZER) != null;
     }
 
     /**
@@ -442,57 +342,5 @@ public final class UpstreamRegistry {
     /** The server of a worker; null once that is removed. */
     public Upstream of(Worker worker) {
         return byId.get(worker.id());
-    }
-
-    /**
-     * Elements of what readers see that were copied for those registered since the last removal.
-     */
-    synchronized long copied() {
-        return view.copied();
-    }
-
-    /** How often a server was counted as one that can be used or cannot. */
-    long counted() {
-        synchronized (usable) {
-            return usable.changes();
-        }
-    }
-
-    /** How often a source could not be read or named a worker that cannot be used, by source. */
-    public Map<String, AtomicLong> failures() {
-        return failures;
-    }
-
-    private final class FromSource implements Discovery.Listener {
-        private final String source;
-
-        FromSource(String source) {
-            this.source = source;
-        }
-
-        @Override
-        public void view(List<DiscoveredWorker> workers) {
-            UpstreamRegistry.this.view(source, workers);
-        }
-
-        @Override
-        public boolean added(DiscoveredWorker worker) {
-            return add(source, worker);
-        }
-
-        @Override
-        public boolean removed(String name) {
-            return remove(name);
-        }
-
-        @Override
-        public void draining(String name, boolean draining) {
-            drain(name, draining);
-        }
-
-        @Override
-        public void failed(String cause) {
-            UpstreamRegistry.this.failed(source, cause + "; what was there before stays");
-        }
     }
 }

@@ -17,7 +17,6 @@ final class UsableServers {
     private final int[] prefills = new int[Long.SIZE]; // usable ones, by taint of the protocol
     private final int[] decodes = new int[Long.SIZE];
     private int whole; // usable ones that answer a whole request
-    private long changes;
 
     /** How a server was counted last. */
     private record Counted(boolean living, boolean ejected, boolean usable) {
@@ -77,7 +76,6 @@ final class UsableServers {
     private void count(Upstream upstream, Counted now) {
         final Counted before = counted.put(upstream, now);
         final Pool pool = pools.get(upstream.pool());
-        changes++;
         pool.living += difference(before.living, now.living);
         pool.ejected += difference(before.ejected, now.ejected);
         final int more = difference(before.usable, now.usable);
@@ -128,10 +126,5 @@ final class UsableServers {
             taints |= byTaint[i] > 0 ? 1L << i : 0;
         }
         return taints;
-    }
-
-    /** How often a server was counted. */
-    long changes() {
-        return changes;
     }
 }

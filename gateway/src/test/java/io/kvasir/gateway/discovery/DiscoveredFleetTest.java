@@ -20,6 +20,7 @@ import io.kvasir.registry.etcd.EtcdOptions;
 import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.testsupport.EtcdServer;
 import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.Tag;
@@ -45,15 +46,7 @@ class DiscoveredFleetTest {
 
     @Test
     void workersOfNatsComeDrainAndGo() throws Exception {
-        final NatsServer nats;
-        try {
-            nats = NatsServer.in(NatsServer.program(), folder);
-            nats.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-            return;
-        }
-        try (nats) {
+        try (NatsServer nats = RunningNats.started(folder)) {
             run(
                     nats,
                     Gateways.config()

@@ -9,6 +9,7 @@ import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
+import io.kvasir.registry.kubernetes.KubernetesAccess;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -68,9 +69,13 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
     private Discovery start(Discovery.Listener listener, Map<String, String> texts) {
         discovery =
                 new KubernetesDiscovery(
-                        new KubernetesApi(server.uri(), account, "serving", "app=vllm"),
-                        new EndpointSlices(
-                                new EndpointSlices.Ports(MODEL, "http", "kv", "kv-replay", texts)));
+                        new KubernetesAccess(server.uri(), account, "serving"),
+                        new KubernetesDiscovery.Endpoints(
+                                "app=vllm",
+                                new EndpointSlices(
+                                        new EndpointSlices.Ports(
+                                                MODEL, "http", "kv", "kv-replay", texts))),
+                        null);
         discovery.start(listener);
         return discovery;
     }
@@ -89,6 +94,17 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         assertEquals(URI.create("http://[fd00::2]:8000"), known.all().getLast().worker().url());
         server.delete("vllm-1");
         Eventually.holds("gone", () -> names().isEmpty());
+        assertEquals(List.of(), known.failures);
+    }
+
+    @Test
+    void aSliceSaysWhichModelItsPodsHave() throws Exception {
+        start(known, Map.of("model", "org/n"));
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        assertEquals("org/n", known.all().getFirst().model());
+        server.put(slice("a", Slice.READY).annotation("model=o"));
+        Eventually.holds("moves", () -> known.all().getFirst().model().equals("o"));
         assertEquals(List.of(), known.failures);
     }
 

@@ -1,20 +1,24 @@
 package io.kvasir.gateway.discovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.config.WorkerInput;
 import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
 import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceRole;
 import io.kvasir.registry.InstanceState;
 import io.kvasir.registry.MemoryStore;
 import io.kvasir.registry.ModelInput;
 import io.kvasir.registry.ModelType;
 import io.kvasir.registry.Registration;
+import io.kvasir.router.EventPlaneWorker;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -30,7 +34,7 @@ class RegistryDiscoveryTest extends DiscoveryContract {
     private static final String NAMESPACE = "ns";
 
     private final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
-    private Discovery discovery = new RegistryDiscovery(store, NAMESPACE, MODEL);
+    private Discovery discovery = new RegistryDiscovery(store, NAMESPACE, Set.of(MODEL), false);
 
     @Override
     protected Discovery started(Discovery.Listener listener, List<DiscoveredWorker> workers) {
@@ -73,6 +77,23 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         Eventually.holds("comes", () -> names().equals(List.of("a")));
         store.expire(instance("a", "http://h:1").build().id().key());
         Eventually.holds("goes", () -> names().isEmpty());
+    }
+
+    @Test
+    void aGatewayOnAnEventPlaneTakesEventsFromThereAndOthersFromTheWorker() throws Exception {
+        final Registration both =
+                instance("a", "http://h:1")
+                        .events("tcp://h:2", null)
+                        .onPlane(new Registration.OnPlane(7, 1))
+                        .build();
+        final WorkerConfig direct = RegisteredWorkers.of(both, false).worker();
+        assertEquals("tcp://h:2", direct.events(0));
+        assertNull(direct.plane(0));
+        final WorkerConfig onPlane = RegisteredWorkers.of(both, true).worker();
+        assertNull(onPlane.events(0));
+        assertEquals(new EventPlaneWorker(7, 1), onPlane.plane(0));
+        final Registration plain = instance("b", "http://h:1").events("tcp://h:2", null).build();
+        assertEquals("tcp://h:2", RegisteredWorkers.of(plain, true).worker().events(0));
     }
 
     @Test
@@ -147,8 +168,41 @@ class RegistryDiscoveryTest extends DiscoveryContract {
     }
 
     @Test
+    void instancesOfEveryModelOfTheGatewayAreSeenAndMoveByTheirRegistration() throws Exception {
+        discovery = new RegistryDiscovery(store, NAMESPACE, Set.of(MODEL, "other"), false);
+        put(instance("a", "http://h:1").build());
+        put(ofOther("b", 1));
+        discovery.start(known);
+        assertEquals(List.of("a", "b"), names());
+        assertEquals("other", known.all().getLast().model());
+        put(ofOther("a", 2));
+        Eventually.holds("moves", () -> known.all().getFirst().model().equals("other"));
+        assertEquals(List.of(), known.failures);
+    }
+
+    private static Registration ofOther(String name, long generation) {
+        return Registration.builder(
+                        new InstanceId(NAMESPACE, "c", "e", name),
+                        "other",
+                        URI.create("http://h:1"))
+                .generation(generation)
+                .build();
+    }
+
+    @Test
+    void whatAWorkerIsSentIsItsOwnWord() throws Exception {
+        put(instance("ids", "http://h:1").input(ModelInput.TOKENS).build());
+        put(instance("text", "http://h:2").build());
+        started(known, List.of());
+        Eventually.holds("both", () -> names().equals(List.of("ids", "text")));
+        assertEquals(WorkerInput.TOKENS, known.all().getFirst().worker().input());
+        assertEquals(WorkerInput.TEXT, known.all().getLast().worker().input());
+        assertEquals(List.of(), known.failures);
+    }
+
+    @Test
     void whatCannotBeUsedIsSaidOnceAndOthersStay() throws Exception {
-        put(instance("a", "http://h:1").input(ModelInput.TOKENS).build());
+        put(instance("a", "http://h:1").role(InstanceRole.DECODE).input(ModelInput.TOKENS).build());
         put(instance("c", "http://h:1").handoff(new Registration.Handoff("x", null)).build());
         store.force("ns/c/e/z", "no registration".getBytes(StandardCharsets.UTF_8));
         started(known, List.of(worker("http://h:2,name=b")));

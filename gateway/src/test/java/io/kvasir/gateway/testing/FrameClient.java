@@ -32,9 +32,7 @@ import java.util.function.BooleanSupplier;
 public final class FrameClient implements AutoCloseable {
     private final HTTP2Client client = new HTTP2Client();
     private final Session session;
-    private final List<GoAwayFrame> goAways = new ArrayList<>(); // guarded by itself
-    private final CountDownLatch settled = new CountDownLatch(1);
-    private final CountDownLatch closed = new CountDownLatch(1);
+    private final Ends ends;
 
     public FrameClient(int port) throws Exception {
         this(port, Frame.DEFAULT_MAX_SIZE * 4);
@@ -46,14 +44,24 @@ public final class FrameClient implements AutoCloseable {
     public FrameClient(int port, int streamWindow) throws Exception {
         client.setInitialStreamRecvWindow(streamWindow);
         client.start();
-        session =
-                client.connect(
-                                new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
-                                new Ends())
-                        .get(1, TimeUnit.MINUTES);
-        if (!settled.await(1, TimeUnit.MINUTES)) {
-            throw new AssertionError("the server has not said its settings");
+        final long startNs = System.nanoTime();
+        Ends made = connect(port);
+        while (!made.settled()) { // closed as idle before it has said its settings
+            if (System.nanoTime() - startNs > TimeUnit.MINUTES.toNanos(1)) {
+                throw new AssertionError("the server has not said its settings");
+            }
+            made = connect(port);
         }
+        ends = made;
+        session = made.session;
+    }
+
+    private Ends connect(int port) throws Exception {
+        final Ends made = new Ends();
+        made.session =
+                client.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), made)
+                        .get(1, TimeUnit.MINUTES);
+        return made;
     }
 
     /** Opens streams beyond the limit that the server has set. */
@@ -96,16 +104,21 @@ public final class FrameClient implements AutoCloseable {
     }
 
     public boolean awaitClosed() throws InterruptedException {
-        return closed.await(1, TimeUnit.MINUTES);
+        return awaitClosed(TimeUnit.MINUTES.toMillis(1));
+    }
+
+    /** Waits for so long at the most. */
+    public boolean awaitClosed(long ms) throws InterruptedException {
+        return ends.closed.await(ms, TimeUnit.MILLISECONDS);
     }
 
     public boolean isClosed() {
-        return closed.getCount() == 0;
+        return ends.closed.getCount() == 0;
     }
 
     public List<GoAwayFrame> goAways() {
-        synchronized (goAways) {
-            return List.copyOf(goAways);
+        synchronized (ends.goAways) {
+            return List.copyOf(ends.goAways);
         }
     }
 
@@ -114,10 +127,22 @@ public final class FrameClient implements AutoCloseable {
         LifeCycle.stop(client);
     }
 
-    private final class Ends implements Session.Listener {
+    private static final class Ends implements Session.Listener {
+        final CountDownLatch closed = new CountDownLatch(1);
+        final List<GoAwayFrame> goAways = new ArrayList<>(); // guarded by itself
+        private final CountDownLatch begun = new CountDownLatch(1);
+        private volatile boolean settled;
+        Session session;
+
+        /** Whether the server has said its settings; false once it has closed without. */
+        boolean settled() throws InterruptedException {
+            return begun.await(1, TimeUnit.MINUTES) && settled;
+        }
+
         @Override
         public void onSettings(Session of, SettingsFrame frame) {
-            settled.countDown();
+            settled = true;
+            begun.countDown();
         }
 
         @Override
@@ -130,12 +155,14 @@ public final class FrameClient implements AutoCloseable {
         @Override
         public void onClose(Session of, GoAwayFrame frame, Callback callback) {
             closed.countDown();
+            begun.countDown();
             callback.succeeded();
         }
 
         @Override
         public void onFailure(Session of, Throwable failure, Callback callback) {
             closed.countDown();
+            begun.countDown();
             callback.succeeded();
         }
     }

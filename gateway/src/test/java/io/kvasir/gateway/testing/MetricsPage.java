@@ -22,7 +22,8 @@ public final class MetricsPage {
     private static final Pattern SAMPLE =
             Pattern.compile("([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\\{(.*)})? ([^ ]+)");
     private static final Pattern LABEL =
-            Pattern.compile("([a-zA-Z_][a-zA-Z0-9_]*)=\"((?:[^\"\\\\\n]|\\\\[\\\\\"n])*)\"(?:,|$)");
+            Pattern.compile(
+                    "([a-zA-Z_][a-zA-Z0-9_]*)=\"((?:[^\"\\\\\n]|\\\\[\\\\\"n])*+)\"(?:,|$)");
 
     /** One sample. */
     record Sample(String name, Map<String, String> labels) {}

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -45,11 +46,16 @@ class AppendedListTest {
     }
 
     @Test
-    void tenThousandCopyEachOtherAFewTimes() {
-        AppendedList<Integer> list = new AppendedList<>();
-        for (int i = 0; i < 10_000; i++) {
-            list = list.with(i);
-        }
-        assertTrue(list.copied() < 2 * 10_000, "copied=" + list.copied());
+    void oneMoreOfTenThousandCopiesNoOther() {
+        final long bytes =
+                Allocations.bytesOf(
+                        () -> {
+                            AppendedList<String> list = new AppendedList<>();
+                            for (int i = 0; i < 10_000; i++) {
+                                list = list.with("a");
+                            }
+                        });
+        // a list and its share of the doublings; copies would be 20,000 bytes of references each
+        assertTrue(bytes < 10_000 * 200, "bytes=" + bytes);
     }
 }

@@ -1,0 +1,47 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.registry.Authorities;
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.etcd.EtcdOptions;
+import io.kvasir.registry.etcd.EtcdStore;
+
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** How a gateway reaches etcd, for whatever it uses it. Stateless. */
+public final class EtcdStores {
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+    private EtcdStores() {}
+
+    /**
+     * By the settings that begin with {@code discovery-etcd-}; connects to nothing.
+     *
+     * @param ttl how long a key outlives its last renewal
+     * @param prefix of all keys
+     * @throws IllegalArgumentException if a file cannot be read or a value cannot be
+     */
+    public static LeasedStore open(GatewayConfig config, Duration ttl, String prefix) {
+        final String user = config.get(GatewaySettings.DISCOVERY_ETCD_USER);
+        final Path password = config.get(GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE);
+        if ((user == null) != (password == null)) {
+            throw new IllegalArgumentException(
+                    "discovery-etcd-user and discovery-etcd-password-file go together");
+        }
+        return new EtcdStore(
+                new EtcdOptions(
+                        config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS),
+                        ttl,
+                        TIMEOUT,
+                        user == null
+                                ? null
+                                : new EtcdOptions.Login(
+                                        user, BearerTokens.lines(password).getFirst()),
+                        Authorities.tlsOrNull(
+                                config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE))),
+                prefix);
+    }
+}

@@ -1,0 +1,300 @@
+package io.kvasir.gateway.upstream;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.router.KvRouter;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/**
+ * The servers behind the gateway, those of all its models. {@link Discovery} sources add and remove
+ * them while requests run. A name is that of one server, whatever its model; the last word on a
+ * name counts, and may move it to another pool or another model. Safe from any thread; readers take
+ * no lock.
+ */
+public final class Fleet {
+    private static final Logger LOG = LoggerFactory.getLogger(Fleet.class);
+
+    private static final long REPLACEMENT_WAIT_NS = 5_000_000_000L;
+    private static final long POLL_MS = 5;
+
+    private final Map<String, UpstreamRegistry> registries = new LinkedHashMap<>(); // by model
+    private final Map<String, Entry> entries = new LinkedHashMap<>(); // guarded by this
+    private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>(); // by source
+    private long lastId; // guarded by this
+    private boolean closed; // guarded by this
+    private Function<Upstream, Runnable> watcher; // guarded by this; null before #watch
+    private volatile AppendedList<Upstream> upstreams = new AppendedList<>();
+    private volatile Runnable onRemoval = () -> {};
+
+    /** A registered server, where it is registered and what ends its watch. */
+    private record Entry(
+            DiscoveredWorker described,
+            UpstreamRegistry registry,
+            Upstream upstream,
+            Runnable endWatch) {}
+
+    /** The pool of a model. */
+    private record ModelPool(UpstreamRegistry registry, WorkerPool pool) {
+        List<Upstream> upstreams() {
+            return registry.upstreams(pool);
+        }
+    }
+
+    /**
+     * @param models where the servers of each model are registered; the models differ
+     */
+    public Fleet(List<UpstreamRegistry> models) {
+        models.forEach(registry -> registries.put(registry.model(), registry));
+    }
+
+    /** Where the servers of each model are, in the order of the models. */
+    public List<UpstreamRegistry> registries() {
+        return List.copyOf(registries.values());
+    }
+
+    /** What a source tells its findings to. */
+    public Discovery.Listener listener(String source) {
+        failures.put(source, new AtomicLong());
+        return new FromSource(source);
+    }
+
+    /**
+     * Has every server watched that is or will be registered. Those that come from now on are used
+     * once they answer.
+     *
+     * @param begin begins to watch one; gives what ends it
+     */
+    public synchronized void watch(Function<Upstream, Runnable> begin) {
+        watcher = begin;
+        entries.replaceAll(
+                (name, e) ->
+                        new Entry(e.described, e.registry, e.upstream, begin.apply(e.upstream)));
+    }
+
+    /**
+     * Has something done after each removal.
+     *
+     * @param action quick; runs under the fleet's lock
+     */
+    public void onRemoval(Runnable action) {
+        onRemoval = action;
+    }
+
+    /** One thread a source. */
+    private void view(String source, List<DiscoveredWorker> wanted) {
+        final Set<String> names = new HashSet<>();
+        boolean changed = false;
+        for (DiscoveredWorker worker : wanted) {
+            names.add(worker.name());
+            try {
+                changed |= add(source, worker);
+            } catch (IllegalArgumentException e) {
+                failed(source, "worker " + worker.name() + " is left out: " + e.getMessage());
+            }
+        }
+        final List<Entry> obsolete = obsolete(source, names);
+        if (changed) {
+            awaitSuccessors(obsolete, names);
+        }
+        obsolete.forEach(entry -> remove(entry.upstream.name()));
+    }
+
+    private synchronized List<Entry> obsolete(String source, Set<String> wanted) {
+        return entries.values().stream()
+                .filter(
+                        e ->
+                                e.upstream.source().equals(source)
+                                        && !wanted.contains(e.upstream.name()))
+                .toList();
+    }
+
+    /**
+     * Where all servers of a model's pool are replaced, the former ones serve until one of the new
+     * ones can.
+     */
+    private static void awaitSuccessors(List<Entry> obsolete, Set<String> names) {
+        final Set<ModelPool> pools = new HashSet<>();
+        obsolete.forEach(entry -> pools.add(new ModelPool(entry.registry, entry.upstream.pool())));
+        pools.removeIf(pool -> pool.upstreams().stream().noneMatch(u -> names.contains(u.name())));
+        final long startNs = System.nanoTime();
+        try {
+            while (!pools.stream().allMatch(pool -> isOneInUse(pool, names))
+                    && System.nanoTime() - startNs < REPLACEMENT_WAIT_NS) {
+                Thread.sleep(POLL_MS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static boolean isOneInUse(ModelPool pool, Set<String> names) {
+        return pool.upstreams().stream().anyMatch(u -> names.contains(u.name()) && u.inUse());
+    }
+
+    private String otherService(DiscoveredWorker worker) {
+        return "worker "
+                + worker.name()
+                + " serves "
+                + worker.model()
+                + ", this gateway routes to workers of "
+                + String.join(", ", registries.keySet());
+    }
+
+    private synchronized boolean add(String source, DiscoveredWorker described) {
+        if (closed) {
+            throw new IllegalArgumentException("the gateway is closing");
+        }
+        final UpstreamRegistry registry = registries.get(described.model());
+        if (registry == null) {
+            throw new IllegalArgumentException(otherService(described));
+        }
+        final Entry before = entries.get(described.name());
+        if (before != null && before.described.equals(described)) {
+            before.upstream.source(source);
+            return false;
+        }
+        registry.checkRoom(described, before == null ? null : before.upstream);
+        final KvRouter router = // before the former one of its name is removed
+                registry.readyRouter(WorkerPool.of(described.role()));
+        if (before != null) {
+            remove(described.name());
+        }
+        register(source, described, registry, router);
+        return true;
+    }
+
+    private void register(
+            String source, DiscoveredWorker described, UpstreamRegistry registry, KvRouter router) {
+        final Upstream upstream =
+                registry.register(described, source, lastId++, router, watcher == null);
+        final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
+        entries.put(described.name(), new Entry(described, registry, upstream, endWatch));
+        upstreams = upstreams.with(upstream);
+        LOG.info(
+                "worker {} at {} is registered by {}, role {}",
+                upstream.name(),
+                upstream.url(),
+                source,
+                described.role().spelling());
+        if (upstream.takesTokens() && !registry.hasTokenizer()) {
+            failed(
+                    source,
+                    "worker "
+                            + upstream.name()
+                            + " has input=tokens, and tokenizer is not set for "
+                            + registry.model()
+                            + ": only prompts that are token ids are sent to it");
+        }
+    }
+
+    private synchronized boolean remove(String name) {
+        final Entry entry = entries.remove(name);
+        if (entry == null) {
+            return false;
+        }
+        entry.endWatch.run();
+        entry.registry.remove(entry.upstream);
+        upstreams = upstreams.without(entry.upstream);
+        onRemoval.run();
+        LOG.info("worker {} at {} is removed", name, entry.upstream.url());
+        return true;
+    }
+
+    private void failed(String source, String cause) {
+        failures.get(source).incrementAndGet();
+        LOG.warn("workers from {}: {}", source, LogText.of(cause));
+    }
+
+    /**
+     * Sends no new request to a server, or does again.
+     *
+     * @return false if there is none of that name
+     */
+    public synchronized boolean drain(String name, boolean draining) {
+        final Entry entry = entries.get(name);
+        if (entry == null) {
+            return false;
+        }
+        entry.upstream.drain(draining);
+        LOG.info("worker {} {}", name, draining ? "is drained" : "is used again");
+        return true;
+    }
+
+    /** Ends all watches, and takes no further server; those that are registered stay. */
+    public synchronized void close() {
+        closed = true;
+        entries.values().forEach(e -> e.endWatch.run());
+    }
+
+    /** Of all models and pools, in order of registration. */
+    public List<Upstream> upstreams() {
+        return upstreams;
+    }
+
+    /** How often a source could not be read or named a worker that cannot be used, by source. */
+    public Map<String, AtomicLong> failures() {
+        return failures;
+    }
+
+    private final class FromSource implements Discovery.Listener {
+        private final String source;
+        private Set<DiscoveredWorker> unserved =
+                Set.of(); // by the last view; of the source's thread
+
+        FromSource(String source) {
+            this.source = source;
+        }
+
+        @Override
+        public void view(List<DiscoveredWorker> workers) {
+            Fleet.this.view(source, served(workers));
+        }
+
+        /** Says of each of the others once that it is not used. */
+        private List<DiscoveredWorker> served(List<DiscoveredWorker> workers) {
+            final List<DiscoveredWorker> served = new ArrayList<>();
+            final Set<DiscoveredWorker> others = new HashSet<>();
+            for (DiscoveredWorker worker : workers) {
+                if (registries.containsKey(worker.model())) {
+                    served.add(worker);
+                } else if (others.add(worker) && !unserved.contains(worker)) {
+                    LOG.info("not used: {}", LogText.of(otherService(worker)));
+                }
+            }
+            unserved = others;
+            return served;
+        }
+
+        @Override
+        public boolean added(DiscoveredWorker worker) {
+            return add(source, worker);
+        }
+
+        @Override
+        public boolean removed(String name) {
+            return remove(name);
+        }
+
+        @Override
+        public void draining(String name, boolean draining) {
+            drain(name, draining);
+        }
+
+        @Override
+        public void failed(String cause) {
+            Fleet.this.failed(source, cause + "; what was there before stays");
+        }
+    }
+}

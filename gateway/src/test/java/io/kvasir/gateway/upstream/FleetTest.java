@@ -1,0 +1,444 @@
+package io.kvasir.gateway.upstream;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import ch.qos.logback.classic.Level;
+
+import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.ModelConfig;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.CapturedLog;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouterSettings;
+import io.kvasir.router.Worker;
+import io.kvasir.testsupport.Seeds;
+
+import org.agrona.CloseHelper;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** Workers of several models in one gateway. */
+@Isolated // captures the log of the process
+class FleetTest {
+    private List<PoolRouters> routers;
+    private List<UpstreamRegistry> registries;
+    private Fleet fleet;
+    private Discovery.Listener source;
+    private Discovery.Listener other;
+
+    private void start(GatewayConfig.Builder builder) {
+        final List<GatewayConfig> models = builder.build().models();
+        routers = PoolRouters.open(models);
+        registries = new ArrayList<>();
+        for (int i = 0; i < models.size(); i++) {
+            registries.add(new UpstreamRegistry(models.get(i), routers.get(i)));
+        }
+        fleet = new Fleet(registries);
+        source = fleet.listener("test");
+        other = fleet.listener("other");
+    }
+
+    private static GatewayConfig.Builder config(String... specs) {
+        return Gateways.config()
+                .set(GatewaySettings.MODELS, Arrays.stream(specs).map(ModelConfig::parse).toList());
+    }
+
+    private void start() {
+        start(config("name=n"));
+    }
+
+    @AfterEach
+    void close() {
+        if (fleet != null) {
+            fleet.close();
+            CloseHelper.closeAll(routers);
+        }
+    }
+
+    private static DiscoveredWorker worker(String model, String name, String... keys) {
+        return DiscoveredWorker.of(
+                model, WorkerConfig.parse("http://h:1,name=" + name + String.join("", keys)));
+    }
+
+    /** Names of the workers of both pools of a model, by order of registration. */
+    private List<String> names(int model) {
+        return registries.get(model).upstreams().stream().map(Upstream::name).toList();
+    }
+
+    private Upstream named(String name) {
+        return fleet.upstreams().stream()
+                .filter(upstream -> upstream.name().equals(name))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Every worker is where its model says, in its router, and nowhere else. */
+    private void assertConsistent() {
+        final Set<String> names = new HashSet<>();
+        final List<Upstream> all = new ArrayList<>();
+        for (int i = 0; i < registries.size(); i++) {
+            final UpstreamRegistry registry = registries.get(i);
+            final Set<Worker> workers = new HashSet<>();
+            for (Upstream upstream : registry.upstreams()) {
+                assertTrue(names.add(upstream.name()), upstream.name());
+                assertEquals(registry.model(), upstream.model());
+                for (Worker rank : upstream.ranks()) {
+                    assertSame(upstream, registry.of(rank));
+                    workers.add(rank);
+                }
+                all.add(upstream);
+            }
+            final Set<Worker> inRouters = new HashSet<>();
+            for (WorkerPool pool : WorkerPool.values()) {
+                final KvRouter router = registry.routerOrNull(pool);
+                if (router != null) {
+                    inRouters.addAll(router.workers());
+                }
+            }
+            assertEquals(workers, inRouters);
+        }
+        assertEquals(Set.copyOf(all), Set.copyOf(fleet.upstreams()));
+        assertEquals(all.size(), fleet.upstreams().size());
+    }
+
+    @Test
+    void aWorkerIsOneOfItsModel() {
+        start();
+        source.view(
+                List.of(
+                        worker("m", "a"),
+                        worker("n", "b"),
+                        worker("m", "c", ",role=prefill"),
+                        worker("n", "d", ",role=prefill,dp=2")));
+        assertEquals(List.of("a", "c"), names(0));
+        assertEquals(List.of("b", "d"), names(1));
+        assertEquals(
+                List.of("a", "b", "c", "d"),
+                fleet.upstreams().stream().map(Upstream::name).toList());
+        assertConsistent();
+    }
+
+    @Test
+    void aWorkerOfAnUnknownModelIsLeftOutAndNamedOnce() {
+        start();
+        final String hostile = "o\n\u001b[2J" + "x".repeat(10_000);
+        try (CapturedLog log = new CapturedLog(Level.INFO)) {
+            for (int i = 0; i < 3; i++) {
+                source.view(List.of(worker("m", "a"), worker(hostile, "b"), worker("n", "c")));
+            }
+            final List<String> said =
+                    log.textsFrom(Level.INFO).stream()
+                            .filter(line -> line.contains("not used"))
+                            .toList();
+            assertEquals(1, said.size(), "" + said);
+            assertTrue(said.getFirst().length() < 1000, said.getFirst());
+            assertFalse(said.getFirst().contains("\u001b"), said.getFirst());
+            source.view(List.of(worker("m", "a"), worker("n", "c")));
+            source.view(List.of(worker("m", "a"), worker(hostile, "b"), worker("n", "c")));
+            assertEquals(
+                    2,
+                    log.textsFrom(Level.INFO).stream()
+                            .filter(line -> line.contains("not used"))
+                            .count(),
+                    "it came again");
+        }
+        assertEquals(List.of("a"), names(0));
+        assertEquals(List.of("c"), names(1));
+        final IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> source.added(worker("o", "b")));
+        assertTrue(
+                refused.getMessage().contains("b serves o, this gateway routes to workers of m, n"),
+                refused.getMessage());
+        assertEquals(0, fleet.failures().get("test").get(), "it may be another gateway's");
+    }
+
+    @Test
+    void aKnownWorkerThatChangesToAnUnknownModelIsRemoved() {
+        start();
+        source.view(List.of(worker("m", "a"), worker("n", "b")));
+        source.view(List.of(worker("m", "a"), worker("o", "b")));
+        assertEquals(List.of(), names(1));
+        assertConsistent();
+    }
+
+    @Test
+    void aNameThatMovesToAnotherModelLeavesTheFormerOne() throws Exception {
+        start();
+        source.view(List.of(worker("m", "w"), worker("m", "x")));
+        final Upstream before = named("w");
+        final KvRouter main = routers.get(0).main();
+        final Lease lease =
+                main.reserve(
+                        main.newRequest().tokens(new int[64], 64).pin(before.ranks().getFirst()),
+                        new Decision());
+        assertTrue(source.added(worker("n", "w")));
+        final Upstream after = named("w");
+        assertNotEquals(before.id(), after.id());
+        assertEquals(List.of("x"), names(0));
+        assertEquals(List.of("w"), names(1));
+        assertNull(registries.get(0).of(lease.worker()), "its requests end on what they hold");
+        lease.close();
+        assertEquals(0, routers.get(0).activeLeases());
+        assertFalse(source.added(worker("n", "w")), "the same description changes nothing");
+        assertConsistent();
+    }
+
+    @Test
+    void namesThatChangePlacesBetweenModelsInOneViewAreEachWhereTheViewSays() {
+        start();
+        source.view(List.of(worker("m", "a"), worker("n", "b"), worker("m", "c")));
+        source.view(List.of(worker("n", "a"), worker("m", "b"), worker("n", "c", ",role=decode")));
+        assertEquals(List.of("b"), names(0));
+        assertEquals(List.of("a", "c"), names(1));
+        assertConsistent();
+    }
+
+    @Test
+    void theLastOfTwoSourcesHasTheName() {
+        start();
+        source.view(List.of(worker("m", "w")));
+        other.view(List.of(worker("n", "w")));
+        assertEquals(List.of("w"), names(1));
+        source.view(List.of());
+        assertEquals(List.of("w"), names(1), "it is the other source's by now");
+        other.view(List.of());
+        assertEquals(0, fleet.upstreams().size());
+        assertConsistent();
+    }
+
+    @Test
+    void aDrainIsOfANameWhateverItsModel() {
+        start();
+        source.view(List.of(worker("m", "a"), worker("n", "b")));
+        source.draining("b", true);
+        assertTrue(registries.get(0).capabilities().canServe());
+        assertFalse(registries.get(1).capabilities().canServe());
+        assertTrue(fleet.drain("b", false));
+        assertTrue(registries.get(1).capabilities().canServe());
+        assertFalse(fleet.drain("o", true));
+    }
+
+    @Test
+    void poolsOfOneNameAreEachModelsOwn() {
+        start();
+        source.view(List.of(worker("m", "p", ",role=prefill"), worker("n", "d", ",role=decode")));
+        assertFalse(registries.get(0).canSplit(), "the decode worker has another model");
+        assertFalse(registries.get(1).canSplit());
+        assertNull(registries.get(1).routerOrNull(WorkerPool.PREFILL));
+        source.added(worker("n", "q", ",role=prefill"));
+        assertTrue(registries.get(1).canSplit());
+        assertFalse(registries.get(0).canSplit());
+        assertEquals(List.of("q"), workers(1, WorkerPool.PREFILL));
+        assertEquals(List.of("p"), workers(0, WorkerPool.PREFILL));
+    }
+
+    private List<String> workers(int model, WorkerPool pool) {
+        return registries.get(model).workers(pool).stream().map(Worker::name).toList();
+    }
+
+    @Test
+    void everyModelHasRoomOfItsOwnAndAFullOneTakesNoMore() {
+        start(config("name=n,max-workers=1").set(RouterSettings.MAX_WORKERS, 2));
+        source.view(List.of(worker("m", "a"), worker("m", "b"), worker("n", "c")));
+        final IllegalArgumentException full =
+                assertThrows(IllegalArgumentException.class, () -> source.added(worker("n", "a")));
+        assertTrue(full.getMessage().contains("max-workers=1"), full.getMessage());
+        assertEquals(List.of("a", "b"), names(0), "the one that cannot move stays");
+        assertThrows(IllegalArgumentException.class, () -> source.added(worker("m", "c")));
+        source.added(worker("n", "c", ",labels=zone:a"));
+        assertEquals(List.of("c"), names(1), "its own room is free for it");
+        source.removed("c");
+        source.added(worker("n", "a"));
+        assertEquals(List.of("b"), names(0));
+        assertConsistent();
+    }
+
+    @Test
+    void ejectionsOfOneModelAreNotMadeUpForByTheOther() {
+        start(
+                config("name=n")
+                        .set(GatewaySettings.BREAKER_FAULTS, 1)
+                        .set(GatewaySettings.PANIC_PERCENT, 50));
+        source.view(
+                List.of(
+                        worker("m", "a"),
+                        worker("m", "b"),
+                        worker("n", "c"),
+                        worker("n", "d"),
+                        worker("n", "e")));
+        named("a").faulted(1, "status 500");
+        assertFalse(named("a").inUse());
+        named("b").faulted(2, "status 500");
+        assertTrue(named("a").inUse(), "no other worker of its model is left");
+        named("c").faulted(1, "status 500");
+        assertFalse(named("c").inUse(), "its model has others");
+    }
+
+    @Test
+    void theFormerWorkersOfAModelServeUntilOneOfItsNewOnesCan() throws Exception {
+        start();
+        final Map<String, Upstream> watched = new ConcurrentHashMap<>();
+        source.view(List.of(worker("m", "a"), worker("n", "b")));
+        fleet.watch(
+                upstream -> {
+                    watched.put(upstream.name(), upstream);
+                    return () -> {};
+                });
+        try (ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            final Future<?> view =
+                    threads.submit(() -> source.view(List.of(worker("m", "a"), worker("n", "c"))));
+            Eventually.holds("the new one is there", () -> watched.containsKey("c"));
+            assertNotNull(named("b"), "the worker of the other model is no successor");
+            watched.get("c").probed();
+            view.get();
+        }
+        assertNull(named("b"));
+        assertEquals(List.of("c"), names(1));
+        assertEquals(List.of("a"), names(0));
+    }
+
+    @Test
+    void aClosedFleetTakesNoWorker() {
+        start();
+        source.added(worker("n", "a"));
+        fleet.close();
+        assertThrows(IllegalArgumentException.class, () -> source.added(worker("n", "b")));
+        assertThrows(IllegalArgumentException.class, () -> source.added(worker("m", "a")));
+        assertEquals(List.of("a"), names(1));
+    }
+
+    @Test
+    void foldersAreEachModelsOwn(@TempDir Path folder) {
+        start(
+                config("name=prefill", "name=org/n")
+                        .set(RouterSettings.COUNTERS_DIR, folder.resolve("counters"))
+                        .set(RouterSettings.STATE_DIR, folder.resolve("state")));
+        source.view(
+                List.of(
+                        worker("m", "a", ",role=prefill"),
+                        worker("prefill", "b", ",role=prefill"),
+                        worker("org/n", "c", ",role=prefill")));
+        assertEquals(3, fleet.upstreams().size(), "" + fleet.failures());
+        for (String model : List.of("", "models/prefill", "models/org%2Fn")) {
+            for (String pool : List.of("", "prefill")) {
+                final Path counters = folder.resolve("counters").resolve(model).resolve(pool);
+                assertTrue(Files.exists(counters.resolve("kvasir.counters")), "" + counters);
+                assertTrue(Files.isDirectory(folder.resolve("state").resolve(model).resolve(pool)));
+            }
+        }
+    }
+
+    @Test
+    void whereTheRoutersOfOneModelCannotBeMadeNoneAreLeft(@TempDir Path folder) throws Exception {
+        final Path taken = Files.createFile(folder.resolve("models"));
+        final GatewayConfig.Builder config =
+                config("name=n").set(RouterSettings.COUNTERS_DIR, folder);
+        final GatewayException refused =
+                assertThrows(
+                        GatewayException.class, () -> PoolRouters.open(config.build().models()));
+        assertTrue(refused.getMessage().contains("model n: "), refused.getMessage());
+        Files.delete(taken);
+        start(config); // the folder of the first is free again
+    }
+
+    @Test
+    void tenModelsWithAThousandWorkersThatComeGoAndMove() throws Exception {
+        final int models = 10;
+        final int workers = 1000;
+        final String[] further = new String[models - 1];
+        for (int i = 0; i < further.length; i++) {
+            further[i] = "name=m" + (i + 1);
+        }
+        start(
+                config(further)
+                        .set(GatewaySettings.MODEL, "m0")
+                        .set(RouterSettings.MAX_WORKERS, workers));
+        final Random random = new Random(Seeds.next("FleetTest"));
+        final Map<String, DiscoveredWorker> wanted = new HashMap<>();
+        for (int i = 0; i < workers; i++) {
+            wanted.put("w" + i, worker("m" + i % models, "w" + i));
+        }
+        source.view(List.copyOf(wanted.values()));
+        for (int i = 0; i < models; i++) {
+            assertEquals(workers / models, registries.get(i).upstreams().size());
+        }
+        for (int round = 0; round < 5; round++) {
+            for (int i = 0; i < workers / 10; i++) {
+                final String name = "w" + random.nextInt(workers + 50);
+                if (random.nextInt(3) == 0) {
+                    wanted.remove(name);
+                } else {
+                    wanted.put(name, worker("m" + random.nextInt(models), name));
+                }
+            }
+            source.view(List.copyOf(wanted.values()));
+            assertConsistent();
+            final Map<String, String> found = new HashMap<>();
+            fleet.upstreams().forEach(u -> found.put(u.name(), u.model()));
+            final Map<String, String> expected = new HashMap<>();
+            wanted.forEach((name, w) -> expected.put(name, w.model()));
+            assertEquals(expected, found);
+        }
+        assertEquals(0, fleet.failures().get("test").get());
+    }
+
+    @Test
+    void twoSourcesThatMoveOneNameAtOnceLeaveItInOnePlace() throws Exception {
+        start();
+        final CountDownLatch go = new CountDownLatch(1);
+        try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
+            final List<Future<?>> both = new ArrayList<>();
+            for (Discovery.Listener each : List.of(source, other)) {
+                both.add(
+                        threads.submit(
+                                () -> {
+                                    go.await();
+                                    for (int i = 0; i < 200; i++) {
+                                        each.added(worker(i % 2 == 0 ? "m" : "n", "w"));
+                                        each.added(worker("n", "x" + i % 3));
+                                        each.removed("x" + i % 3);
+                                    }
+                                    return null;
+                                }));
+            }
+            go.countDown();
+            for (Future<?> each : both) {
+                each.get();
+            }
+        }
+        assertConsistent();
+        assertEquals(List.of("w"), fleet.upstreams().stream().map(Upstream::name).toList());
+    }
+}
